@@ -11,7 +11,9 @@ import java.util.function.Function;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.util.QueryExecutionListener;
 
-/** Tells Python the numbers of executions that may have changed a table; while it is told, it may ask for the execution. */
+/**
+ * Tells Python the numbers of executions that may have changed a table; while it is told, it may ask for the execution.
+ */
 public class Executions implements QueryExecutionListener {
   private final Function python;
   private final String token; // whoever tells without it is not this listener

@@ -6,7 +6,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Columns as Python sends them (`jvm.py`): texts as their lengths in bytes (-1: null) and then all their UTF-8, numbers of 8 bytes with the least one for null, counts of 4 bytes. */
+/**
+ * Columns as Python sends them (`jvm.py`): texts as their lengths in bytes (-1: null) and then all their UTF-8, numbers
+ * of 8 bytes with the least one for null, counts of 4 bytes.
+ */
 final class Columns {
   static final long NULL = Long.MIN_VALUE;
   private final DataInputStream in;

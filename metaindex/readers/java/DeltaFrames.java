@@ -18,33 +18,39 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * A version of a Delta table as a DataFrame over some of its files. Delta says how they are read (schema, protocol, column mapping) and reads them; which they are, and what the log says of
- * each, is given, so that the log is not asked for its files by a job.
+ * A version of a Delta table as a DataFrame over some of its files. Delta says how they are read (schema, protocol,
+ * column mapping) and reads them; which they are, and what the log says of each, is given, so that the log is not asked
+ * for its files by a job.
  */
 public final class DeltaFrames {
   private static final int KEPT = 8;
   private final Map versions = new LinkedHashMap(); // Snapshots, which never change; the last that were asked for
 
   /** `id`: of the table; null where the version is another table's. */
-  public synchronized Dataset frame(SparkSession session, String root, long version, String id, byte[] files) throws Exception {
+  public synchronized Dataset frame(SparkSession session, String root, long version, String id,
+      byte[] files) throws Exception {
     DeltaLog log = DeltaLog.forTable(session, root);
     Snapshot at = at(session, log, version, id);
     if (at == null) {
       return null;
     }
-    Dataset empty = log.createDataFrame(at, Columns.sequence(new ArrayList()), log.createDataFrame$default$3(), log.createDataFrame$default$4());
+    Dataset empty = log.createDataFrame(at, Columns.sequence(new ArrayList()), log.createDataFrame$default$3(),
+        log.createDataFrame$default$4());
     HadoopFsRelation all = (HadoopFsRelation) ((LogicalRelation) empty.queryExecution().analyzed()).relation();
     NamedFiles named = new NamedFiles(session, Columns.sequence(added(files, log.dataPath())), log, at);
-    return session.baseRelationToDataFrame(new HadoopFsRelation(named, all.partitionSchema(), all.dataSchema(), all.bucketSpec(), all.fileFormat(), all.options(), session));
+    return session.baseRelationToDataFrame(new HadoopFsRelation(
+        named, all.partitionSchema(), all.dataSchema(), all.bucketSpec(), all.fileFormat(), all.options(), session));
   }
 
   private Snapshot at(SparkSession session, DeltaLog log, long version, String id) throws Exception {
-    Object key = Arrays.asList(new Object[] {session.sparkContext().applicationId(), log.dataPath(), Long.valueOf(version), id});
+    Object key = Arrays.asList(
+        new Object[] {session.sparkContext().applicationId(), log.dataPath(), Long.valueOf(version), id});
     Snapshot found = (Snapshot) versions.remove(key);
     if (found == null) {
       found = asked(log, version);
       if (!found.metadata().id().equals(id)) {
-        log.update(log.update$default$1(), log.update$default$2(), log.update$default$3()); // another table was made at this place since
+        // Another table was made at this place since.
+        log.update(log.update$default$1(), log.update$default$2(), log.update$default$3());
         found = asked(log, version);
       }
       if (!found.metadata().id().equals(id)) {
@@ -59,7 +65,8 @@ public final class DeltaFrames {
   }
 
   private static Snapshot asked(DeltaLog log, long version) {
-    return log.getSnapshotAt(version, log.getSnapshotAt$default$2(), log.getSnapshotAt$default$3(), log.getSnapshotAt$default$4());
+    return log.getSnapshotAt(version, log.getSnapshotAt$default$2(), log.getSnapshotAt$default$3(),
+        log.getSnapshotAt$default$4());
   }
 
   /** The files' `add` actions. */
@@ -67,7 +74,8 @@ public final class DeltaFrames {
     Columns in = new Columns(sent);
     int count = in.count();
     String[] names = in.texts(in.count()), paths = in.texts(count);
-    long[] sizes = in.numbers(count), times = in.numbers(count), rowIds = in.numbers(count), commits = in.numbers(count);
+    long[] sizes = in.numbers(count), times = in.numbers(count), rowIds = in.numbers(count),
+        commits = in.numbers(count);
     String[] kinds = in.texts(count), vectors = in.texts(count);
     long[] offsets = in.numbers(count), lengths = in.numbers(count), deleted = in.numbers(count);
     String[][] values = new String[names.length][];
@@ -77,7 +85,8 @@ public final class DeltaFrames {
     Constructor constructor = AddFile.class.getConstructors()[0];
     Object[] parts = new Object[constructor.getParameterTypes().length];
     for (int i = 5; i < parts.length; i++) {
-      parts[i] = AddFile.class.getMethod("$lessinit$greater$default$" + (i + 1), new Class[0]).invoke(null, new Object[0]);
+      parts[i] = AddFile.class.getMethod("$lessinit$greater$default$" + (i + 1), new Class[0])
+          .invoke(null, new Object[0]);
     }
     Map partitions = new HashMap();
     List out = new ArrayList(count);
@@ -87,7 +96,9 @@ public final class DeltaFrames {
       parts[2] = Long.valueOf(sizes[i]);
       parts[3] = Long.valueOf(times[i] == Columns.NULL ? 0 : times[i]);
       parts[4] = Boolean.FALSE;
-      parts[7] = kinds[i] == null ? null : new DeletionVectorDescriptor(kinds[i], vectors[i], number(offsets[i], true), (int) lengths[i], deleted[i], (scala.Option) scala.None$.MODULE$);
+      scala.Option none = (scala.Option) scala.None$.MODULE$;
+      parts[7] = kinds[i] == null ? null : new DeletionVectorDescriptor(
+          kinds[i], vectors[i], number(offsets[i], true), (int) lengths[i], deleted[i], none);
       parts[8] = number(rowIds[i], false);
       parts[9] = number(commits[i], false);
       out.add(constructor.newInstance(parts));
@@ -97,7 +108,8 @@ public final class DeltaFrames {
 
   /** As a log writes it: encoded, and here always absolute. */
   private static String path(Path root, String path) {
-    String whole = path.startsWith("/") ? "file:" + path : path.indexOf("://") > 0 ? path : root.toString() + "/" + path;
+    String below = path.indexOf("://") > 0 ? path : root.toString() + "/" + path;
+    String whole = path.startsWith("/") ? "file:" + path : below;
     return new Path(whole).toUri().toString();
   }
 
@@ -115,6 +127,8 @@ public final class DeltaFrames {
   }
 
   private static scala.Option number(long value, boolean small) {
-    return value == Columns.NULL ? (scala.Option) scala.None$.MODULE$ : new scala.Some(small ? (Object) Integer.valueOf((int) value) : (Object) Long.valueOf(value));
+    return value == Columns.NULL
+        ? (scala.Option) scala.None$.MODULE$
+        : new scala.Some(small ? (Object) Integer.valueOf((int) value) : (Object) Long.valueOf(value));
   }
 }

@@ -28,17 +28,22 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * A snapshot of an Iceberg table as a DataFrame over some of its files: staged tasks, as Iceberg plans them, each with the delete files that the caller names. Of the manifests only those are
- * read that hold the files.
+ * A snapshot of an Iceberg table as a DataFrame over some of its files: staged tasks, as Iceberg plans them, each with
+ * the delete files that the caller names. Of the manifests only those are read that hold the files.
  */
 public final class IcebergFrames {
   private static final int KEPT = 8;
   private final Map tables = new LinkedHashMap(); // by session and key; the last that were asked for
   private final Manifests manifests = new Manifests();
 
-  /** Reads the table as its metadata file has it, with the schema that the version is read with as the current one. False: it has no such schema. */
-  public synchronized boolean open(SparkSession session, String key, String metadataFile, String schema) throws Exception {
-    Table found = withSchema(new HadoopTables(session.sessionState().newHadoopConf()).load(metadataFile), SchemaParser.fromJson(schema));
+  /**
+   * Reads the table as its metadata file has it, with the schema that the version is read with as the current one.
+   * False: it has no such schema.
+   */
+  public synchronized boolean open(SparkSession session, String key, String metadataFile,
+      String schema) throws Exception {
+    Table found = withSchema(new HadoopTables(session.sessionState().newHadoopConf()).load(metadataFile),
+        SchemaParser.fromJson(schema));
     if (found == null) {
       return false;
     }
@@ -78,8 +83,12 @@ public final class IcebergFrames {
     return null;
   }
 
-  /** A Dataset of the files; a text where the snapshot does not list one: its location. `group`: a name for exactly these files. */
-  public synchronized Object frame(SparkSession session, String key, long version, String group, byte[] sent) throws Exception {
+  /**
+   * A Dataset of the files; a text where the snapshot does not list one: its location. `group`: a name for exactly
+   * these files.
+   */
+  public synchronized Object frame(SparkSession session, String key, long version, String group,
+      byte[] sent) throws Exception {
     Table table = (Table) tables.get(inSession(session, key));
     Columns in = new Columns(sent);
     int count = in.count();
@@ -100,7 +109,8 @@ public final class IcebergFrames {
     for (int i = 0; i < named; i++) {
       keys[i] = Manifests.key(deletes[i], offsets[i] == Columns.NULL ? null : Long.valueOf(offsets[i]));
     }
-    Map removed = named == 0 ? new HashMap() : manifests.find(snapshot.deleteManifests(table.io()), new String[0], keys, table.io(), specs);
+    Map removed = named == 0 ? new HashMap()
+        : manifests.find(snapshot.deleteManifests(table.io()), new String[0], keys, table.io(), specs);
     List[] attached = new List[count];
     for (int i = 0; i < pairs; i++) {
       Object delete = removed.get(keys[ofDelete[i]]);

@@ -21,7 +21,10 @@ import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.util.Tasks;
 import org.apache.iceberg.util.ThreadPools;
 
-/** Files that manifests list. A manifest never changes, so what was read of small ones is kept, as long as there is room. */
+/**
+ * Files that manifests list. A manifest never changes, so what was read of small ones is kept, as long as there is
+ * room.
+ */
 final class Manifests {
   private static final int KEPT_FILES = 50000; // of all manifests together; some hundred bytes each
   private final Map held = new LinkedHashMap(16, 0.75f, true); // by name: a map of files by key
@@ -32,7 +35,10 @@ final class Manifests {
     return offset == null ? location : location + "\0" + offset;
   }
 
-  /** The files of the keys, as far as the manifests list them. `first`: paths of the manifests that should hold them; the others are only read for what is not there. */
+  /**
+   * The files of the keys, as far as the manifests list them. `first`: paths of the manifests that should hold them;
+   * the others are only read for what is not there.
+   */
   Map find(List all, String[] first, String[] keys, FileIO io, Map specs) {
     Set missing = new HashSet(Arrays.asList(keys)), named = new HashSet(Arrays.asList(first));
     Map found = new HashMap();
@@ -85,7 +91,8 @@ final class Manifests {
   }
 
   private static boolean isSmall(ManifestFile one) {
-    return one.addedFilesCount() != null && one.existingFilesCount() != null && one.addedFilesCount().intValue() + one.existingFilesCount().intValue() <= KEPT_FILES / 2;
+    return one.addedFilesCount() != null && one.existingFilesCount() != null
+        && one.addedFilesCount().intValue() + one.existingFilesCount().intValue() <= KEPT_FILES / 2;
   }
 
   /** The files by key of each manifest that is not held, by name: of large ones the wanted only. */
@@ -98,7 +105,8 @@ final class Manifests {
         asked.add(one);
       }
     }
-    Tasks.foreach(asked).stopOnFailure().throwFailureWhenFinished().executeWith(asked.size() < 2 ? null : ThreadPools.getWorkerPool()).run(new Tasks.Task() {
+    Tasks.foreach(asked).stopOnFailure().throwFailureWhenFinished()
+        .executeWith(asked.size() < 2 ? null : ThreadPools.getWorkerPool()).run(new Tasks.Task() {
       public void run(Object one) throws Exception {
         out.put(name((ManifestFile) one, specs), files((ManifestFile) one, wanted, io, specs));
       }
@@ -109,7 +117,8 @@ final class Manifests {
   static Map files(ManifestFile one, Set wanted, FileIO io, Map specs) throws Exception {
     boolean deletes = one.content() == ManifestContent.DELETES, all = isSmall(one);
     Map out = new HashMap();
-    ManifestReader reader = deletes ? ManifestFiles.readDeleteManifest(one, io, specs) : ManifestFiles.read(one, io, specs);
+    ManifestReader reader = deletes ? ManifestFiles.readDeleteManifest(one, io, specs)
+        : ManifestFiles.read(one, io, specs);
     try {
       for (Iterator i = reader.iterator(); i.hasNext();) {
         ContentFile file = (ContentFile) i.next();

@@ -11,7 +11,8 @@ public final class NamedFiles extends TahoeBatchFileIndex {
     super(session, "batch", files, log, log.dataPath(), snapshot, false);
   }
 
-  public scala.collection.immutable.Seq matchingFiles(scala.collection.immutable.Seq partitionFilters, scala.collection.immutable.Seq dataFilters) {
+  public scala.collection.immutable.Seq matchingFiles(scala.collection.immutable.Seq partitionFilters,
+      scala.collection.immutable.Seq dataFilters) {
     scala.collection.Iterator filters = partitionFilters.iterator();
     while (filters.hasNext()) {
       if (!filters.next().toString().equals("true")) {

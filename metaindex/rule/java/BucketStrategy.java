@@ -20,11 +20,14 @@ import org.apache.spark.sql.execution.datasources.FileSourceStrategy;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * A bucket is a task of Spark's, also one without rows, and one that a filter leaves out. Where few of a covering index are left, they are read several to a task, as Spark itself does it for joins of
- * tables with unequal numbers of buckets: rows of one key still meet in one task, and Spark knows in how many. All indexes of a join are read in as many tasks, or one side would be exchanged.
+ * A bucket is a task of Spark's, also one without rows, and one that a filter leaves out. Where few of a covering index
+ * are left, they are read several to a task, as Spark itself does it for joins of tables with unequal numbers of
+ * buckets: rows of one key still meet in one task, and Spark knows in how many. All indexes of a join are read in as
+ * many tasks, or one side would be exchanged.
  */
 public class BucketStrategy extends Guarded {
-  private static final long TASK = 256L << 10; // bytes that are read in the time of a task which does nothing (as the ranker has it)
+  // Bytes that are read in the time of a task which does nothing (as the ranker has it).
+  private static final long TASK = 256L << 10;
   private static final TreeNodeTag TASKS = new TreeNodeTag("metaindex.tasks");
   private static final TreeNodeTag SEEN = new TreeNodeTag("metaindex.seen");
 
@@ -87,7 +90,10 @@ public class BucketStrategy extends Guarded {
     }
   }
 
-  /** How many tasks read each of these indexes, noted once for all joins of a plan: those above come first. `apart`: of those that keep the order of their buckets for a join, which several to a task give up. */
+  /**
+   * How many tasks read each of these indexes, noted once for all joins of a plan: those above come first. `apart`: of
+   * those that keep the order of their buckets for a join, which several to a task give up.
+   */
   private static void agree(List every, boolean apart) {
     List some = new ArrayList();
     Set filled = new HashSet();
@@ -120,7 +126,10 @@ public class BucketStrategy extends Guarded {
     return plans.size() == 1 ? (SparkPlan) plans.apply(0) : null;
   }
 
-  /** The buckets with rows that the filters above an index leave; null where it is not known. Only Spark's own plan tells which, so it is made once, and not at all below filters that leave every bucket. */
+  /**
+   * The buckets with rows that the filters above an index leave; null where it is not known. Only Spark's own plan
+   * tells which, so it is made once, and not at all below filters that leave every bucket.
+   */
   private static Set filled(LogicalPlan plan, LogicalRelation index) {
     if (!chooses(plan)) {
       return files(index).filled(scala.Option.empty());

@@ -35,8 +35,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A covering index in place of a scan: the index's rows of the files that are live, with the attributes of the scan under their expression ids, and, where the index does not serve every file (a
- * hybrid scan), the rows of the others by the scan itself. What Spark's scan lists decides: a file that is not in its list, with the identity that the index knows, gives no row from the index.
+ * A covering index in place of a scan: the index's rows of the files that are live, with the attributes of the scan
+ * under their expression ids, and, where the index does not serve every file (a hybrid scan), the rows of the others by
+ * the scan itself. What Spark's scan lists decides: a file that is not in its list, with the identity that the index
+ * knows, gives no row from the index.
  */
 class Covering {
   private static final String RUN = "_mi_run", FILE = "_mi_ordinal", ROW = "_mi_row";
@@ -45,8 +47,11 @@ class Covering {
   private final JsonNode reply;
   private final TreeMap out = new TreeMap(); // of a run, the files whose rows are not to be seen
   private final TreeMap in = new TreeMap(); // and those whose rows are, where that is known one by one
-  private final Map flat = new HashMap(); // what is needed, by the attribute's id and the names behind it, to the index's attribute
-  private Map served; // path in normal form to {identity, run, ordinal}; null: every file that is live at the version, which Spark has pinned
+  // What is needed, by the attribute's id and the names behind it, to the index's attribute.
+  private final Map flat = new HashMap();
+  // Path in normal form to {identity, run, ordinal}; null: every file that is live at the version, which Spark has
+  // pinned.
+  private Map served;
   private final String[] parts; // of the index: the number of the run, the place, the size
   private final Deleted deleted;
   private final boolean masked; // deleted rows are left out by masks; else by a join
@@ -59,7 +64,10 @@ class Covering {
     masked = reply.has("masked") && reply.get("masked").asBoolean();
   }
 
-  /** The plan in place of the leaf; null where nothing is won. `later`: what has to be done to scans that are changed in place, once the whole plan is made. */
+  /**
+   * The plan in place of the leaf; null where nothing is won. `later`: what has to be done to scans that are changed in
+   * place, once the whole plan is made.
+   */
   LogicalPlan plan(Survey survey, List later) {
     String label = reply.get("label").asText();
     String[] dead = Reply.unpacked(reply.get("dead"));
@@ -94,7 +102,10 @@ class Covering {
     return over(whole ? null : one.scan.rest(taken, label, later), label);
   }
 
-  /** The index, run by run where that keeps an order, and beside it the rows of the files that it lacks (`rest`; null: it lacks none). */
+  /**
+   * The index, run by run where that keeps an order, and beside it the rows of the files that it lacks (`rest`; null:
+   * it lacks none).
+   */
   private LogicalPlan over(LogicalPlan rest, String label) {
     String said = label + (rest == null ? "" : ", and files that it lacks");
     List output = one.output(), branches = new ArrayList();
@@ -115,8 +126,11 @@ class Covering {
       Expression filter = all(one.own(), one.pruning());
       LogicalPlan plan = filter == null ? rest : new Filter(filter, rest);
       if (keys != null) {
-        plan = new Project(Scala.sequence(output), plan); // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of it
-        plan = new RepartitionByExpression(Scala.sequence(keys), plan, scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
+        // Spark's own pruning of columns is over: a scan reads what stands right above it, and an exchange sends all of
+        // it.
+        plan = new Project(Scala.sequence(output), plan);
+        plan = new RepartitionByExpression(Scala.sequence(keys), plan,
+            scala.Option.apply(Integer.valueOf(reply.get("buckets").asInt())), scala.Option.empty());
       }
       branches.add(Attributes.project(output, output, Attributes.newIds(output), plan));
     }
@@ -156,7 +170,10 @@ class Covering {
     return found;
   }
 
-  /** The index's rows that are live. `only`: of this run; null: of all. `filtered`: those alone that the filters let pass, which stand above it as well: Spark's own push-down is over. */
+  /**
+   * The index's rows that are live. `only`: of this run; null: of all. `filtered`: those alone that the filters let
+   * pass, which stand above it as well: Spark's own push-down is over.
+   */
   private LogicalPlan index(String label, Integer only, List ours, boolean filtered) {
     long size = 0, every = 0;
     List paths = new ArrayList();
@@ -167,7 +184,8 @@ class Covering {
     for (int i = 0; i + 2 < parts.length; i += 3) {
       Integer run = Integer.valueOf(parts[i]);
       every += Long.parseLong(parts[i + 2]);
-      if ((served == null || in.containsKey(run)) && (only == null || only.equals(run))) { // else no row of the run is to be seen
+      // No row of another run is to be seen.
+      if ((served == null || in.containsKey(run)) && (only == null || only.equals(run))) {
         size += Long.parseLong(parts[i + 2]);
         several = several || (last >= 0 && last != run.intValue());
         last = run.intValue();
@@ -189,11 +207,13 @@ class Covering {
       for (int j = 0; inside != null && j < inside.size(); j++) {
         Expression field = (Expression) inside.get(j);
         keys.add(Found.id(attribute) + Fields.behind(field));
-        fields.add(new StructField(stored(stored, attribute.name() + Fields.behind(field)), field.dataType(), true, Metadata.empty()));
+        fields.add(new StructField(stored(stored, attribute.name() + Fields.behind(field)), field.dataType(), true,
+            Metadata.empty()));
       }
       if (inside == null) {
         keys.add(Found.id(attribute).toString());
-        fields.add(new StructField(stored(stored, attribute.name()), attribute.dataType(), attribute.nullable(), Metadata.empty()));
+        fields.add(new StructField(stored(stored, attribute.name()), attribute.dataType(), attribute.nullable(),
+            Metadata.empty()));
       }
     }
     if (byFile) {
@@ -203,32 +223,45 @@ class Covering {
       fields.add(new StructField(ROW, DataTypes.LongType, false, Metadata.empty()));
     }
     StructType data = new StructType((StructField[]) fields.toArray(new StructField[0]));
-    StructType numbers = byFile && (several || joined) ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())}) : new StructType();
-    CoveringFiles files = new CoveringFiles((String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers, only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (reply.get("bytes").asDouble() * size / every)), reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean());
-    LogicalRelation relation = LogicalRelation$.MODULE$.apply(new IndexedRelation(files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label), false);
+    StructType numbers = byFile && (several || joined)
+        ? new StructType(new StructField[] {new StructField(RUN, DataTypes.IntegerType, false, Metadata.empty())})
+        : new StructType();
+    double bytes = reply.get("bytes").asDouble();
+    CoveringFiles files = new CoveringFiles(
+        (String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers,
+        only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (bytes * size / every)),
+        reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean());
+    IndexedRelation indexed = new IndexedRelation(
+        files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label);
+    LogicalRelation relation = LogicalRelation$.MODULE$.apply(indexed, false);
     List attributes = Scala.list(relation.output());
     for (int i = 0; i < keys.size(); i++) {
       flat.put(keys.get(i), attributes.get(i));
     }
     for (int i = 0; i < output.size(); i++) {
       Attribute attribute = (Attribute) output.get(i);
-      ours.add(one.fields(attribute) == null ? (Expression) flat.get(Found.id(attribute).toString()) : struct(Found.id(attribute).toString(), (StructType) attribute.dataType()));
+      ours.add(one.fields(attribute) == null ? (Expression) flat.get(Found.id(attribute).toString())
+          : struct(Found.id(attribute).toString(), (StructType) attribute.dataType()));
     }
-    LogicalPlan plan = byFile ? live(relation, keys.size(), attributes, numbers, runs, masked && places.length > 0) : relation;
+    LogicalPlan plan = byFile ? live(relation, keys.size(), attributes, numbers, runs, masked && places.length > 0)
+        : relation;
     Expression filter = filter();
     if (filter != null && (filtered || joined || structs(output))) {
       plan = new Filter((Expression) filter.transformDown(new Others(flat)), plan);
     }
-    return joined ? lineage(keys.size(), attributes, numbers, true).without(plan, places, reply.get("run_shift").asInt(), reply.get("file_shift").asInt()) : plan;
+    return joined ? lineage(keys.size(), attributes, numbers, true)
+        .without(plan, places, reply.get("run_shift").asInt(), reply.get("file_shift").asInt()) : plan;
   }
 
   private static Lineage lineage(int columns, List attributes, StructType numbers, boolean rows) {
     AttributeReference run = numbers.length() > 0 ? (AttributeReference) attributes.get(attributes.size() - 1) : null;
-    return new Lineage(run, (AttributeReference) attributes.get(columns), rows ? (AttributeReference) attributes.get(columns + 1) : null);
+    return new Lineage(run, (AttributeReference) attributes.get(columns),
+        rows ? (AttributeReference) attributes.get(columns + 1) : null);
   }
 
   /** The rows of files that are live; `byRow`: without those that are deleted one by one. */
-  private LogicalPlan live(LogicalPlan relation, int columns, List attributes, StructType numbers, List runs, boolean byRow) {
+  private LogicalPlan live(LogicalPlan relation, int columns, List attributes, StructType numbers, List runs,
+      boolean byRow) {
     LogicalPlan plan = relation;
     Lineage lineage = lineage(columns, attributes, numbers, byRow);
     for (Iterator each = out.entrySet().iterator(); each.hasNext(); ) {
@@ -265,7 +298,8 @@ class Covering {
       if (flat.containsKey(name)) {
         parts.add(flat.get(name));
       } else {
-        parts.add(field.dataType() instanceof StructType ? struct(name, (StructType) field.dataType()) : new Literal(null, field.dataType()));
+        parts.add(field.dataType() instanceof StructType ? struct(name, (StructType) field.dataType())
+            : new Literal(null, field.dataType()));
       }
     }
     return new CreateNamedStruct(Scala.sequence(parts));
@@ -280,11 +314,15 @@ class Covering {
     return scala.Option.apply(new BucketSpec(count, names, names));
   }
 
-  /** What the session says of damaged or missing files, and of dates of an older calendar, is said of its tables. Pages have checksums, which Spark's reader compares where it is told to. */
+  /**
+   * What the session says of damaged or missing files, and of dates of an older calendar, is said of its tables. Pages
+   * have checksums, which Spark's reader compares where it is told to.
+   */
   private static scala.collection.immutable.Map options(StructType data) {
     Map options = new HashMap();
     if (fractions(data)) {
-      options.put("parquet.filter.dictionary.enabled", "false"); // a dictionary is asked for 0.0 bit by bit: the row group of a -0.0, which is the same, would be left out
+      // A dictionary is asked for 0.0 bit by bit: the row group of a -0.0, which is the same, would be left out.
+      options.put("parquet.filter.dictionary.enabled", "false");
     }
     options.put("ignoreMissingFiles", "false");
     options.put("ignoreCorruptFiles", "false");
@@ -304,7 +342,10 @@ class Covering {
     return false;
   }
 
-  /** What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once more above. */
+  /**
+   * What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once
+   * more above.
+   */
   private Expression filter() {
     return all(one.own(), new ArrayList());
   }
@@ -370,7 +411,8 @@ class Covering {
     }
 
     private static String key(Object node) {
-      Attribute base = node instanceof AttributeReference || node instanceof GetStructField ? Fields.base((Expression) node) : null;
+      Attribute base = node instanceof AttributeReference || node instanceof GetStructField
+          ? Fields.base((Expression) node) : null;
       return base == null ? null : Found.id(base) + Fields.behind((Expression) node);
     }
   }

@@ -13,7 +13,10 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.collection.BitSet;
 
-/** The parts of a covering index: one folder of values a run, whose number is the partition column where the query needs it. */
+/**
+ * The parts of a covering index: one folder of values a run, whose number is the partition column where the query needs
+ * it.
+ */
 public class CoveringFiles implements FileIndex {
   private static final int FEWER = 4; // times fewer tasks than buckets, for which their order is given up
   final double rowsOfKey; // that stand side by side, in the mean; 0: not known
@@ -25,8 +28,12 @@ public class CoveringFiles implements FileIndex {
   private final long[] sizes; // of each part
   private volatile Integer[] buckets; // of each part, once somebody has asked
 
-  /** `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them; `apart`: other rows come beside them bucket by bucket, or their order matters. */
-  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey, boolean apart) {
+  /**
+   * `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them;
+   * `apart`: other rows come beside them bucket by bucket, or their order matters.
+   */
+  public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey,
+      boolean apart) {
     this.rowsOfKey = rowsOfKey;
     this.apart = apart;
     this.partitions = partitions;
@@ -64,7 +71,8 @@ public class CoveringFiles implements FileIndex {
   }
 
   /** No filter is of the run's number alone, so none decides here. */
-  public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters, scala.collection.immutable.Seq dataFilters) {
+  public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
+      scala.collection.immutable.Seq dataFilters) {
     return Scala.sequence(runs);
   }
 
@@ -131,7 +139,10 @@ public class CoveringFiles implements FileIndex {
     return known[part];
   }
 
-  /** How many tasks read the buckets that have rows: as few as each has one, but for some, and the number of buckets is a multiple; 0 where that is not much less, or it is not known which have (null). */
+  /**
+   * How many tasks read the buckets that have rows: as few as each has one, but for some, and the number of buckets is
+   * a multiple; 0 where that is not much less, or it is not known which have (null).
+   */
   static int tasks(int buckets, Set filled) {
     int tasks = filled == null ? buckets : Math.max(1, filled.size());
     while (tasks < buckets && buckets % tasks != 0) {
@@ -145,7 +156,8 @@ public class CoveringFiles implements FileIndex {
   }
 
   public boolean equals(Object other) {
-    return other instanceof CoveringFiles && ((CoveringFiles) other).names.equals(names) && ((CoveringFiles) other).partitions.equals(partitions);
+    return other instanceof CoveringFiles && ((CoveringFiles) other).names.equals(names)
+        && ((CoveringFiles) other).partitions.equals(partitions);
   }
 
   public int hashCode() {

@@ -1,8 +1,9 @@
 package metaindex;
 
 /**
- * Until when the work of these classes is waited for, in a thread: whoever begins it says so, and every turn of every loop looks (`enabling._sources` puts that there), so that no walk of theirs can
- * hold up a query, whatever its plan is and whatever is wrong with them. Spark's own walks, which ask them node by node, are ended the same way.
+ * Until when the work of these classes is waited for, in a thread: whoever begins it says so, and every turn of every
+ * loop looks (`enabling._sources` puts that there), so that no walk of theirs can hold up a query, whatever its plan is
+ * and whatever is wrong with them. Spark's own walks, which ask them node by node, are ended the same way.
  */
 public class Deadline {
   private static final int TURNS = 64; // between two looks at the clock
@@ -47,7 +48,10 @@ public class Deadline {
     }
   }
 
-  /** Nobody waits any more. Not an Exception: nothing is wrong with an index, and whoever does without a failed one must not go on with the next. */
+  /**
+   * Nobody waits any more. Not an Exception: nothing is wrong with an index, and whoever does without a failed one must
+   * not go on with the next.
+   */
   public static class TooLate extends Error {
     public String toString() {
       return "a plan was not worked through in time";

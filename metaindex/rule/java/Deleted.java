@@ -8,8 +8,9 @@ import java.util.Map;
 import org.apache.spark.util.collection.BitSet;
 
 /**
- * Rows of an index that are deleted, each run << runShift | file << fileShift | row. Those of a run as a mask where that is wanted: a bit for each row of the files that have such, up to the last. What a
- * reply says again is the same object again, so that equal scans stay equal and exchanges are reused.
+ * Rows of an index that are deleted, each run << runShift | file << fileShift | row. Those of a run as a mask where
+ * that is wanted: a bit for each row of the files that have such, up to the last. What a reply says again is the same
+ * object again, so that equal scans stay equal and exchanges are reused.
  */
 class Deleted {
   private static final int HELD = 4;
@@ -37,7 +38,8 @@ class Deleted {
     synchronized (held) {
       Deleted found = (Deleted) held.remove(said);
       if (found == null) {
-        found = new Deleted(Reply.unpacked(reply.get("deleted")), reply.get("run_shift").asInt(), reply.get("file_shift").asInt());
+        found = new Deleted(Reply.unpacked(reply.get("deleted")), reply.get("run_shift").asInt(),
+            reply.get("file_shift").asInt());
       }
       held.put(said, found);
       Iterator oldest = held.keySet().iterator();
@@ -54,7 +56,8 @@ class Deleted {
     if (run == null || places.length == 0) {
       return places;
     }
-    return Arrays.copyOfRange(places, from((long) run.intValue() << runShift), from((long) (run.intValue() + 1) << runShift));
+    return Arrays.copyOfRange(places, from((long) run.intValue() << runShift),
+        from((long) (run.intValue() + 1) << runShift));
   }
 
   private int from(long place) {
@@ -71,7 +74,10 @@ class Deleted {
     return (Mask) masks.get(run);
   }
 
-  /** Of one run: the bit of a row is that at its file's `first` and its own number; of a file `last` is its last deleted row, -1 where it has none. */
+  /**
+   * Of one run: the bit of a row is that at its file's `first` and its own number; of a file `last` is its last deleted
+   * row, -1 where it has none.
+   */
   static class Mask {
     final int[] first, last;
     final BitSet bits;

@@ -5,21 +5,26 @@ import java.lang.reflect.Constructor;
 import java.util.Iterator;
 import java.util.LinkedList;
 
-/** Delta's lists of kept files that may still stand in plans. The same object for the same files of a version, while a plan holds it: Spark runs two scans as one where their lists are equal, which Delta's are by identity alone. */
+/**
+ * Delta's lists of kept files that may still stand in plans. The same object for the same files of a version, while a
+ * plan holds it: Spark runs two scans as one where their lists are equal, which Delta's are by identity alone.
+ */
 class DeltaLists {
   private static final int HELD = 8;
   private final LinkedList made = new LinkedList();
 
   Object of(Object prepared, Object scan, Object files) {
     Object log = Reflected.call(prepared, "deltaLog");
-    String version = Reflected.call(prepared, "path") + "@" + Reflected.call(Reflected.call(scan, "scannedSnapshot"), "version");
+    String version = Reflected.call(prepared, "path") + "@"
+        + Reflected.call(Reflected.call(scan, "scannedSnapshot"), "version");
     synchronized (made) {
       for (Iterator each = made.iterator(); each.hasNext(); ) {
         Object[] one = (Object[]) each.next();
         Object held = ((WeakReference) one[0]).get();
         if (held == null) {
           each.remove();
-        } else if (((WeakReference) one[1]).get() == log && one[2].equals(version) && Reflected.call(held, "addFiles").equals(files)) {
+        } else if (((WeakReference) one[1]).get() == log && one[2].equals(version)
+            && Reflected.call(held, "addFiles").equals(files)) {
           return held;
         }
       }
@@ -34,7 +39,8 @@ class DeltaLists {
 
   private static Object batch(Object prepared, Object scan, Object files) {
     try {
-      Class type = Class.forName("org.apache.spark.sql.delta.files.TahoeBatchFileIndex", true, prepared.getClass().getClassLoader());
+      Class type = Class.forName("org.apache.spark.sql.delta.files.TahoeBatchFileIndex", true,
+          prepared.getClass().getClassLoader());
       Constructor[] all = type.getConstructors();
       for (int i = 0; i < all.length; i++) {
         Class[] types = all[i].getParameterTypes();

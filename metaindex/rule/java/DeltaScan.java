@@ -68,9 +68,13 @@ class DeltaScan extends RelationScan {
     return kept.isEmpty() ? null : over(kept, label);
   }
 
-  /** A list of the kept `add` actions of the pinned snapshot. Not a copy of the prepared list: where deletion vectors are about, Delta adds a filter afterwards and then takes all files again. */
+  /**
+   * A list of the kept `add` actions of the pinned snapshot. Not a copy of the prepared list: where deletion vectors
+   * are about, Delta adds a filter afterwards and then takes all files again.
+   */
   private LogicalPlan over(List kept, String label) {
-    return over((FileIndex) lists.of(prepared, scan, Scala.sequence(kept)), label + ": " + kept.size() + "/" + adds().size() + " files");
+    return over((FileIndex) lists.of(prepared, scan, Scala.sequence(kept)),
+        label + ": " + kept.size() + "/" + adds().size() + " files");
   }
 
   private List kept(Map dropped) {
@@ -95,7 +99,8 @@ class DeltaScan extends RelationScan {
   private String name(Object add) {
     String path = (String) Reflected.call(add, "path");
     URI found = URI.create(path);
-    return Scans.normal(found.isAbsolute() || path.startsWith("/") ? found : URI.create(root.toString() + "/").resolve("./" + path));
+    return Scans.normal(found.isAbsolute() || path.startsWith("/") ? found
+        : URI.create(root.toString() + "/").resolve("./" + path));
   }
 
   private static String sign(Object add) {

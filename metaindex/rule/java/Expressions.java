@@ -19,8 +19,9 @@ import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
- * Catalyst's expressions as the JSON that `metaindex.expressions.engines.spark_json` reads: nodes in pre-order, values exact. Attributes of other plans than the scan's, and of texts that are compared by a
- * collation, are nodes of a class that nobody knows.
+ * Catalyst's expressions as the JSON that `metaindex.expressions.engines.spark_json` reads: nodes in pre-order, values
+ * exact. Attributes of other plans than the scan's, and of texts that are compared by a collation, are nodes of a class
+ * that nobody knows.
  */
 class Expressions {
   /** The nodes of an expression, put behind those that a list has. */

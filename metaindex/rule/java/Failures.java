@@ -16,8 +16,9 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.util.QueryExecutionListener;
 
 /**
- * The runs of covering indexes that queries of the session failed to read, which later ones do not read: a part that was lost or changed after it was looked at. Spark's error names the part mostly;
- * where it names none and is one of Parquet's, all runs of the query are meant. Python is told at once, which says what to do.
+ * The runs of covering indexes that queries of the session failed to read, which later ones do not read: a part that
+ * was lost or changed after it was looked at. Spark's error names the part mostly; where it names none and is one of
+ * Parquet's, all runs of the query are meant. Python is told at once, which says what to do.
  */
 public class Failures implements QueryExecutionListener {
   private static final Pattern PART = Pattern.compile("[^/\\s]+/covering/run=([^/\\s]+)/[^/\\s]+\\.mix");
@@ -66,7 +67,8 @@ public class Failures implements QueryExecutionListener {
     boolean found = false;
     List leaves = Scala.list(plan.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
-      if (leaves.get(i) instanceof LogicalRelation && ((LogicalRelation) leaves.get(i)).relation() instanceof IndexedRelation) {
+      if (leaves.get(i) instanceof LogicalRelation
+          && ((LogicalRelation) leaves.get(i)).relation() instanceof IndexedRelation) {
         String[] files = ((HadoopFsRelation) ((LogicalRelation) leaves.get(i)).relation()).location().inputFiles();
         for (int j = 0; j < files.length; j++) {
           Matcher part = PART.matcher(files[j]);

@@ -15,7 +15,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** Which fields of structs a plan names, by the struct's attribute: an index may have the fields and not the struct. A struct that is named as a whole anywhere counts as a whole. */
+/**
+ * Which fields of structs a plan names, by the struct's attribute: an index may have the fields and not the struct. A
+ * struct that is named as a whole anywhere counts as a whole.
+ */
 class Fields {
   private final Map found = new HashMap(); // id of the attribute to Map of the names behind it to GetStructField
   private final Set whole = new HashSet();
@@ -31,7 +34,8 @@ class Fields {
   /** As expressions, each once; null: the whole. */
   List of(Attribute one) {
     Map paths = (Map) found.get(Found.id(one));
-    return !(one.dataType() instanceof StructType) || paths == null || whole.contains(Found.id(one)) ? null : new ArrayList(paths.values());
+    return !(one.dataType() instanceof StructType) || paths == null || whole.contains(Found.id(one)) ? null
+        : new ArrayList(paths.values());
   }
 
   private void collect(LogicalPlan plan) {
@@ -55,7 +59,9 @@ class Fields {
       }
       ((Map) found.get(Found.id(base))).put(behind(one), one);
     } else if (base != null) {
-      whole.add(Found.id(base)); // a struct inside; or a field that is required in a struct that may be NULL, which the field alone would not tell
+      // A struct inside; or a field that is required in a struct that may be NULL, which the field alone would not
+      // tell.
+      whole.add(Found.id(base));
     } else if (one instanceof AttributeReference) {
       whole.add(Found.id((Attribute) one));
     } else {
@@ -68,7 +74,8 @@ class Fields {
 
   /** May every field on the way be NULL? */
   private static boolean optional(Expression one) {
-    return !(one instanceof GetStructField) || field((GetStructField) one).nullable() && optional((Expression) one.children().head());
+    return !(one instanceof GetStructField)
+        || field((GetStructField) one).nullable() && optional((Expression) one.children().head());
   }
 
   /** The attribute that a field is of; null where it is of something else. */
@@ -82,7 +89,8 @@ class Fields {
 
   /** The names behind the attribute's, each with a dot before it; "" for the attribute itself. */
   static String behind(Expression one) {
-    return one instanceof GetStructField ? behind((Expression) ((GetStructField) one).children().head()) + "." + last((GetStructField) one) : "";
+    return one instanceof GetStructField
+        ? behind((Expression) ((GetStructField) one).children().head()) + "." + last((GetStructField) one) : "";
   }
 
   /** Puts the same names, one by one, behind those that a list has. */

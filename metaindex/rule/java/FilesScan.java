@@ -13,7 +13,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** Plain files, in one folder or one that the catalog keeps the partitions of. Of formats that have no class of their own it is said which they are, and no more. */
+/**
+ * Plain files, in one folder or one that the catalog keeps the partitions of. Of formats that have no class of their
+ * own it is said which they are, and no more.
+ */
 class FilesScan extends RelationScan {
   private final String folder; // that the catalog names; null: the list's own
 
@@ -25,18 +28,24 @@ class FilesScan extends RelationScan {
   /** Is it one that can be asked about? */
   static boolean is(LogicalRelation relation) {
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-    return byCatalog(relation) != null || files.location() instanceof InMemoryFileIndex && files.location().rootPaths().size() == 1;
+    return byCatalog(relation) != null
+        || files.location() instanceof InMemoryFileIndex && files.location().rootPaths().size() == 1;
   }
 
-  /** The folder of a table whose partitions the catalog keeps: it says what a partition's columns hold, whatever a folder is called. Null for other relations. */
+  /**
+   * The folder of a table whose partitions the catalog keeps: it says what a partition's columns hold, whatever a
+   * folder is called. Null for other relations.
+   */
   private static String byCatalog(LogicalRelation relation) {
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-    boolean listed = files.location() instanceof CatalogFileIndex || files.location() instanceof InMemoryFileIndex; // the latter where Spark has left partitions out
+    // The latter where Spark has left partitions out.
+    boolean listed = files.location() instanceof CatalogFileIndex || files.location() instanceof InMemoryFileIndex;
     if (!listed || relation.catalogTable().isEmpty() || files.partitionSchema().isEmpty()) {
       return null;
     }
     Object table = relation.catalogTable().get();
-    return Boolean.TRUE.equals(Reflected.call(table, "tracksPartitionsInCatalog")) ? String.valueOf(Reflected.call(table, "location")) : null;
+    return Boolean.TRUE.equals(Reflected.call(table, "tracksPartitionsInCatalog"))
+        ? String.valueOf(Reflected.call(table, "location")) : null;
   }
 
   String kind() {

@@ -42,7 +42,10 @@ public class Found {
     return needed == null || needed.contains(id(one));
   }
 
-  /** The fields of a struct that are named above, each as an expression; null where the attribute is named, or taken, as a whole. */
+  /**
+   * The fields of a struct that are named above, each as an expression; null where the attribute is named, or taken, as
+   * a whole.
+   */
   List fields(Attribute one) {
     return needed == null || fields == null ? null : fields.of(one);
   }
@@ -64,7 +67,8 @@ public class Found {
   ObjectNode request() {
     ObjectNode out = Json.object();
     scan.request(out);
-    out.put("gathered", gathered).put("harmless", harmless()).put("pruned", !pruning().isEmpty()).put("bytes", scan.bytes(own()));
+    out.put("gathered", gathered).put("harmless", harmless()).put("pruned", !pruning().isEmpty())
+        .put("bytes", scan.bytes(own()));
     ArrayNode asked = out.putArray("filters");
     for (int i = 0; i < filters.size(); i++) {
       Expressions.add((Expression) filters.get(i), leaf.outputSet(), asked.addArray());
@@ -97,7 +101,8 @@ public class Found {
   }
 
   private boolean harmless() {
-    boolean found = !older("spark.sql.parquet.datetimeRebaseModeInRead") && !older("spark.sql.parquet.int96RebaseModeInRead");
+    boolean found = !older("spark.sql.parquet.datetimeRebaseModeInRead")
+        && !older("spark.sql.parquet.int96RebaseModeInRead");
     for (int i = 0; i < filters.size(); i++) {
       found = found && Harmless.of((Expression) filters.get(i));
     }
@@ -112,7 +117,8 @@ public class Found {
     }
     for (int i = out.size() - 1; i >= 0; i--) {
       Expression part = (Expression) out.get(i);
-      if (!((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet()) || SubqueryExpression$.MODULE$.hasSubquery(part)) {
+      if (!((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet())
+          || SubqueryExpression$.MODULE$.hasSubquery(part)) {
         out.remove(i);
       }
     }
@@ -127,7 +133,8 @@ public class Found {
     }
     for (int i = out.size() - 1; i >= 0; i--) {
       Expression part = (Expression) out.get(i);
-      if (!(part instanceof DynamicPruningSubquery) || !((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet())) {
+      if (!(part instanceof DynamicPruningSubquery)
+          || !((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet())) {
         out.remove(i);
       }
     }
@@ -143,10 +150,14 @@ public class Found {
     }
   }
 
-  /** Does Spark show other values than the files hold, or compare them by another rule: padded texts, a default in files that are older than the column, collations? */
+  /**
+   * Does Spark show other values than the files hold, or compare them by another rule: padded texts, a default in files
+   * that are older than the column, collations?
+   */
   private static boolean altered(Attribute one) {
     String metadata = one.metadata().json();
-    return Expressions.collated(one.dataType()) || metadata.contains("__CHAR_VARCHAR") || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
+    return Expressions.collated(one.dataType()) || metadata.contains("__CHAR_VARCHAR")
+        || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
   }
 
   /** Are days and instants read as an older calendar has them? */

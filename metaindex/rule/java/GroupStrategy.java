@@ -27,8 +27,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Groups of a covering index's keys, whose rows stand side by side in it: they are counted as they come, and no table of all groups is kept, where groups are small, or where a join would sort them
- * again. Spark can do this itself (`spark.sql.execution.replaceHashWithSortAgg`), for all of a session's plans or for none, whatever the groups are like (docs/decisions/0016).
+ * Groups of a covering index's keys, whose rows stand side by side in it: they are counted as they come, and no table
+ * of all groups is kept, where groups are small, or where a join would sort them again. Spark can do this itself
+ * (`spark.sql.execution.replaceHashWithSortAgg`), for all of a session's plans or for none, whatever the groups are
+ * like (docs/decisions/0016).
  */
 public class GroupStrategy extends Guarded {
   private static final double ALONE = 8, JOINED = 32; // rows of a group, in the mean, up to which it is worth it
@@ -94,9 +96,13 @@ public class GroupStrategy extends Guarded {
     return found.size() == ids.size() ? found : null;
   }
 
-  /** Rows that stand side by side in a covering index, in the mean; 0 where these attributes are not its keys, or it is not known, or rows of a bucket are not in one order. */
+  /**
+   * Rows that stand side by side in a covering index, in the mean; 0 where these attributes are not its keys, or it is
+   * not known, or rows of a bucket are not in one order.
+   */
   private static double rowsOfKey(LogicalRelation relation, List ids) {
-    if (!(relation.relation() instanceof IndexedRelation) || !(((IndexedRelation) relation.relation()).location() instanceof CoveringFiles)) {
+    if (!(relation.relation() instanceof IndexedRelation)
+        || !(((IndexedRelation) relation.relation()).location() instanceof CoveringFiles)) {
       return 0;
     }
     IndexedRelation index = (IndexedRelation) relation.relation();
@@ -110,18 +116,22 @@ public class GroupStrategy extends Guarded {
       }
     }
     CoveringFiles files = (CoveringFiles) index.location();
-    boolean keys = index.bucketSpec().isDefined() && Scala.list(((BucketSpec) index.bucketSpec().get()).sortColumnNames()).equals(names);
+    boolean keys = index.bucketSpec().isDefined()
+        && Scala.list(((BucketSpec) index.bucketSpec().get()).sortColumnNames()).equals(names);
     return keys && files.oneOfEachBucket() ? files.rowsOfKey : 0;
   }
 
   /** The same groups from rows in their order; null where Spark plans something else than two steps. */
   private static SortAggregateExec sorted(scala.collection.immutable.Seq plans) {
-    if (plans.size() != 1 || !(plans.apply(0) instanceof BaseAggregateExec) || !(below(plans.apply(0)) instanceof BaseAggregateExec)) {
+    if (plans.size() != 1 || !(plans.apply(0) instanceof BaseAggregateExec)
+        || !(below(plans.apply(0)) instanceof BaseAggregateExec)) {
       return null;
     }
     BaseAggregateExec last = (BaseAggregateExec) plans.apply(0), first = (BaseAggregateExec) below(last);
     List whole = new ArrayList();
-    if (last.aggregateExpressions().size() != first.aggregateExpressions().size() || below(first) instanceof BaseAggregateExec || !are(last.aggregateExpressions(), Final$.MODULE$) || !are(first.aggregateExpressions(), Partial$.MODULE$)) {
+    if (last.aggregateExpressions().size() != first.aggregateExpressions().size()
+        || below(first) instanceof BaseAggregateExec || !are(last.aggregateExpressions(), Final$.MODULE$)
+        || !are(first.aggregateExpressions(), Partial$.MODULE$)) {
       return null; // DISTINCT
     }
     for (int i = 0; i < first.groupingExpressions().size(); i++) {
@@ -132,10 +142,12 @@ public class GroupStrategy extends Guarded {
     for (int i = 0; i < last.aggregateExpressions().size(); i++) {
       AggregateExpression one = (AggregateExpression) last.aggregateExpressions().apply(i);
       AggregateExpression before = (AggregateExpression) first.aggregateExpressions().apply(i);
-      if (!one.aggregateFunction().equals(before.aggregateFunction()) || !before.aggregateFunction().getClass().getName().startsWith(SPARKS)) {
+      if (!one.aggregateFunction().equals(before.aggregateFunction())
+          || !before.aggregateFunction().getClass().getName().startsWith(SPARKS)) {
         return null; // a function of others (Hive's) may count on its two steps
       }
-      whole.add(before.copy(before.aggregateFunction(), Complete$.MODULE$, before.isDistinct(), before.filter(), before.resultId()));
+      whole.add(before.copy(before.aggregateFunction(), Complete$.MODULE$, before.isDistinct(), before.filter(),
+          before.resultId()));
     }
     SortAggregateExec like = last.toSortAggregate();
     return like.copy(
@@ -182,7 +194,8 @@ public class GroupStrategy extends Guarded {
         below = (LogicalPlan) below.children().apply(0);
       }
       List groups = groups((Aggregate) below);
-      if (groups != null && !groups.isEmpty() && known(ids, ((Aggregate) below).aggregateExpressions()).containsAll(groups) && !isSent(join)) {
+      if (groups != null && !groups.isEmpty()
+          && known(ids, ((Aggregate) below).aggregateExpressions()).containsAll(groups) && !isSent(join)) {
         joined.add(below);
       }
     }

@@ -5,8 +5,9 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 
 /**
- * A strategy that leaves a plan to Spark whatever goes wrong, or takes too long, and counts it. Spark asks node by node, and does not say where a plan begins: all strategies of a thread together may
- * work a tenth of the time, and as long as a plan may take at once.
+ * A strategy that leaves a plan to Spark whatever goes wrong, or takes too long, and counts it. Spark asks node by
+ * node, and does not say where a plan begins: all strategies of a thread together may work a tenth of the time, and as
+ * long as a plan may take at once.
  */
 public abstract class Guarded extends SparkStrategy {
   private static final int TENTH = 10;

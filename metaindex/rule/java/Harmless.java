@@ -8,15 +8,21 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /**
- * Can a filter be asked of rows that the scan would not have read? A scan leaves out partitions and files before a filter is asked, an index has their rows: a cast that fails of one of those would
- * fail a query that succeeds. What is not known never to fail, is taken to fail. A filter of partitions that Spark adds for a join (dynamic pruning) asks an index's rows one by one.
+ * Can a filter be asked of rows that the scan would not have read? A scan leaves out partitions and files before a
+ * filter is asked, an index has their rows: a cast that fails of one of those would fail a query that succeeds. What is
+ * not known never to fail, is taken to fail. A filter of partitions that Spark adds for a join (dynamic pruning) asks
+ * an index's rows one by one.
  */
 class Harmless {
   private static final Set NEVER_FAIL = new HashSet(Arrays.asList((
-      "AttributeReference Literal EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual In InSet IsNull IsNotNull IsNaN And Or Not StartsWith EndsWith Contains Like LikeAll "
-      + "LikeAny GetStructField Substring Upper Lower Length StringTrim StringTrimLeft StringTrimRight Concat Coalesce If CaseWhen Year Month DayOfMonth Quarter ScalarSubquery BloomFilterMightContain XxHash64 "
-      + "Murmur3Hash KnownNotNull KnownFloatingPointNormalized NormalizeNaNAndZero DateAdd DateSub DynamicPruningSubquery").split(" ")));
-  private static final Set FAIL_IN_ANSI = new HashSet(Arrays.asList("Add Subtract Multiply Divide Remainder Pmod IntegralDivide UnaryMinus Abs".split(" ")));
+      "AttributeReference Literal EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan "
+      + "GreaterThanOrEqual In InSet IsNull IsNotNull IsNaN And Or Not StartsWith EndsWith Contains Like "
+      + "LikeAll LikeAny GetStructField Substring Upper Lower Length StringTrim StringTrimLeft "
+      + "StringTrimRight Concat Coalesce If CaseWhen Year Month DayOfMonth Quarter ScalarSubquery "
+      + "BloomFilterMightContain XxHash64 Murmur3Hash KnownNotNull KnownFloatingPointNormalized "
+      + "NormalizeNaNAndZero DateAdd DateSub DynamicPruningSubquery").split(" ")));
+  private static final Set FAIL_IN_ANSI = new HashSet(Arrays.asList(
+      "Add Subtract Multiply Divide Remainder Pmod IntegralDivide UnaryMinus Abs".split(" ")));
 
   static boolean of(Expression one) {
     String name = one.getClass().getSimpleName();

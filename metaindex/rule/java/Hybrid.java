@@ -16,8 +16,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 
 /**
- * Takes away what stands above a hybrid scan and is done in both its branches: filters of the scan's own columns, and the choice of columns. Whatever stands above a union is a pass of its own over
- * every row. Spark's rules that do this have run before there was a union.
+ * Takes away what stands above a hybrid scan and is done in both its branches: filters of the scan's own columns, and
+ * the choice of columns. Whatever stands above a union is a pass of its own over every row. Spark's rules that do this
+ * have run before there was a union.
  */
 class Hybrid extends scala.runtime.AbstractPartialFunction {
   private final Map asked = new IdentityHashMap(); // of a union, the parts of filters that both branches ask
@@ -31,7 +32,8 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
   }
 
   public boolean isDefinedAt(Object node) {
-    return node instanceof Filter ? asked.containsKey(((Filter) node).child()) : node instanceof Project && asked.containsKey(((Project) node).child()) && chosen((Project) node) != null;
+    return node instanceof Filter ? asked.containsKey(((Filter) node).child())
+        : node instanceof Project && asked.containsKey(((Project) node).child()) && chosen((Project) node) != null;
   }
 
   public Object applyOrElse(Object node, scala.Function1 other) {

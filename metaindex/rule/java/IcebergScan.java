@@ -44,7 +44,8 @@ class IcebergScan extends Scan {
   void request(ObjectNode out) {
     out.put("kind", "iceberg").put("root", location(leaf));
     out.put("version", String.valueOf(Reflected.call(scan, "snapshotId"))); // null: no rows
-    ids((List) Reflected.call(Reflected.call(scan, "projection"), "columns"), null, out.putArray("ids")); // by the names of today, whatever the columns were called when they were indexed
+    // By the names of today, whatever the columns were called when they were indexed.
+    ids((List) Reflected.call(Reflected.call(scan, "projection"), "columns"), null, out.putArray("ids"));
   }
 
   /** Of columns, and of the fields of those that are structs, the path and Iceberg's number: [["s","x"],7]. */
@@ -64,14 +65,17 @@ class IcebergScan extends Scan {
   }
 
   void number(String name, ObjectNode out) {
-    Object field = Reflected.invoke(Reflected.call(scan, "projection"), "caseInsensitiveFindField", new Object[] {name});
+    Object field = Reflected.invoke(Reflected.call(scan, "projection"), "caseInsensitiveFindField",
+        new Object[] {name});
     out.put("id", ((Number) Reflected.call(field, "fieldId")).intValue());
   }
 
   long bytes(List filters) {
     List tasks = (List) Reflected.call(scan, "tasks");
     try {
-      Method size = tasks.isEmpty() ? null : Class.forName("org.apache.iceberg.ScanTask", true, tasks.get(0).getClass().getClassLoader()).getMethod("sizeBytes", new Class[0]);
+      ClassLoader loader = tasks.isEmpty() ? null : tasks.get(0).getClass().getClassLoader();
+      Method size = tasks.isEmpty() ? null
+          : Class.forName("org.apache.iceberg.ScanTask", true, loader).getMethod("sizeBytes", new Class[0]);
       long bytes = 0;
       for (int i = 0; i < tasks.size(); i++) {
         bytes += ((Long) size.invoke(tasks.get(i), new Object[0])).longValue();

@@ -47,11 +47,15 @@ class IcebergTasks {
     Reflected.invoke(scan, "resetTasks", new Object[] {before});
   }
 
-  /** A filter that says what was left out, among those that Iceberg adds at run time: seen in plans, and two scans that read other files are not equal. */
+  /**
+   * A filter that says what was left out, among those that Iceberg adds at run time: seen in plans, and two scans that
+   * read other files are not equal.
+   */
   private void mark(String note) {
     try {
       Class all = Class.forName("org.apache.iceberg.expressions.Expressions", true, scan.getClass().getClassLoader());
-      Object marker = all.getMethod("equal", new Class[] {String.class, Object.class}).invoke(null, new Object[] {"metaindex", note});
+      Object marker = all.getMethod("equal", new Class[] {String.class, Object.class})
+          .invoke(null, new Object[] {"metaindex", note});
       ((List) Reflected.field(scan, "runtimeFilters")).add(marker);
     } catch (Exception error) {
       throw new IllegalStateException("an Iceberg scan cannot be marked: " + error, error);

@@ -6,24 +6,32 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.types.StructType;
 
-/** A relation that metaindex has put into a plan, which says so in plans and in Spark's pages: over fewer files of a table, or over an index in place of it. */
+/**
+ * A relation that metaindex has put into a plan, which says so in plans and in Spark's pages: over fewer files of a
+ * table, or over an index in place of it.
+ */
 public class IndexedRelation extends HadoopFsRelation {
   private static final String PUSHDOWN = "org.apache.spark.sql.execution.datasources.DataSourceUtils";
 
   private final String label;
 
   public IndexedRelation(
-      FileIndex files, StructType partitions, StructType data, scala.Option buckets, FileFormat format, scala.collection.immutable.Map options, SparkSession session, String label) {
+      FileIndex files, StructType partitions, StructType data, scala.Option buckets, FileFormat format,
+      scala.collection.immutable.Map options, SparkSession session, String label) {
     super(files, partitions, data, buckets, format, options, session);
     this.label = label;
   }
 
   /** The same over fewer files. */
   public static IndexedRelation over(HadoopFsRelation one, FileIndex files, String label) {
-    return new IndexedRelation(files, one.partitionSchema(), one.dataSchema(), one.bucketSpec(), one.fileFormat(), one.options(), one.sparkSession(), label);
+    return new IndexedRelation(files, one.partitionSchema(), one.dataSchema(), one.bucketSpec(), one.fileFormat(),
+        one.options(), one.sparkSession(), label);
   }
 
-  /** Spark pushes conditions on fields of structs, and on columns whose names are no plain words, into relations whose printed name is in a list of formats: that one question is answered by the format's name alone. */
+  /**
+   * Spark pushes conditions on fields of structs, and on columns whose names are no plain words, into relations whose
+   * printed name is in a list of formats: that one question is answered by the format's name alone.
+   */
   public String toString() {
     String format = super.toString();
     return askedByPushdown() ? format : format + " <metaindex " + label + ">";

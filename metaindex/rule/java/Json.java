@@ -10,7 +10,10 @@ import java.util.Map;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 
-/** What is said to Python and back, by Spark's own Jackson. In plain ASCII: half of a surrogate pair gets through as it is. */
+/**
+ * What is said to Python and back, by Spark's own Jackson. In plain ASCII: half of a surrogate pair gets through as it
+ * is.
+ */
 class Json {
   private static final ObjectMapper MAPPER = new ObjectMapper().configure(JsonGenerator.Feature.ESCAPE_NON_ASCII, true);
 

@@ -9,7 +9,10 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
-/** A list of files without those that are proved to hold no matching row. What it lists decides: a file that is not there as the proof has it, by path, size and time, stays. */
+/**
+ * A list of files without those that are proved to hold no matching row. What it lists decides: a file that is not
+ * there as the proof has it, by path, size and time, stays.
+ */
 public class KeptFiles implements FileIndex {
   public final FileIndex base;
   private final Map dropped;
@@ -46,7 +49,8 @@ public class KeptFiles implements FileIndex {
     return base.rootPaths();
   }
 
-  public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters, scala.collection.immutable.Seq dataFilters) {
+  public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
+      scala.collection.immutable.Seq dataFilters) {
     List out = new ArrayList();
     scala.collection.Iterator folders = base.listFiles(partitionFilters, dataFilters).iterator();
     while (folders.hasNext()) {
@@ -87,7 +91,8 @@ public class KeptFiles implements FileIndex {
   }
 
   public boolean equals(Object other) {
-    return other instanceof KeptFiles && ((KeptFiles) other).base.equals(base) && ((KeptFiles) other).dropped.equals(dropped);
+    return other instanceof KeptFiles && ((KeptFiles) other).base.equals(base)
+        && ((KeptFiles) other).dropped.equals(dropped);
   }
 
   public int hashCode() {

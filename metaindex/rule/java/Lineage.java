@@ -40,8 +40,9 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.ObjectType;
 
 /**
- * Which rows of an index are of files that are live at the version asked, and are not deleted there. Every row of an index says from which row of which file it is: the number of its run (where
- * there are several), of the file in that run, and of the row.
+ * Which rows of an index are of files that are live at the version asked, and are not deleted there. Every row of an
+ * index says from which row of which file it is: the number of its run (where there are several), of the file in that
+ * run, and of the row.
  */
 class Lineage {
   private static final int FEW_RANGES = 8;
@@ -57,7 +58,8 @@ class Lineage {
   Expression only(int number, BitSet files, boolean inside) {
     Expression among = among(files);
     Expression kept = inside ? among : new Not(among);
-    return run == null ? kept : new Or(new Not(new EqualTo(run, new Literal(Integer.valueOf(number), DataTypes.IntegerType))), kept);
+    return run == null ? kept
+        : new Or(new Not(new EqualTo(run, new Literal(Integer.valueOf(number), DataTypes.IntegerType))), kept);
   }
 
   private Expression among(BitSet files) {
@@ -65,7 +67,8 @@ class Lineage {
     int ranges = 0;
     for (int start = files.nextSetBit(0); start >= 0 && ranges <= FEW_RANGES; ranges++) {
       int end = files.nextClearBit(start);
-      Expression one = end == start + 1 ? new EqualTo(file, number(start)) : new And(new GreaterThanOrEqual(file, number(start)), new LessThanOrEqual(file, number(end - 1)));
+      Expression one = end == start + 1 ? new EqualTo(file, number(start))
+          : new And(new GreaterThanOrEqual(file, number(start)), new LessThanOrEqual(file, number(end - 1)));
       found = found == null ? one : new Or(found, one);
       start = files.nextSetBit(end);
     }
@@ -83,15 +86,21 @@ class Lineage {
     return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
   }
 
-  /** Of one run, the rows whose bits are not set: of files without a deleted row, behind the last one of their file, or not deleted. Made of Spark's own expressions, which executors know. */
+  /**
+   * Of one run, the rows whose bits are not set: of files without a deleted row, behind the last one of their file, or
+   * not deleted. Made of Spark's own expressions, which executors know.
+   */
   Expression undeleted(int number, Deleted.Mask mask) {
     List either = new ArrayList();
-    either.add(new GetArrayItem(array(mask.last), file, false)); // NULL for files behind the last one that has deleted rows
+    // NULL for files behind the last one that has deleted rows.
+    either.add(new GetArrayItem(array(mask.last), file, false));
     either.add(number(-1));
     List place = new ArrayList();
-    place.add(new Add(new GetArrayItem(array(mask.first), file, false), new Cast(row, DataTypes.IntegerType, scala.Option.empty(), EvalMode$.MODULE$.LEGACY())));
+    place.add(new Add(new GetArrayItem(array(mask.first), file, false),
+        new Cast(row, DataTypes.IntegerType, scala.Option.empty(), EvalMode$.MODULE$.LEGACY())));
     Literal bits = new Literal(mask.bits, new ObjectType(mask.bits.getClass()));
-    Expression set = new Invoke(bits, "get", DataTypes.BooleanType, Scala.sequence(place), Scala.none(), true, true, true);
+    Expression set = new Invoke(bits, "get", DataTypes.BooleanType, Scala.sequence(place), Scala.none(), true, true,
+        true);
     Expression kept = new Not(new And(new LessThanOrEqual(row, wide(new Coalesce(Scala.sequence(either)))), set));
     return run == null ? kept : new Or(new Not(new EqualTo(run, number(number))), kept);
   }
@@ -112,12 +121,14 @@ class Lineage {
       value.add(Long.valueOf(places[i]));
       rows.add(InternalRow.fromSeq(Scala.sequence(value)));
     }
-    Attribute deleted = new AttributeReference("_mi_deleted", DataTypes.LongType, false, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), Scala.none());
+    Attribute deleted = new AttributeReference("_mi_deleted", DataTypes.LongType, false, Metadata.empty(),
+        NamedExpression$.MODULE$.newExprId(), Scala.none());
     List output = new ArrayList();
     output.add(deleted);
     LogicalPlan gone = new LocalRelation(Scala.sequence(output), Scala.sequence(rows), false, scala.Option.empty());
     HintInfo small = new HintInfo(scala.Option.apply(BROADCAST$.MODULE$));
-    return new Join(plan, gone, LeftAnti$.MODULE$, scala.Option.apply(new EqualTo(place, deleted)), new JoinHint(scala.Option.empty(), scala.Option.apply(small)));
+    return new Join(plan, gone, LeftAnti$.MODULE$, scala.Option.apply(new EqualTo(place, deleted)),
+        new JoinHint(scala.Option.empty(), scala.Option.apply(small)));
   }
 
   private static Expression wide(Expression one) {

@@ -6,7 +6,10 @@ import java.lang.ref.WeakReference;
 import java.util.HashSet;
 import java.util.Set;
 
-/** A set of objects by identity, for as long as somebody else holds them: what equals another, or is changed later, is still itself. For threads. */
+/**
+ * A set of objects by identity, for as long as somebody else holds them: what equals another, or is changed later, is
+ * still itself. For threads.
+ */
 public class Marks {
   private final Set held = new HashSet();
   private final ReferenceQueue gone = new ReferenceQueue();

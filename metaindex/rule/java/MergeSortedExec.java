@@ -25,8 +25,10 @@ import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
 
 /**
- * A union that keeps the order of its two children, partition by partition: the buckets of an index, and the rows of the files that it lacks. Spark's own union has no order, so that a join above it
- * sorts every row of the index again; here the few others are sorted and merged in. What the children have to bring (partitioning and order), Spark itself makes sure of.
+ * A union that keeps the order of its two children, partition by partition: the buckets of an index, and the rows of
+ * the files that it lacks. Spark's own union has no order, so that a join above it sorts every row of the index again;
+ * here the few others are sorted and merged in. What the children have to bring (partitioning and order), Spark itself
+ * makes sure of.
  *
  * Executors never see this class: they compile the text below, as they do with that of every stage of Spark's.
  */
@@ -78,7 +80,8 @@ public class MergeSortedExec extends SparkPlan {
   private static final CodeAndComment CODE = new CodeAndComment(TEXT, Scala.map(new HashMap()));
   private final SparkPlan index, rest;
   private final scala.collection.immutable.Seq places; // of the keys in the output, in the order of the index
-  private transient scala.collection.immutable.Seq columns; // the output, once it was asked for: merges stand above each other, and plans ask often
+  // The output, once it was asked for: merges stand above each other, and plans ask often.
+  private transient scala.collection.immutable.Seq columns;
 
   public MergeSortedExec(SparkPlan index, SparkPlan rest, scala.collection.immutable.Seq places) {
     this.index = index;
@@ -132,7 +135,8 @@ public class MergeSortedExec extends SparkPlan {
 
   public Partitioning outputPartitioning() {
     Partitioning one = index.outputPartitioning(), other = rest.outputPartitioning();
-    boolean hashed = one instanceof HashPartitioning && other instanceof HashPartitioning && one.numPartitions() == other.numPartitions();
+    boolean hashed = one instanceof HashPartitioning && other instanceof HashPartitioning
+        && one.numPartitions() == other.numPartitions();
     boolean single = one.numPartitions() == 1 && other.numPartitions() == 1;
     return hashed || single ? one : new UnknownPartitioning(one.numPartitions());
   }
@@ -140,11 +144,16 @@ public class MergeSortedExec extends SparkPlan {
   public RDD doExecute() {
     SQLMetric time = SQLMetrics.createTimingMetric(sparkContext(), "time", 0L);
     Object[] references = new Object[] {new LazilyGeneratedOrdering(order(output()), output())};
-    WholeStageCodegenEvaluatorFactory merging = new WholeStageCodegenEvaluatorFactory(new scala.util.Right(CODE), time, references);
-    return index.execute().zipPartitionsWithEvaluator(rest.execute(), merging, scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
+    WholeStageCodegenEvaluatorFactory merging =
+        new WholeStageCodegenEvaluatorFactory(new scala.util.Right(CODE), time, references);
+    return index.execute()
+        .zipPartitionsWithEvaluator(rest.execute(), merging, scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
   }
 
-  /** Sorts and aggregates send themselves to executors, with all that stands below them; of that they ask for the columns alone. Public: Janino gives private methods other names. */
+  /**
+   * Sorts and aggregates send themselves to executors, with all that stands below them; of that they ask for the
+   * columns alone. Public: Janino gives private methods other names.
+   */
   public Object writeReplace() {
     return new LocalTableScanExec(output(), Scala.none(), scala.Option.empty());
   }
@@ -178,6 +187,7 @@ public class MergeSortedExec extends SparkPlan {
   }
 
   public boolean equals(Object other) {
-    return other instanceof MergeSortedExec && index.equals(((MergeSortedExec) other).index) && rest.equals(((MergeSortedExec) other).rest) && places.equals(((MergeSortedExec) other).places);
+    return other instanceof MergeSortedExec && index.equals(((MergeSortedExec) other).index)
+        && rest.equals(((MergeSortedExec) other).rest) && places.equals(((MergeSortedExec) other).places);
   }
 }

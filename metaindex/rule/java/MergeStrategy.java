@@ -8,7 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.SparkPlan;
 
-/** Hybrid scans that a join reads in the order of its keys are merged; any other union, and one of which this does not hold any more, is Spark's. */
+/**
+ * Hybrid scans that a join reads in the order of its keys are merged; any other union, and one of which this does not
+ * hold any more, is Spark's.
+ */
 public class MergeStrategy extends Guarded {
   private static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
 

@@ -18,9 +18,11 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Asks metaindex, once a plan, which files its scans can leave out, and leaves those out. Whatever goes wrong, or takes too long, leaves the plan as it was.
+ * Asks metaindex, once a plan, which files its scans can leave out, and leaves those out. Whatever goes wrong, or takes
+ * too long, leaves the plan as it was.
  *
- * Written for Janino, which compiles it inside Spark: no lambdas, no inference of generics, no bridge methods (so erased signatures are overridden).
+ * Written for Janino, which compiles it inside Spark: no lambdas, no inference of generics, no bridge methods (so
+ * erased signatures are overridden).
  */
 public class MetaIndexRule extends Rule {
   static final String PREFIX = "spark.metaindex.";
@@ -31,8 +33,10 @@ public class MetaIndexRule extends Rule {
   private final Limit limit; // of the work of a plan, Python's apart, which has its own
   private final boolean ordered; // metaindex has told the session that buckets are sorted
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
-  private final ThreadLocal last = new ThreadLocal(); // the plan that was given back: rules are applied until nothing changes, and that one was asked about
-  private final ThreadLocal left = new ThreadLocal(); // why the last plan was left as it was, where anything went wrong: the name of a Reason
+  // The plan that was given back: rules are applied until nothing changes, and that one was asked about.
+  private final ThreadLocal last = new ThreadLocal();
+  // Why the last plan was left as it was, where anything went wrong: the name of a Reason.
+  private final ThreadLocal left = new ThreadLocal();
   public final Failures failures; // which the session tells of its queries
   public volatile long plans, asked, rewritten, failed, late, nanos, turns;
   public volatile String lastError = "";
@@ -55,7 +59,8 @@ public class MetaIndexRule extends Rule {
   public TreeNode apply(TreeNode given) {
     TreeNode plan = ordered ? unsorted((LogicalPlan) given) : given;
     WeakReference before = (WeakReference) last.get();
-    if ((before != null && before.get() == plan) || busy.get() != null || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
+    if ((before != null && before.get() == plan) || busy.get() != null
+        || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
       return plan;
     }
     long started = System.nanoTime();
@@ -104,7 +109,10 @@ public class MetaIndexRule extends Rule {
     }
   }
 
-  /** For explanations: plans a query as it is with the rule, or without it. Other threads are not concerned. Gives the name of the Reason for which it was left as it was, or "". */
+  /**
+   * For explanations: plans a query as it is with the rule, or without it. Other threads are not concerned. Gives the
+   * name of the Reason for which it was left as it was, or "".
+   */
   public String plan(Object execution, boolean rewritten) {
     left.remove();
     if (!rewritten) {
@@ -137,7 +145,8 @@ public class MetaIndexRule extends Rule {
       return plan;
     }
     Reply answers = new Reply(reply);
-    Map places = new IdentityHashMap(); // of a leaf, what stands at each of its places: one object may stand in a plan several times, under other filters
+    // Of a leaf, what stands at each of its places: one object may stand in a plan several times, under other filters.
+    Map places = new IdentityHashMap();
     Hybrid hybrid = new Hybrid();
     List later = new ArrayList(); // changes in place wait until nothing can fail any more
     List instead = new ArrayList(); // of each leaf
@@ -158,7 +167,8 @@ public class MetaIndexRule extends Rule {
     }
     LogicalPlan after = changed ? (LogicalPlan) plan.transformUp(new Substitution(places)) : plan;
     after = hybrid.isEmpty() ? after : (LogicalPlan) after.transformUp(hybrid);
-    after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, instead, hybrid)) : after;
+    after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, instead, hybrid))
+        : after;
     deadline.over(); // what is changed in place is changed as a whole
     for (int i = 0; i < later.size(); i++) {
       try {

@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * The other side of a join, of which Spark keeps a copy to leave partitions out by it (dynamic pruning): what stands in place of a scan stands in the copy, too. Else Spark does not know it for what
- * the join reads, and leaves nothing out.
+ * The other side of a join, of which Spark keeps a copy to leave partitions out by it (dynamic pruning): what stands in
+ * place of a scan stands in the copy, too. Else Spark does not know it for what the join reads, and leaves nothing out.
  */
 class OtherSides extends scala.runtime.AbstractPartialFunction {
   private final Scans scans;
@@ -98,8 +98,9 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
   }
 
   /**
-   * Do a plan's subqueries read by the scan of one of its leaves, and see other rows of it once it is changed in place? Under the leaf's own filters they miss none of the files that those prove out.
-   * `replaced`: the scan keeps what an index beside it has not, which copies of the other sides of joins are given as well.
+   * Do a plan's subqueries read by the scan of one of its leaves, and see other rows of it once it is changed in place?
+   * Under the leaf's own filters they miss none of the files that those prove out. `replaced`: the scan keeps what an
+   * index beside it has not, which copies of the other sides of joins are given as well.
    */
   static boolean read(LogicalPlan plan, Found one, boolean replaced, Scans scans) {
     scala.collection.Iterator expressions = plan.expressions().iterator();
@@ -122,7 +123,8 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
       Survey inside = new Survey(scans, plan);
       boolean copy = expression instanceof DynamicPruningSubquery || !replaced;
       for (int i = 0; i < inside.leaves.size(); i++) {
-        if (Scans.same((LogicalPlan) inside.leaves.get(i), one.leaf) && !(copy && inside.at(i) != null && same(inside.at(i), one))) {
+        if (Scans.same((LogicalPlan) inside.leaves.get(i), one.leaf)
+            && !(copy && inside.at(i) != null && same(inside.at(i), one))) {
           return true;
         }
       }

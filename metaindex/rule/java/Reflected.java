@@ -3,7 +3,10 @@ package metaindex;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 
-/** Methods and fields by their names: of classes that are not always there (Delta's, Iceberg's), and of what Spark keeps to itself. */
+/**
+ * Methods and fields by their names: of classes that are not always there (Delta's, Iceberg's), and of what Spark keeps
+ * to itself.
+ */
 class Reflected {
   static Object call(Object object, String name) {
     return invoke(object, name, new Object[0]);
@@ -14,7 +17,8 @@ class Reflected {
       for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
         Method[] methods = type.getDeclaredMethods();
         for (int i = 0; i < methods.length; i++) {
-          if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length && !methods[i].isBridge()) {
+          if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length
+              && !methods[i].isBridge()) {
             methods[i].setAccessible(true);
             return methods[i].invoke(object, arguments);
           }

@@ -7,7 +7,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.zip.GZIPInputStream;
 
-/** What metaindex answered: for some of the scans asked, the files that are proved to hold no matching row, by full identity. */
+/**
+ * What metaindex answered: for some of the scans asked, the files that are proved to hold no matching row, by full
+ * identity.
+ */
 public class Reply {
   private final JsonNode answers;
 
@@ -41,7 +44,8 @@ public class Reply {
   /** A list of texts: separated by NUL, gzip, base64. */
   static String[] unpacked(JsonNode node) {
     try {
-      byte[] text = new GZIPInputStream(new ByteArrayInputStream(Base64.getDecoder().decode(node.asText()))).readAllBytes();
+      byte[] text = new GZIPInputStream(new ByteArrayInputStream(Base64.getDecoder().decode(node.asText())))
+          .readAllBytes();
       return text.length == 0 ? new String[0] : new String(text, "UTF-8").split("\0", -1);
     } catch (Exception error) {
       throw new IllegalArgumentException("the reply's files cannot be read: " + error, error);

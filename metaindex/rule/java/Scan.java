@@ -5,21 +5,36 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** A leaf of a plan that reads a table which metaindex can index: how it is named in a request, and how files are left out of it. A class a format. */
+/**
+ * A leaf of a plan that reads a table which metaindex can index: how it is named in a request, and how files are left
+ * out of it. A class a format.
+ */
 abstract class Scan {
   /** What says where it reads from, of which version and how. */
   abstract void request(ObjectNode out);
 
-  /** Bytes of the files that it lists, without those of partitions that these filters leave out; -1 where they are not counted. */
+  /**
+   * Bytes of the files that it lists, without those of partitions that these filters leave out; -1 where they are not
+   * counted.
+   */
   abstract long bytes(List filters);
 
-  /** The files that it lists: path in normal form (`Scans.normal`) to what tells a file from others of its path; `replies.signs` writes the same. */
+  /**
+   * The files that it lists: path in normal form (`Scans.normal`) to what tells a file from others of its path;
+   * `replies.signs` writes the same.
+   */
   abstract Map listed();
 
-  /** The scan without the files; null where it was changed in place, which needs that nobody else in the plan reads by it, or left as it was. `one`: its place. */
+  /**
+   * The scan without the files; null where it was changed in place, which needs that nobody else in the plan reads by
+   * it, or left as it was. `one`: its place.
+   */
   abstract LogicalPlan without(Found one, Map dropped, String label, Survey survey);
 
-  /** The scan without files that an index serves; null where nothing is left. What has to be changed in place is put into `later` (IcebergTasks). */
+  /**
+   * The scan without files that an index serves; null where nothing is left. What has to be changed in place is put
+   * into `later` (IcebergTasks).
+   */
   abstract LogicalPlan rest(Map served, String label, List later);
 
   /** Does it read CSV or JSON? */
@@ -27,7 +42,10 @@ abstract class Scan {
     return false;
   }
 
-  /** Is its version what decides which rows it gives, so that its list is but what its filters leave of the version's files? */
+  /**
+   * Is its version what decides which rows it gives, so that its list is but what its filters leave of the version's
+   * files?
+   */
   boolean pinned() {
     return false;
   }

@@ -24,7 +24,8 @@ public class Scans {
   /** No node that writes, or that belongs to a row-level command. */
   static boolean harmless(LogicalPlan plan) {
     String name = plan.getClass().getSimpleName();
-    return !name.startsWith("RowLevel") && !name.startsWith("Write") && !name.startsWith("Replace") && !name.startsWith("Merge") && !name.startsWith("Insert");
+    return !name.startsWith("RowLevel") && !name.startsWith("Write") && !name.startsWith("Replace")
+        && !name.startsWith("Merge") && !name.startsWith("Insert");
   }
 
   /** The scan that a leaf is; null where it is none that can be asked about. */
@@ -45,7 +46,10 @@ public class Scans {
       return null;
     }
     String format = files.fileFormat().getClass().getSimpleName();
-    return files.fileFormat() instanceof ParquetFileFormat ? new ParquetScan(relation, conf) : TextScan.is(format) ? new TextScan(relation, conf) : new FilesScan(relation, conf);
+    if (files.fileFormat() instanceof ParquetFileFormat) {
+      return new ParquetScan(relation, conf);
+    }
+    return TextScan.is(format) ? new TextScan(relation, conf) : new FilesScan(relation, conf);
   }
 
   /** Does it read anything that could have an index? */
@@ -84,7 +88,9 @@ public class Scans {
     while (attributes.hasNext()) {
       Attribute one = (Attribute) attributes.next();
       String marks = one.metadata().json();
-      if (one.name().equals("_metadata") || one.name().equals("_file") || one.name().equals("_pos") || one.name().equals("_deleted") || marks.contains("__metadata_col") || marks.contains("__file_source_metadata_col")) {
+      if (one.name().equals("_metadata") || one.name().equals("_file") || one.name().equals("_pos")
+          || one.name().equals("_deleted") || marks.contains("__metadata_col")
+          || marks.contains("__file_source_metadata_col")) {
         return true;
       }
     }
@@ -93,7 +99,8 @@ public class Scans {
 
   /** Do both read by one scan? */
   static boolean same(LogicalPlan one, LogicalPlan other) {
-    return one == other || IcebergScan.isV2(one) && IcebergScan.isV2(other) && Reflected.call(one, "scan") == Reflected.call(other, "scan");
+    return one == other || IcebergScan.isV2(one) && IcebergScan.isV2(other)
+        && Reflected.call(one, "scan") == Reflected.call(other, "scan");
   }
 
   /** The same attributes of other files. */

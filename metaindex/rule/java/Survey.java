@@ -35,19 +35,26 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The scans of a plan, each with the filters right above it, the attributes that the plan above names, and the joins and groups that want its rows partitioned. Refused where nothing may be
- * rewritten: a command that is no plain insert (`Writes`), a stream, a sample, or an expression whose value depends on more than its row. The codes are those of `metaindex.rule.reasons`.
+ * The scans of a plan, each with the filters right above it, the attributes that the plan above names, and the joins
+ * and groups that want its rows partitioned. Refused where nothing may be rewritten: a command that is no plain insert
+ * (`Writes`), a stream, a sample, or an expression whose value depends on more than its row. The codes are those of
+ * `metaindex.rule.reasons`.
  *
- * Of the latter rand() is let through where it is drawn for the rows that are shown or written, and nothing above chooses rows by it: whatever it gives is right. What else stays as it was: with a seed
- * (the same numbers for the same partitions are what it is given for), in a filter or below any other node (other partitions would be other rows), monotonically_increasing_id and spark_partition_id
- * (they number partitions), input_file_name (an index has other files), functions of users (nobody knows what they do).
+ * Of the latter rand() is let through where it is drawn for the rows that are shown or written, and nothing above
+ * chooses rows by it: whatever it gives is right. What else stays as it was: with a seed (the same numbers for the same
+ * partitions are what it is given for), in a filter or below any other node (other partitions would be other rows),
+ * monotonically_increasing_id and spark_partition_id (they number partitions), input_file_name (an index has other
+ * files), functions of users (nobody knows what they do).
  */
 class Survey {
   private static final Set BLIND = new HashSet();
-  private static final Set SETTLED = new HashSet(Arrays.asList("Alias Cast Add Subtract Multiply Divide Remainder Floor Ceil Round Concat If CaseWhen EqualTo LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual".split(" ")));
+  private static final Set SETTLED = new HashSet(Arrays.asList((
+      "Alias Cast Add Subtract Multiply Divide Remainder Floor Ceil Round Concat If CaseWhen EqualTo "
+      + "LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual").split(" ")));
 
   static {
-    String[] names = {"Average", "BitAndAgg", "BitOrAgg", "BitXorAgg", "Count", "HyperLogLogPlusPlus", "Max", "Min", "StddevPop", "StddevSamp", "Sum", "VariancePop", "VarianceSamp"};
+    String[] names = {"Average", "BitAndAgg", "BitOrAgg", "BitXorAgg", "Count", "HyperLogLogPlusPlus", "Max", "Min",
+        "StddevPop", "StddevSamp", "Sum", "VariancePop", "VarianceSamp"};
     for (int i = 0; i < names.length; i++) {
       BLIND.add(Count.class.getPackage().getName() + "." + names[i]);
     }
@@ -62,7 +69,8 @@ class Survey {
   private final List every; // the same with those that are not asked about
   private final LogicalPlan plan;
   private int joins;
-  private boolean gathered; // by an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it
+  // By an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it.
+  private boolean gathered;
   private boolean structs; // does some scan give any?
   private final String target; // of a plain insert
   private boolean shown = true; // is there nothing above but what gives every row on?
@@ -110,7 +118,10 @@ class Survey {
     return readers == 1 && !OtherSides.read(plan, one, replaced, scans);
   }
 
-  /** `needed`: ids of the attributes that are named above; null where the output is taken as it stands. Gives what comes from scans: the id of an attribute to {its Found, its name there}. */
+  /**
+   * `needed`: ids of the attributes that are named above; null where the output is taken as it stands. Gives what comes
+   * from scans: the id of an attribute to {its Found, its name there}.
+   */
   private Map collect(LogicalPlan plan, List filters, Set needed) {
     boolean inserts = shown && target != null && (Writes.target(plan) != null || Writes.passes(plan));
     refused = refused != null ? refused : reason(plan, inserts);
@@ -126,8 +137,10 @@ class Survey {
       more.add(((Filter) plan).condition());
       return collect(child(plan, 0), more, with(needed, plan));
     }
-    if (plan instanceof Project) { // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood
-      return renamed(collect(child(plan, 0), filters, with(new HashSet(), plan)), ((Project) plan).projectList().iterator());
+    // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood.
+    if (plan instanceof Project) {
+      return renamed(collect(child(plan, 0), filters, with(new HashSet(), plan)),
+          ((Project) plan).projectList().iterator());
     }
     if (plan instanceof Aggregate) {
       boolean before = gathered;
@@ -148,12 +161,14 @@ class Survey {
       return left;
     }
     String name = plan.getClass().getSimpleName();
-    boolean named = name.equals("Sort") || name.equals("Window") || name.endsWith("Limit") || name.equals("RepartitionByExpression") || name.equals("RebalancePartitions") || name.equals("Repartition");
+    boolean named = name.equals("Sort") || name.equals("Window") || name.endsWith("Limit")
+        || name.equals("RepartitionByExpression") || name.equals("RebalancePartitions") || name.equals("Repartition");
     Map all = new HashMap();
     boolean before = gathered;
     gathered = before && (plan instanceof Union || name.equals("Expand"));
     for (int i = 0; i < plan.children().size(); i++) {
-      all.putAll(collect(child(plan, i), new ArrayList(), named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
+      all.putAll(collect(child(plan, i), new ArrayList(),
+          named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
     }
     gathered = before;
     if (plan instanceof Window) {
@@ -162,7 +177,10 @@ class Survey {
     return all;
   }
 
-  /** Do all its functions give the same, in whatever order rows come? `first`, `collect_list` and their like do not; of others nobody knows. */
+  /**
+   * Do all its functions give the same, in whatever order rows come? `first`, `collect_list` and their like do not; of
+   * others nobody knows.
+   */
   private static boolean blind(Aggregate plan) {
     for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
       if (!blind((Expression) plan.aggregateExpressions().apply(i))) {
@@ -258,10 +276,14 @@ class Survey {
     }
   }
 
-  /** Both sides of an equi-join: its keys by the names that each side's scan has for them, null for a key that is no attribute of one scan. */
+  /**
+   * Both sides of an equi-join: its keys by the names that each side's scan has for them, null for a key that is no
+   * attribute of one scan.
+   */
   private void want(Join join, Map left, Map right) {
     List pairs = new ArrayList();
-    if (join.condition().isEmpty() || !pairs((Expression) join.condition().get(), left, right, pairs) || pairs.isEmpty()) {
+    if (join.condition().isEmpty() || !pairs((Expression) join.condition().get(), left, right, pairs)
+        || pairs.isEmpty()) {
       return;
     }
     Found[] scan = new Found[2];
@@ -277,10 +299,14 @@ class Survey {
         names[side].add((String) pair[side][1]);
       }
     }
-    boolean small = Math.min(size(child(join, 0)), size(child(join, 1))) <= SQLConf.get().autoBroadcastJoinThreshold(); // Spark sends such a side to every task, and shuffles nothing
-    boolean partial = "false".equalsIgnoreCase(SQLConf.get().getConfString("spark.sql.requireAllClusterKeysForCoPartition", "true")); // is it enough that rows are partitioned by some of the keys?
+    // Spark sends such a side to every task, and shuffles nothing.
+    boolean small = Math.min(size(child(join, 0)), size(child(join, 1))) <= SQLConf.get().autoBroadcastJoinThreshold();
+    // Is it enough that rows are partitioned by some of the keys?
+    boolean partial = "false".equalsIgnoreCase(
+        SQLConf.get().getConfString("spark.sql.requireAllClusterKeysForCoPartition", "true"));
     for (int side = 0; side < 2; side++) {
-      scan[side].wants.add(wants[side].put("join", joins).put("side", side).put("small", small).put("partial", partial));
+      scan[side].wants.add(wants[side].put("join", joins).put("side", side).put("small", small)
+          .put("partial", partial));
     }
     joins++;
   }
@@ -290,16 +316,21 @@ class Survey {
     return bytes.isValidLong() ? bytes.toLong() : Long.MAX_VALUE;
   }
 
-  /** The equalities between a scan's attribute on the left and one on the right; false where a key of the join is of another kind. */
+  /**
+   * The equalities between a scan's attribute on the left and one on the right; false where a key of the join is of
+   * another kind.
+   */
   private static boolean pairs(Expression condition, Map left, Map right, List pairs) {
     if (condition instanceof And) {
-      return pairs((Expression) ((And) condition).left(), left, right, pairs) && pairs((Expression) ((And) condition).right(), left, right, pairs);
+      return pairs((Expression) ((And) condition).left(), left, right, pairs)
+          && pairs((Expression) ((And) condition).right(), left, right, pairs);
     }
     if (condition instanceof EqualNullSafe) {
       return false;
     }
     if (condition instanceof EqualTo) {
-      Object[] one = known((Expression) ((EqualTo) condition).left(), left), other = known((Expression) ((EqualTo) condition).right(), right);
+      Object[] one = known((Expression) ((EqualTo) condition).left(), left),
+          other = known((Expression) ((EqualTo) condition).right(), right);
       if (one == null || other == null) {
         one = known((Expression) ((EqualTo) condition).right(), left);
         other = known((Expression) ((EqualTo) condition).left(), right);

@@ -15,7 +15,8 @@ class TextScan extends FilesScan {
   }
 
   boolean says(String setting) {
-    return setting.contains(".csv.") || setting.contains(".json.") || setting.endsWith("timeparserpolicy") || setting.endsWith("columnnameofcorruptrecord");
+    return setting.contains(".csv.") || setting.contains(".json.") || setting.endsWith("timeparserpolicy")
+        || setting.endsWith("columnnameofcorruptrecord");
   }
 
   boolean texts() {

@@ -6,8 +6,9 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Tables of the user's in buckets, without the order that the catalog says of them. That Spark is to believe the order of buckets is a setting of the whole session; metaindex sets it for the sake of
- * its own, and another table's rows are what they were without it, sorted or not.
+ * Tables of the user's in buckets, without the order that the catalog says of them. That Spark is to believe the order
+ * of buckets is a setting of the whole session; metaindex sets it for the sake of its own, and another table's rows are
+ * what they were without it, sorted or not.
  */
 class Unsorted extends scala.runtime.AbstractPartialFunction {
   public boolean isDefinedAt(Object node) {
@@ -23,7 +24,8 @@ class Unsorted extends scala.runtime.AbstractPartialFunction {
     BucketSpec buckets = (BucketSpec) before.bucketSpec().get();
     BucketSpec unsorted = new BucketSpec(buckets.numBuckets(), buckets.bucketColumnNames(), Scala.none());
     HadoopFsRelation after =
-        new HadoopFsRelation(before.location(), before.partitionSchema(), before.dataSchema(), scala.Option.apply(unsorted), before.fileFormat(), before.options(), before.sparkSession());
+        new HadoopFsRelation(before.location(), before.partitionSchema(), before.dataSchema(),
+            scala.Option.apply(unsorted), before.fileFormat(), before.options(), before.sparkSession());
     return Scans.over(relation, after);
   }
 
@@ -32,6 +34,7 @@ class Unsorted extends scala.runtime.AbstractPartialFunction {
       return null;
     }
     HadoopFsRelation found = (HadoopFsRelation) relation.relation();
-    return found.bucketSpec().isDefined() && !((BucketSpec) found.bucketSpec().get()).sortColumnNames().isEmpty() ? found : null;
+    return found.bucketSpec().isDefined() && !((BucketSpec) found.bucketSpec().get()).sortColumnNames().isEmpty()
+        ? found : null;
   }
 }
