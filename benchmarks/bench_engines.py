@@ -90,9 +90,17 @@ def _questions(
         return lambda: float(pc.sum(of.to_table(columns=["score"], filter=condition)["score"]).as_py())
 
     return {
-        "one user, DuckDB": {"filter pushed": sql(one, "pushed"), "held back": sql(one, "held_back"), "own scan": sql(one, "own")},
+        "one user, DuckDB": {
+            "filter pushed": sql(one, "pushed"),
+            "held back": sql(one, "held_back"),
+            "own scan": sql(one, "own"),
+        },
         "one user, Polars": {"filter pushed": lazy(lake, score, mine), "own scan": lazy(own, score, mine)},
         "one user, pyarrow": {"filter pushed": summed(dataset), "own scan": summed(own_dataset)},
-        "all of a column, DuckDB": {"columns pushed": sql(every, "pushed"), "held back": sql(every, "held_back"), "own scan": sql(every, "own")},
+        "all of a column, DuckDB": {
+            "columns pushed": sql(every, "pushed"),
+            "held back": sql(every, "held_back"),
+            "own scan": sql(every, "own"),
+        },
         "all of a column, Polars": {"columns pushed": lazy(lake, score, None), "own scan": lazy(own, score, None)},
     }  # fmt: skip

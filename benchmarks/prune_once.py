@@ -74,7 +74,8 @@ def _duckdb(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int]
     (files,) = index.glob("files/*")
     conditions = {name: _condition(name, text, shape) for name in names}
     parts = [
-        f"SELECT ordinal FROM read_parquet('{statistics_}/*.mix') WHERE column_id = {column_id(name)} AND (state = 0 OR ({condition}))"
+        f"SELECT ordinal FROM read_parquet('{statistics_}/*.mix')"
+        f" WHERE column_id = {column_id(name)} AND (state = 0 OR ({condition}))"
         for name, condition in conditions.items()
     ]
     query = f"SELECT path, size_bytes FROM read_parquet('{files}/*.mix') WHERE ordinal IN ({' INTERSECT '.join(parts)})"

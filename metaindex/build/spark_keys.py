@@ -119,7 +119,8 @@ class KeyJob:
         told = sum(report.files for report in scanned)
         if told != count:  # a file without rows would be taken for one without values
             raise BuildError(
-                f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try again, or build without Spark"
+                f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try again, or"
+                " build without Spark"
             )
         return gathered, scanned
 

@@ -120,7 +120,8 @@ class RowJob:
                 doubtful = rows.doubts(np.concatenate([early, late]))
                 unkeyed |= doubtful
                 if len(late) or len(doubtful) < len(early):
-                    continue  # what was written holds rows of files in doubt, or lacks those of some that can be read after all
+                    # What was written holds rows of files in doubt, or lacks those of some that can be read after all.
+                    continue
                 asked = np.setdiff1d(asked, early)
             if rows.tallied:
                 check_written(written, asked)
@@ -141,7 +142,8 @@ class RowJob:
                 return TextRows.of(self.spark, self.request, plan)
             case _:
                 raise BuildError(
-                    f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build another kind"
+                    f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build"
+                    " another kind"
                 )
 
     def _write(self, plan: RowPlan, rows: RowsToStore, asked: Ordinals) -> list[RowTaskReport]:
@@ -265,10 +267,12 @@ def check_written(written: Sequence[RowTaskReport], asked: Ordinals) -> None:
     ordinals, rows = ordinals[told], TOLD - says[told]
     if not np.array_equal(np.sort(ordinals), asked):
         raise BuildError(
-            f"every file of a run is read once; Spark's tasks told of {len(ordinals):,}, {len(asked):,} were asked; try again"
+            f"every file of a run is read once; Spark's tasks told of {len(ordinals):,}, {len(asked):,} were asked; try"
+            " again"
         )
     given, taken = sum_of_counts(ordinals, rows), sum((task.rows for task in written), RowSum())
     if given != taken:
         raise BuildError(
-            f"every row that is read is written once; of {given.rows:,} rows read {taken.rows:,} were written; nothing became visible, try again"
+            f"every row that is read is written once; of {given.rows:,} rows read {taken.rows:,} were written; nothing"
+            " became visible, try again"
         )

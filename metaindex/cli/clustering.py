@@ -52,16 +52,16 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "clustering",
     "how far do the ranges of the files overlap, and would another layout leave out more?",
-    """Measures from minima and maxima that are there (indexes, the table's log, footers of Parquet) how well the files are laid
-out by each column, without reading data. Two ranges overlap where they share a value; the depth of a file is how many
-files overlap at the worst point of its range. 1 is best: a value is in one file. A depth near the number of files means
-that minima and maxima leave out nothing: an index of values, or another layout, does.
+    """Measures from minima and maxima that are there (indexes, the table's log, footers of Parquet) how well the files
+are laid out by each column, without reading data. Two ranges overlap where they share a value; the depth of a file is
+how many files overlap at the worst point of its range. 1 is best: a value is in one file. A depth near the number of
+files means that minima and maxima leave out nothing: an index of values, or another layout, does.
 
 "reads" is the share of the files that a query cannot leave out: for one value, and for a range over 1% of the rows.
 
-Advice for the table's owner follows where another layout leaves out 30% more: files read now and then, and the statement
-to run (Delta: OPTIMIZE ... ZORDER BY or CLUSTER BY; Iceberg: rewrite_data_files; plain Parquet: a sorted copy). It is
-estimated from some files that are read and sorted in memory. Nothing is written.""",
+Advice for the table's owner follows where another layout leaves out 30% more: files read now and then, and the
+statement to run (Delta: OPTIMIZE ... ZORDER BY or CLUSTER BY; Iceberg: rewrite_data_files; plain Parquet: a sorted
+copy). It is estimated from some files that are read and sorted in memory. Nothing is written.""",
     (
         "metaindex clustering lake/flights",
         "metaindex clustering lake/flights --column tailnum --column time_hour",

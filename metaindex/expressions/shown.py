@@ -75,7 +75,8 @@ def html_table(titles: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]
     head = row("th", [title for title, _ in titles])
     left = len(rows) - LINES
     more = f"<p>... and {left:,} more; print() shows all</p>" if left > 0 else ""
-    return f"<table><thead>{head}</thead><tbody>{''.join(row('td', cells) for cells in rows[:LINES])}</tbody></table>{more}"
+    body = "".join(row("td", cells) for cells in rows[:LINES])
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{more}"
 
 
 def one_line(text: str) -> str:

@@ -1,9 +1,9 @@
-"""Kinds that keep facts of columns (`facts`): of every file, and of every partition, what is known of the values of each
-column that they cover. `RunRef.columns` says which columns those are.
+"""Kinds that keep facts of columns (`facts`): of every file, and of every partition, what is known of the values of
+each column that they cover. `RunRef.columns` says which columns those are.
 
     FactKind   what a user asks for
     FactRows   the stored rows, on two levels: how they are written, merged, asked, checked and told of
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

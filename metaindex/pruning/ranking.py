@@ -9,7 +9,8 @@
                 is left to be saved
     buckets     one without rows is a task all the same (`TASK`), and one with most of the rows keeps one core busy
                 where others wait: from `HOT` on in a join or a window, whose exchange would bring a frequent
-                key to one task as well (Spark splits what is larger in a join), from `HOT_GROUP` on in a group, of which each task of a plan with an exchange counts its own rows of the key
+                key to one task as well (Spark splits what is larger in a join), from `HOT_GROUP` on in a group,
+                of which each task of a plan with an exchange counts its own rows of the key
     reuse       scans that are alike up to the exchange are read once by a plan that has exchanges, and each for itself
                 by one that has none
     pruning     where Spark leaves partitions out for a join when the query runs, the source, and what is shuffled of
@@ -23,7 +24,7 @@ values take about as much in the table's own files, which is how the source is p
 numbers: sorted, these take hardly anything (`KEY_SHARE`). An index that is not built yet (what if?) is priced by the
 widths of its columns. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where
 nothing better is known.
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkS
     schema_id = snapshot.version.schema_id
     assert schema_id is not None, "an Iceberg version"
     # Equal for the same files of the same version: they are one staged set, however often they are asked for.
-    key = f"metaindex-{metadata.table_uuid}-{snapshot.version.id}-{schema_id}-{xxhash.xxh3_64_hexdigest(metadata.file.encode())}"
+    file_hash = xxhash.xxh3_64_hexdigest(metadata.file.encode())
+    key = f"metaindex-{metadata.table_uuid}-{snapshot.version.id}-{schema_id}-{file_hash}"
     java = compiled(spark, "IcebergFrames")
     session = spark._jsparkSession
     if not java.isOpen(session, key) and not java.open(

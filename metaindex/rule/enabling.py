@@ -105,7 +105,8 @@ def enable(
     """
     if _is_remote(spark):
         raise UnsupportedFeatureError(
-            "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
+            "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the"
+            " rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         )
     check_running(spark)
     from pyspark.java_gateway import ensure_callback_server_started

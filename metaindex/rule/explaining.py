@@ -54,7 +54,8 @@ class ExplainedScan(Shown):
             if report.used and report.dropped_files
         )
         return (
-            f"{self.scan}: reads {kept:,} of {every:,} files, {human_bytes(self.result.kept_bytes)} of {human_bytes(self.result.total_bytes)}, "
+            f"{self.scan}: reads {kept:,} of {every:,} files, {human_bytes(self.result.kept_bytes)} of"
+            f" {human_bytes(self.result.total_bytes)}, "
             f"at version {self.result.version}: {by}"
         )
 

@@ -206,5 +206,6 @@ def _wrong(name: str, value: object) -> ArgumentError:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
     return ArgumentError(
-        f"{name!r} of a request is as this version of metaindex asks it; got {shown}; call metaindex.enable(spark) again"
+        f"{name!r} of a request is as this version of metaindex asks it; got {shown}; call metaindex.enable(spark)"
+        " again"
     )

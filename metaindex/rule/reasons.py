@@ -10,24 +10,36 @@ class Reason(Enum):
 
     # of a whole plan
     DISABLED = "spark.metaindex.enabled is false"
-    COMMAND = "the plan writes by what its scans give (UPDATE, DELETE, MERGE), to what it reads, or to an Iceberg table; or it runs its query by itself"
+    COMMAND = (
+        "the plan writes by what its scans give (UPDATE, DELETE, MERGE), to what it reads, or to an Iceberg table; or"
+        " it runs its query by itself"
+    )
     STREAM = "the plan reads a stream"
     SAMPLE = "a sample depends on which files are read"
-    NOT_DETERMINISTIC = "an expression's value depends on more than its row, as input_file_name() does, and rand() wherever it chooses rows"
+    NOT_DETERMINISTIC = (
+        "an expression's value depends on more than its row, as input_file_name() does, and rand() wherever it chooses"
+        " rows"
+    )
     TOO_LATE = "what metaindex does in Spark was not done within spark.metaindex.timeoutSeconds"
     # of a scan
     OTHER_SOURCE = "no Delta or Iceberg table, nor one folder of files; or metaindex has rewritten it already"
     FILE_METADATA = "the query asks from which file a row comes"
     NO_FILTER = "no filter stands right above it"
     NOT_UNDERSTOOD = "nothing that its filters say can be judged from an index"
-    READER_OPTIONS = "it is read with options, or in a session, that no index of it was built with, or that may change what its columns mean"
+    READER_OPTIONS = (
+        "it is read with options, or in a session, that no index of it was built with, or that may change what its"
+        " columns mean"
+    )
     OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
     NO_VERSION = "the table has no version yet"
     OTHER_TABLE = "another table was made at the place of the one that Spark has read"
     NO_INDEX = "there is no index that can be used"
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"
     NOTHING_PROVED = "every file may hold a row that matches"
-    CHANGED = "the files that it would leave out were written, touched or replaced since it was refreshed, so they are read; refresh it"
+    CHANGED = (
+        "the files that it would leave out were written, touched or replaced since it was refreshed, so they are read;"
+        " refresh it"
+    )
     UNSUPPORTED = "the table has what metaindex does not read, which the log told once"
     FAILED = "metaindex failed, which the log and `counts` tell"
     # of one index
@@ -35,7 +47,10 @@ class Reason(Enum):
     OTHER_COLUMNS = "it knows none of the columns that the filters name"
     # of a covering index
     NOT_COVERED = "it lacks a column that the query needs"
-    NOT_ASKED = "no filter names its leading column, no join is on its indexed columns, no group holds them, and it is not for an aggregate over CSV or JSON"
+    NOT_ASKED = (
+        "no filter names its leading column, no join is on its indexed columns, no group holds them, and it is not for"
+        " an aggregate over CSV or JSON"
+    )
     MAY_FAIL = "a filter might fail of a row that the scan would not have read, or is added when the query runs"
     NOTHING_SERVED = "it has no file of the version"
     NO_HYBRID_SCAN = "it is behind the table, or ahead of the version, and spark.metaindex.hybridScan.enabled is false"

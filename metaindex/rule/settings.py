@@ -56,7 +56,8 @@ class RuleConfig:
         for name, knob in KNOBS.items():
             if not knob.holds(getattr(self, name)):
                 raise SettingError(
-                    f"{name} of a rule ({knob.conf}) is {knob.says}; got {getattr(self, name)!r}; give one, or leave it out"
+                    f"{name} of a rule ({knob.conf}) is {knob.says}; got {getattr(self, name)!r}; give one, or leave it"
+                    " out"
                 )
 
     @property

@@ -127,7 +127,8 @@ class Skipping:
             index = part.partition("/")[0]
             self.counts.failed += 1
             self.counts.last_error = (
-                f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it again: this session reads the table instead; "
+                f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it"
+                " again: this session reads the table instead; "
                 f"verify_index({index!r}) tells what is wrong, repair_index({index!r}) mends it"
             )
             logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)

@@ -29,8 +29,9 @@ from .request import Files, Session
 
 _NO_SAY: Final = frozenset(
     {
-        *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "mergeschema", "file_format"),
-        *("schema", "inferschema", "samplingratio", "infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
+        *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter"),
+        *("modifiedbefore", "modifiedafter", "mergeschema", "file_format", "schema", "inferschema", "samplingratio"),
+        *("infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
         *("ignorecorruptfiles", "ignoremissingfiles"),
     }
 )  # fmt: skip
@@ -38,12 +39,22 @@ _NO_SAY: Final = frozenset(
 matters."""
 _DEFAULTS: Final = {
     "csv": {
-        "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "", "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
-        "nanvalue": "NaN", "positiveinf": "Inf", "negativeinf": "-Inf", "enforceschema": "true", "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+        "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "",
+        "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
+        "nanvalue": "NaN", "positiveinf": "Inf", "negativeinf": "-Inf",
+        "enforceschema": "true", "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
     },
-    "json": {"multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true", "primitivesasstring": "false"},
+    "json": {
+        "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+        "primitivesasstring": "false",
+    },
 }  # fmt: skip
-_ANY_CASE: Final = frozenset({"header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "enforceschema", "multiline", "mode", "encoding", "prefersdate", "primitivesasstring"})  # fmt: skip
+_ANY_CASE: Final = frozenset(
+    {
+        *("header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "enforceschema", "multiline", "mode"),
+        *("encoding", "prefersdate", "primitivesasstring"),
+    }
+)
 _OTHER_NAMES: Final = {"delimiter": "sep", "charset": "encoding", "wholefile": "multiline", "preferdate": "prefersdate"}
 _ZULU: Final = frozenset({"utc", "z", "gmt", "etc/utc", "+00:00"})
 _HARMLESS: Final = re.compile(

@@ -9,7 +9,10 @@ from .daemon import run_daemon
 from .jars import Jar, JarGroup, jar_paths
 from .runtime import find_java
 
-_USAGE = f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...] | daemon master|worker [Spark's own arguments ...]"
+_USAGE = (
+    f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...] | daemon master|worker [Spark's"
+    " own arguments ...]"
+)
 
 
 def main(arguments: list[str]) -> int:

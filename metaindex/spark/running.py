@@ -14,7 +14,8 @@ def check_running(spark: Any) -> None:
         return
     if not hasattr(spark, "_jsparkSession"):
         raise ArgumentError(
-            f"Spark is given as a SparkSession; got {_told(spark)}; give the session, as in metaindex.spark.spark_session()"
+            f"Spark is given as a SparkSession; got {_told(spark)}; give the session, as in"
+            " metaindex.spark.spark_session()"
         )
     context = spark.sparkContext._jsc
     if context is None or context.sc().isStopped():

@@ -66,7 +66,8 @@ def spark_session(
         groups = [group for group, on in wanted if on]
         if groups and not spark_version.startswith(f"{_JARS_FOR_SPARK}."):
             raise SparkSessionError(
-                f"the pinned jars of Delta, Iceberg and S3 are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version}; "
+                f"the pinned jars of Delta, Iceberg and S3 are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version};"
+                " "
                 "pass delta=False, iceberg=False, s3=False and name jars of your own in conf['spark.jars']"
             )
         ours = [str(path) for path in jar_paths(groups, verify=True)]

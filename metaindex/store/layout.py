@@ -40,7 +40,8 @@ def check_name(name: str) -> None:
     """ArgumentError unless the name is safe as a folder's name on every store."""
     if not isinstance(name, str) or not _NAME.match(name):
         raise ArgumentError(
-            f"an index name has 1 to 128 of the characters A-Z a-z 0-9 _ . - and starts with a letter or digit; {name!r} does not; choose another"
+            "an index name has 1 to 128 of the characters A-Z a-z 0-9 _ . - and starts with a letter or digit;"
+            f" {name!r} does not; choose another"
         )
 
 

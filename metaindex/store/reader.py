@@ -274,7 +274,8 @@ class RunReader:
             return self._storage.read(path, start, length)
         except (StoragePermissionError, StorageUnavailableError) as error:  # has its own cure: nothing is to be rebuilt
             raise DamagedIndexError(
-                f"a part of an index is as its manifest says; {self._storage.uri(path)}: it cannot be read ({_line(error)})"
+                f"a part of an index is as its manifest says; {self._storage.uri(path)}: it cannot be read"
+                f" ({_line(error)})"
             ) from error
         except MetaIndexError as error:
             raise self.damaged(path, f"it cannot be read ({_line(error)})") from error
@@ -287,7 +288,8 @@ class RunReader:
     def damaged(self, path: str, what: str) -> DamagedIndexError:
         """The error of a part that is not what it should be."""
         return DamagedIndexError(
-            f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with mode='full'"
+            f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with"
+            " mode='full'"
         )
 
 

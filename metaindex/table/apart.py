@@ -18,7 +18,8 @@ def check_apart(place: str, root: str, what: str) -> None:
     below = _below(place, root)
     if below is not None and not _is_hidden(below):
         raise ArgumentError(
-            f"{what} outside of the table, or in a folder of it whose name begins with '_', as other readers take all else for data; "
+            f"{what} outside of the table, or in a folder of it whose name begins with '_', as other readers take all"
+            " else for data; "
             f"{place} is in {root}; choose another folder"
         )
 

@@ -34,11 +34,13 @@ def table_of(frame: DataFrame) -> Table:
     """The table that a DataFrame reads. Raises as `create_index` says."""
     if not hasattr(frame, "_jdf") and "pyspark" not in type(frame).__module__:
         raise ArgumentError(
-            f"mi.create_index begins with a DataFrame of Spark; got {type(frame).__name__}; or write mi.open_table(path).create_index(name, ...)"
+            f"mi.create_index begins with a DataFrame of Spark; got {type(frame).__name__}; or write"
+            " mi.open_table(path).create_index(name, ...)"
         )
     if not hasattr(frame, "_jdf"):
         raise UnsupportedFeatureError(
-            "the table behind a DataFrame is found in Spark's own plan; a Spark Connect session has no way to it; use mi.open_table(path).create_index(...)"
+            "the table behind a DataFrame is found in Spark's own plan; a Spark Connect session has no way to it; use"
+            " mi.open_table(path).create_index(...)"
         )
     plan = frame._jdf.queryExecution().analyzed()
     leaves = plan.collectLeaves()
@@ -100,5 +102,6 @@ def _path(uri: str) -> str:
 
 def _refused(fact: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"an index is of one table as it is now; the DataFrame may leave out columns and nothing more; {fact}; give mi.open_table(path).create_index(...) the table"
+        f"an index is of one table as it is now; the DataFrame may leave out columns and nothing more; {fact}; give"
+        " mi.open_table(path).create_index(...) the table"
     )

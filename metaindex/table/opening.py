@@ -56,11 +56,13 @@ def open_table(
     table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
     if trust and table_format.name != "files":
         raise UnsupportedFeatureError(
-            f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what is new; leave it out"
+            f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what"
+            " is new; leave it out"
         )
     if table_format.name != "files" and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
         raise ArgumentError(
-            f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out {', '.join(unknown)}"
+            f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out"
+            f" {', '.join(unknown)}"
         )
     return Table(Handle(table_format, ref, config, Builders(config.builder, spark), stores, trust))
 
@@ -78,7 +80,8 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
         raise ArgumentError(f"format is delta, iceberg, parquet, csv or json; got {table_format!r}; name one of these")
     if not isinstance(storage_options, Mapping | None):
         raise ArgumentError(
-            f"storage options are names and values, as in {{'region': 'eu-west-1'}}; got {type(storage_options).__name__}"
+            f"storage options are names and values, as in {{'region': 'eu-west-1'}}; got"
+            f" {type(storage_options).__name__}"
         )
     if not isinstance(config, Config | None):
         raise ArgumentError(f"config= is a metaindex.Config; got {type(config).__name__}; write mi.Config(...)")

@@ -89,12 +89,14 @@ def search(
 ) -> Searched:
     """See `Table.search`."""
     only = names_of(indexes, "indexes")
-    found_indexes, _ = queries.handle.open_indexes(only)
+    opened, _ = queries.handle.open_indexes(only)
     time_zone = queries.handle.config.time_zone
-    stable = {key.columns[0].stable for i in found_indexes for run in i.entry.content.runs for key in looked_up(run) if len(key.columns) == 1}  # fmt: skip
+    runs = (run for index in opened for run in index.entry.content.runs)
+    stable = {key.columns[0].stable for run in runs for key in looked_up(run) if len(key.columns) == 1}
     if not stable:
         raise IndexNotFoundError(
-            "a search asks the columns that an index keys; no index of this table keys one; create one, for example with mi.Values('user_id')"
+            "a search asks the columns that an index keys; no index of this table keys one; create one, for example"
+            " with mi.Values('user_id')"
         )
     parts: dict[str, Predicate] = {}
     not_asked: dict[str, str] = {}

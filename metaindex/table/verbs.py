@@ -64,7 +64,8 @@ def create(
     leaves_of(kinds, snapshot.schema)
     if row_plans(kinds, snapshot.schema) and history:
         raise ArgumentError(
-            "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its own"
+            "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
+            " own"
         )
     log = handle.log(name)
     validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started

@@ -51,7 +51,8 @@ def judged(error: BaseException) -> None:
             raise cause
         if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in _SHORT):
             raise StorageUnavailableError(
-                f"an index is judged by what was read of it; this process could not read ({one_line(cause)}); give it more memory or open files"
+                f"an index is judged by what was read of it; this process could not read ({one_line(cause)}); give it"
+                " more memory or open files"
             ) from error
         cause = cause.__cause__
 
@@ -103,8 +104,10 @@ class Verification(Shown):
 
     def __str__(self) -> str:
         looked = (
-            f"{self.entries:,} log entries, {self.versions:,} recorded versions ({self.versions_compared:,} compared with the table), "
-            f"{self.runs:,} runs in {self.parts:,} parts with {self.rows:,} rows, {self.statistics:,} statistics against the rows of {self.files:,} data files"
+            f"{self.entries:,} log entries, {self.versions:,} recorded versions ({self.versions_compared:,} compared"
+            " with the table), "
+            f"{self.runs:,} runs in {self.parts:,} parts with {self.rows:,} rows, {self.statistics:,} statistics"
+            f" against the rows of {self.files:,} data files"
         )
         if self.keys:
             looked += f", {self.keys:,} keys against the rows of {self.keyed_files:,}"
@@ -120,7 +123,8 @@ class Verification(Shown):
             )
         if self.replaced:
             lines.append(
-                f"  stale: {self.replaced:,} indexed data files were replaced by others of the same path, which queries read until a refresh"
+                f"  stale: {self.replaced:,} indexed data files were replaced by others of the same path, which queries"
+                " read until a refresh"
             )
         lines.extend(f"  not compared: {why} ({count:,} times)" for why, count in self.unchecked.items())
         lines.extend(f"  {finding}" for finding in self.findings)

@@ -72,7 +72,10 @@ def _count(recorded: Recorded, rows: Mapping[str, RunRows]) -> str | None:
         files += int(live.sum())
         size += int(rows[run].files.column("size_bytes").to_numpy()[live].sum())
     if (files, size) != (recorded.record.files, recorded.record.size_bytes):
-        return f"it says {recorded.record.files} files of {recorded.record.size_bytes} bytes; {files} of {size} bytes are live"
+        return (
+            f"it says {recorded.record.files} files of {recorded.record.size_bytes} bytes; {files} of {size} bytes are"
+            " live"
+        )
     return None
 
 
@@ -107,12 +110,18 @@ def _differs(
     at = files.places(held)
     missing, strange = len(files) - int(pc.count_distinct(at).as_py()), at.null_count
     if missing or strange or len(held) != len(files):
-        return f"the table has {missing} files at it that the index does not count, and the index {strange} that the table has not"
+        return (
+            f"the table has {missing} files at it that the index does not count, and the index {strange} that the table"
+            " has not"
+        )
     attached = np.asarray(snapshot.files.table.column("deletes").is_valid().to_numpy(), np.bool_)
     mine = np.zeros(len(files), np.bool_)
     mine[at.to_numpy()] = np.concatenate(marked)
     if not np.array_equal(mine, attached):
-        return f"{int((mine != attached).sum())} files have deletes in the table and none in the index, or the other way round"
+        return (
+            f"{int((mine != attached).sum())} files have deletes in the table and none in the index, or the other way"
+            " round"
+        )
     return None
 
 

@@ -105,7 +105,8 @@ def unkeyed_of(source: RunReader) -> dict[int, Units]:
         count = len(out.get(said.key_id, _NONE))
         if count != said.unkeyed_files:
             raise DamagedIndexError(
-                f"run {source.run.run} names {said.unkeyed_files} files of which a key knows nothing; {count} are there; refresh the index with mode='full'"
+                f"run {source.run.run} names {said.unkeyed_files} files of which a key knows nothing; {count} are"
+                " there; refresh the index with mode='full'"
             )
     return out
 

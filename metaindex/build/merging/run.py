@@ -63,7 +63,8 @@ def merge_runs(
         another = source.run.table_uuid != sources[0].run.table_uuid
         if columns is None or keys is None or another or unmerged(source):
             raise ValueError(
-                "runs that are merged are of one table, agree on the types of their columns and on their keys, and have mergeable kinds"
+                "runs that are merged are of one table, agree on the types of their columns and on their keys, and have"
+                " mergeable kinds"
             )
     with side_by_side(sink) as many:
         files = merge_files(sources, many, keep or {})
