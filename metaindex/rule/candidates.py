@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from metaindex.pruning.ranking import (
     KEY_SHARE,
     PRUNED,
     Offer,
+    Restriction,
     buckets_left,
     share_read,
     share_sent,
@@ -52,6 +53,9 @@ _HELD: Final = 16
 _held: OrderedDict[tuple[object, ...], Serving] = OrderedDict()
 _held_lock = threading.Lock()
 """What indexes serve of versions, of all sessions: it follows from immutable things."""
+
+_RunParts: TypeAlias = Sequence[tuple[int, StoredPart]]
+"""With the numbers of their runs."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,45 @@ def _candidate(
     broken: Collection[str],
     cores: int,
 ) -> Candidate | Reason:
+    use = _use(table, index, key, scan)
+    if isinstance(use, Reason):
+        return use
+    served = _served(index, key, scan, use.at, use.columns)
+    if served is None:
+        return Reason.OTHER_TYPES
+    if not served.runs:
+        return Reason.NOTHING_SERVED
+    stale = _stale(served, rule)
+    if stale is not None:
+        return stale
+    if any(run.run.run in broken for run in served.runs):
+        return Reason.NOT_USABLE
+    every, parts = _parts(use, index, key, scan, served)
+    offer = _offer(use, scan, served, every, parts, kept_bytes, cores)
+    return Candidate(offer, served, use.layout, use.columns, offer.order, tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What an index that has a scan's columns could do for it. `columns`: the scan's names, and the index's; `indexed`:
+    the latter; `asked`: what the filters say; `of_use`: see `ranking.Offer`."""
+
+    layout: RowLayout
+    at: _AtVersion
+    columns: Mapping[str, str]
+    indexed: Sequence[str]
+    asked: Mapping[str, Restriction]
+    wants: scans.Wants
+    of_use: bool
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The scan's names of the bucket columns, where it needs them all."""
+        names = {stable: name for name, stable in self.columns.items()}
+        return tuple(names[stable] for stable in self.indexed) if set(self.indexed) <= set(names) else ()
+
+
+def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _Use | Reason:
     layout = served_rows(key).row_layout(key)
     if len(scan.needs) > len(key.columns):
         return Reason.NOT_COVERED
@@ -175,47 +218,48 @@ def _candidate(
         return Reason.MAY_FAIL
     if any(need.altered for need in scan.needs):
         return Reason.OTHER_TYPES
-    served = _served(index, key, scan, at, columns)
-    if served is None:
-        return Reason.OTHER_TYPES
-    if not served.runs:
-        return Reason.NOTHING_SERVED
-    stale = _stale(served, rule)
-    if stale is not None:
-        return stale
-    if any(run.run.run in broken for run in served.runs):
-        return Reason.NOT_USABLE
-    rows_of = served_rows(key)
+    return _Use(layout, at, columns, indexed, asked, wants, of_use)
+
+
+def _parts(
+    use: _Use, index: OpenIndex, key: CoveredKey, scan: SparkScan, served: Serving
+) -> tuple[_RunParts, _RunParts]:
+    """All that are served, and those that are to be read, which are there."""
+    layout, rows_of = use.layout, served_rows(key)
     every = [(run.number, part) for run in served.runs for part in rows_of.parts(index.reader(run.run), run.key)]
-    parts = every if layout.buckets else _in_range(every, at.schema, rows_of, layout.stored.field(0), scan)
+    parts = every if layout.buckets else _in_range(every, use.at.schema, rows_of, layout.stored.field(0), scan)
     there, wanted = _by_run(every), _by_run(parts)
-    for run_ in served.runs:
-        seen_parts.check(index, run_.run, key.kind, there.get(run_.number, []), wanted.get(run_.number, []))
-    share = share_read(asked, indexed, layout.buckets)
+    for run in served.runs:
+        seen_parts.check(index, run.run, key.kind, there.get(run.number, []), wanted.get(run.number, []))
+    return every, parts
+
+
+def _offer(
+    use: _Use, scan: SparkScan, served: Serving, every: _RunParts, parts: _RunParts, kept_bytes: int | None, cores: int
+) -> Offer:
+    wants, buckets = use.wants, use.layout.buckets
+    share = share_read(use.asked, use.indexed, buckets)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
-    names = {stable: name for name, stable in columns.items()}
-    order = tuple(names[stable] for stable in indexed) if set(indexed) <= set(names) and layout.buckets else ()
-    leading = layout.stored.field(0)
+    leading = use.layout.stored.field(0)
     rows = sum(part.info.rows for _, part in every)
     in_table = {leading.name: int(KEY_SHARE * rows * width(leading.type))} if is_whole(leading.type) else {}
-    source, read, lacking = _prices(served, list(columns.values()), in_table, scan, kept_bytes, share)
-    joined_away = 0 if _masked(served) else served.deleted_rows
+    source, read, lacking = _prices(served, list(use.columns.values()), in_table, scan, kept_bytes, share)
     every_row = sum(part.info.rows for _, part in parts)
     few = wants.same and served.keys and every_row
     pruned = PRUNED if scan.pruned else 1.0
-    left = buckets_left(asked, indexed, _rows_of_buckets(parts))
-    even = [unevenness(left, layout.buckets, read, cores, hot) if layout.buckets else 0.0 for hot in _hot(wants)]
-    offer = Offer(
-        index.name,
+    left = buckets_left(use.asked, use.indexed, _rows_of_buckets(parts))
+    even = [unevenness(left, buckets, read, cores, hot) if buckets else 0.0 for hot in _hot(wants)]
+    return Offer(
+        served.index.name,
         source * pruned,
         read - lacking * (1 - pruned),
-        of_use,
+        use.of_use,
         wants.all,
-        layout.buckets,
-        order,
+        buckets,
+        use.order if buckets else (),
         lacking * pruned,
-        joined_away,
+        0 if _masked(served) else served.deleted_rows,
         sent=share_sent(served.keys, every_row, served.total_bytes) if few else 1.0,
         left=min(1.0, served.keys / every_row) if few else 1.0,
         uneven=even[0],
@@ -224,7 +268,6 @@ def _candidate(
         unsorted=wants.unsorted,
         pruned=pruned,
     )
-    return Candidate(offer, served, layout, columns, order, tuple(parts))
 
 
 def _hot(wants: scans.Wants) -> tuple[int, int]:
