@@ -78,32 +78,18 @@ def changes_from_commits(
     before = read_manifest_list(ref.storage, place, metadata, below)
     if {m.location for m in deletes} != {m.location for m in before if m.content != DATA}:
         return None
-    frames: list[pl.DataFrame] = []
-    own: list[Manifest] = []
-    stated = 0
-    for commit in commits:
-        mine = _own(ref, place, metadata, commit, manifests if commit.id == target.id else None)
-        if mine is None:
-            return None
-        own += mine
-        entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
-        live = pl.col("status") != DELETED
-        entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1 + stated)
-        stated += entries.filter(live).height
-        frames.append(entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)))
-    empty = read_manifests(ref.storage, place, metadata, [], snapshot_id=target.id)
-    numbered = [f.with_columns(commit=pl.lit(at, pl.Int64)) for at, f in enumerate(frames) if f.height]
-    none = empty.with_columns(commit=pl.lit(0, pl.Int64), entry=pl.lit(0, pl.Int64))
-    named = pl.concat(numbered or [none], how="diagonal_relaxed")
+    read = _named(ref, place, metadata, commits, target, manifests)
+    if read is None:
+        return None
+    named, own = read
     # The last word on each file counts; a file that one commit deletes and adds again is there.
     order = named.sort("commit", "status", descending=[False, True], maintain_order=True)
     last = order.unique("location", keep="last", maintain_order=True).drop("commit")
     added = last.filter(pl.col("status") == ADDED)
     newest = max((m.sequence_number for m in deletes), default=-1)
-    if added.height and added["sequence_number"].min() <= newest:  # type: ignore[operator]
-        attached = read_manifests(ref.storage, place, metadata, deletes, snapshot_id=target.id)
-    else:  # no delete is as young as the youngest of the files
-        attached = empty
+    # No delete is asked where none is as young as the youngest of the files.
+    young = added.height and added["sequence_number"].min() <= newest  # type: ignore[operator]
+    attached = read_manifests(ref.storage, place, metadata, deletes if young else [], snapshot_id=target.id)
     files, pairs = file_table(place, metadata, added, attached, version.id)
     live_specs = sorted({m.spec_id for m in data if m.live_files and m.spec_id is not None})
     schema = schema_of(live_specs)
@@ -121,13 +107,51 @@ def changes_from_commits(
         properties={**metadata.properties, "table_uuid": metadata.table_uuid},
         mapping=mapping_suffix(metadata),
     )
-    gone = named.select("location", "size_bytes").unique(maintain_order=True)
-    gone = gone.join(
-        added.select("location", "size_bytes"), on=["location", "size_bytes"], how="anti", maintain_order="left"
+    return Changes(base.version, touched, _gone(place, named, added), sum(m.live_files or 0 for m in data))
+
+
+def _named(
+    ref: TableRef,
+    place: Place,
+    metadata: TableMetadata,
+    commits: Sequence[SnapshotInfo],
+    target: SnapshotInfo,
+    manifests: list[Manifest],
+) -> tuple[pl.DataFrame, list[Manifest]] | None:
+    """The entries that commits added and deleted: `commit` is the number of theirs, `entry` that among the live ones of
+    the manifests that the commits wrote, which come second. `manifests`: of the target. None where a manifest list
+    does not tell."""
+    import polars as pl
+
+    frames: list[pl.DataFrame] = []
+    own: list[Manifest] = []
+    stated = 0
+    for at, commit in enumerate(commits):
+        mine = _own(ref, place, metadata, commit, manifests if commit.id == target.id else None)
+        if mine is None:
+            return None
+        own += mine
+        entries = read_manifests(ref.storage, place, metadata, mine, snapshot_id=commit.id, only_live=False)
+        live = pl.col("status") != DELETED
+        entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1 + stated, commit=pl.lit(at, pl.Int64))
+        stated += entries.filter(live).height
+        frames.append(entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)))
+    frames = [frame for frame in frames if frame.height]
+    if not frames:
+        empty = read_manifests(ref.storage, place, metadata, [], snapshot_id=target.id)
+        frames = [empty.with_columns(entry=pl.lit(0, pl.Int64), commit=pl.lit(0, pl.Int64))]
+    return pl.concat(frames, how="diagonal_relaxed"), own
+
+
+def _gone(place: Place, named: pl.DataFrame, added: pl.DataFrame) -> FileTable:
+    """Files that the commits name and that are not among those that they added."""
+    key = ["location", "size_bytes"]
+    gone = (
+        named.select(key).unique(maintain_order=True).join(added.select(key), on=key, how="anti", maintain_order="left")
     )
     sizes = pa.array(gone["size_bytes"].to_numpy(), pa.int64())
-    left = pa.table([place.paths(gone["location"]).to_arrow().cast(pa.string()), sizes], names=["path", "size_bytes"])
-    return Changes(base.version, touched, FileTable(left), sum(m.live_files or 0 for m in data))
+    paths = place.paths(gone["location"]).to_arrow().cast(pa.string())
+    return FileTable(pa.table([paths, sizes], names=["path", "size_bytes"]))
 
 
 def _line(

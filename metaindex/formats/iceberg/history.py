@@ -8,6 +8,7 @@ disagree), there is no answer, and the caller compares snapshots.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,30 +48,10 @@ def log_diff(
         nothing = to_files(before.clear())
         return LogDiff(nothing, nothing, nothing)
 
-    frames = []
-    manifests: list[Manifest] = []
-    for commit in commits:
-        manifests = read_manifest_list(storage, place, metadata, commit)
-        if any(m.added_snapshot_id is None for m in manifests):
-            return None
-        own = [m for m in manifests if m.content == DATA and m.added_snapshot_id == commit.id]
-        entries = read_manifests(storage, place, metadata, own, snapshot_id=commit.id, only_live=False)
-        frames.append(
-            entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)).select(
-                "status",
-                "snapshot_id",
-                "location",
-                "size_bytes",
-                "record_count",
-                "partition",
-                "spec_id",
-                "sequence_number",
-                "file_format",
-                "first_row_id",
-            )
-        )
-    changes = pl.concat(frames)
-    changes = changes.with_columns(place.paths(changes["location"]).alias("path"))
+    read = _changes(storage, place, metadata, commits)
+    if read is None:
+        return None
+    changes, manifests = read
     # The last word on each file counts.
     last = changes.with_row_index("at").sort("at", "status").unique("path", keep="last", maintain_order=True)
     was = before["path"]
@@ -84,21 +65,7 @@ def log_diff(
     if None in counts or sum(count for count in counts if count is not None) != kept.height + added.height:
         return None
 
-    fresh = added.select(
-        "path",
-        "size_bytes",
-        pl.lit(None, pl.Int64).alias("modified_ms"),
-        "record_count",
-        "partition",
-        pl.lit(None, pl.String).alias("deletes"),
-        pl.lit(None, pl.Int64).alias("deleted_count"),
-        sign_of_entry(metadata).alias("etag"),
-        pl.col("spec_id").alias("iceberg_spec_id"),
-        pl.col("sequence_number").alias("iceberg_sequence_number"),
-        pl.col("file_format").alias("iceberg_file_format"),
-        pl.col("first_row_id").alias("iceberg_first_row_id"),
-    )
-    after = pl.concat([kept, fresh], how="vertical_relaxed")
+    after = pl.concat([kept, _as_files(added, metadata)], how="vertical_relaxed")
     deletes = [m for m in manifests if m.content != DATA]
     if deletes or kept["deletes"].is_not_null().any():
         entries = read_manifests(storage, place, metadata, deletes, snapshot_id=commits[-1].id)
@@ -124,6 +91,59 @@ def _commits(metadata: TableMetadata, base: str, target: SnapshotInfo | None) ->
     if base == NO_SNAPSHOT and commits[-1].parent_id is None:
         return commits[::-1]
     return None
+
+
+def _changes(
+    storage: Storage, place: Place, metadata: TableMetadata, commits: Sequence[SnapshotInfo]
+) -> tuple[pl.DataFrame, list[Manifest]] | None:
+    """What each commit's own data manifests say that it added and deleted, commit by commit, and all manifests of the
+    last one; None where a manifest does not say which commit wrote it."""
+    import polars as pl
+
+    frames = []
+    manifests: list[Manifest] = []
+    for commit in commits:
+        manifests = read_manifest_list(storage, place, metadata, commit)
+        if any(m.added_snapshot_id is None for m in manifests):
+            return None
+        own = [m for m in manifests if m.content == DATA and m.added_snapshot_id == commit.id]
+        entries = read_manifests(storage, place, metadata, own, snapshot_id=commit.id, only_live=False)
+        frames.append(
+            entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)).select(
+                "status",
+                "snapshot_id",
+                "location",
+                "size_bytes",
+                "record_count",
+                "partition",
+                "spec_id",
+                "sequence_number",
+                "file_format",
+                "first_row_id",
+            )
+        )
+    changes = pl.concat(frames)
+    return changes.with_columns(place.paths(changes["location"]).alias("path")), manifests
+
+
+def _as_files(added: pl.DataFrame, metadata: TableMetadata) -> pl.DataFrame:
+    """Entries as rows of a FileTable, without deletes."""
+    import polars as pl
+
+    return added.select(
+        "path",
+        "size_bytes",
+        pl.lit(None, pl.Int64).alias("modified_ms"),
+        "record_count",
+        "partition",
+        pl.lit(None, pl.String).alias("deletes"),
+        pl.lit(None, pl.Int64).alias("deleted_count"),
+        sign_of_entry(metadata).alias("etag"),
+        pl.col("spec_id").alias("iceberg_spec_id"),
+        pl.col("sequence_number").alias("iceberg_sequence_number"),
+        pl.col("file_format").alias("iceberg_file_format"),
+        pl.col("first_row_id").alias("iceberg_first_row_id"),
+    )
 
 
 def _with_deletes(
