@@ -92,12 +92,7 @@ class Table:
             raise VersionNotFoundError(
                 "a diff starts at a version; none was given; say which: base=, or base_timestamp="
             )
-        handle = self._handle
-        start, end = handle.snapshot(at_version(base, base_timestamp)), at_version(target, target_timestamp)
-        from metaindex.formats.diff import compare, from_log
-
-        diff = from_log(handle.table_format, handle.ref, start, end)
-        return compare(start, handle.snapshot(end)) if diff is None else diff
+        return self._queries.diff(at_version(base, base_timestamp), at_version(target, target_timestamp))
 
     def versions(self) -> Sequence[Version]:
         """Versions that can be read, oldest first."""

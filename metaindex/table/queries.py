@@ -12,7 +12,7 @@ import numpy as np
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import one_array, truths
-from metaindex.formats.model import Snapshot, Version
+from metaindex.formats.model import Diff, Snapshot, Version
 from metaindex.formats.protocol import At
 from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.result import PruneResult
@@ -40,6 +40,15 @@ class Queries:
     def versions(self) -> Sequence[Version]:
         """See `Table.versions`."""
         return self.handle.table_format.versions(self.handle.ref)
+
+    def diff(self, base: At, target: At) -> Diff:
+        """See `Table.diff`."""
+        from metaindex.formats.diff import compare, from_log
+
+        handle = self.handle
+        before = handle.snapshot(base)
+        diff = from_log(handle.table_format, handle.ref, before, target)
+        return compare(before, handle.snapshot(target)) if diff is None else diff
 
     def prune(
         self,

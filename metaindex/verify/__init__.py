@@ -28,7 +28,7 @@ from .report import Finding as Finding
 from .report import Verification as Verification
 from .report import judged
 from .rows import check_rows
-from .runs import check_run
+from .runs import RunRows, check_run
 from .sample import Sample
 from .versions import check_versions
 
@@ -48,54 +48,52 @@ def verify(
 ) -> Verification:
     """Of the latest entry that can be read. `sample`: data files to compare, None for all. IndexNotFoundError where
     there is no log; StoragePermissionError, StorageUnavailableError where something cannot be looked at."""
+    report = Verification(name)
     try:
-        return _verified(name, log, format_, ref, snapshot, sample, every_version, progress)
+        entry = _entries(log, report)
+        if entry is not None:
+            index = OpenIndex.of(name, entry, log.storage, StoreCache(limit_bytes=0))
+            rows = _runs(index, entry, report, progress)
+            sound = check_versions(index, rows, format_, ref, every_version, report)
+            if sound and sample != 0:
+                _check_files(Sample.made(index, rows, sound[-1], snapshot, ref, sample, report, progress))
+            report.bytes_read = index.count.bytes
     except MetaIndexError as error:
         judged(error)
         raise
+    return report
 
 
-def _verified(
-    name: str,
-    log: OperationLog,
-    format_: TableFormat,
-    ref: TableRef,
-    snapshot: Snapshot,
-    sample: int | None,
-    every_version: bool,
-    progress: Progress | None,
-) -> Verification:
-    report = Verification(name)
-    entry = _entries(log, report)
-    if entry is None:
-        return report
-    index = OpenIndex.of(name, entry, log.storage, StoreCache(limit_bytes=0))
+def _runs(
+    index: OpenIndex, entry: IndexLogEntry, report: Verification, progress: Progress | None
+) -> dict[str, RunRows]:
+    """What can be read of the runs that are used; `entry` as it is stored, with those that are not."""
     stored = {run.run: run for run in entry.content.runs}
-    entry = index.entry
     for reason in index.left_out:
         report.skipped(reason)
     for run in stored.values():
         wrong = dict.fromkeys(why for key in run.keys if (why := senseless(key)) is not None)
         report.found([Finding("log", f"a key of it cannot be asked: {why}", run=run.run) for why in wrong])
     rows = {}
-    for run in entry.content.runs:
+    for run in index.entry.content.runs:
         checked = check_run(index, run, stored[run.run], report, progress)
         if checked is not None:
             rows[run.run] = checked
-    sound = check_versions(index, rows, format_, ref, every_version, report)
-    if sound and sample != 0:
-        files = Sample.made(index, rows, sound[-1], snapshot, ref, sample, report, progress)
-        check_rows(files)
-        if any(looked_up(run) for run in entry.content.runs):
-            from .key_rows import check_key_rows
+    return rows
 
-            check_key_rows(files)
-        if any(served_keys(run) for run in entry.content.runs):
-            from .served_rows import check_served_rows
 
-            check_served_rows(files)
-    report.bytes_read = index.count.bytes
-    return report
+def _check_files(files: Sample) -> None:
+    """What the index says of data files, against their rows."""
+    runs = files.index.entry.content.runs
+    check_rows(files)
+    if any(looked_up(run) for run in runs):
+        from .key_rows import check_key_rows
+
+        check_key_rows(files)
+    if any(served_keys(run) for run in runs):
+        from .served_rows import check_served_rows
+
+        check_served_rows(files)
 
 
 def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
