@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = "facts"
-_HEAD = "# What Spark says, asked by {test}. Written anew by:\n# METAINDEX_GOLDEN=1 .venv/bin/python -m pytest {file} -k '{name} and asked'\n"
+_HEAD = (
+    "# What Spark says, asked by {test}. Written anew by:\n# METAINDEX_GOLDEN=1 .venv/bin/python -m pytest {file} -k"
+    " '{name} and asked'\n"
+)
 
 
 class Facts:

@@ -133,5 +133,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     tally = config.stash[_TALLY]
     if tally["left out"]:
         terminalreporter.write_line(
-            f"rotation: {tally['of'] - tally['left out']} of {tally['of']} tests that rotate were run, the share of {os.environ[VARIABLE]}; {VARIABLE}=all runs every case"
+            f"rotation: {tally['of'] - tally['left out']} of {tally['of']} tests that rotate were run, the share of"
+            f" {os.environ[VARIABLE]}; {VARIABLE}=all runs every case"
         )

@@ -68,7 +68,8 @@ PIECES = (
     ),
     Piece(
         "corpus",
-        "random queries of Spark over tables in every format and state, and sessions with every setting, against those without the rule",
+        "random queries of Spark over tables in every format and state, and sessions with every setting, against those"
+        " without the rule",
         ("tests/rule/test_corpus.py", "tests/rule/test_session_settings.py"),
         1,
         "spark",

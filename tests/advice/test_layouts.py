@@ -234,7 +234,8 @@ def test_statements_of_delta_by_path_and_by_name() -> None:
 def test_statements_of_iceberg_name_the_catalog_first() -> None:
     one = rewrite(format="iceberg", columns=(("s", "o'k"),), curve="sort", path="/warehouse/db/t")
     assert one.statements("lake.db.t") == (
-        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'sort', sort_order => '`s`.`o\\'k` ASC NULLS FIRST',"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'sort', sort_order => '`s`.`o\\'k` ASC NULLS"
+        " FIRST',"
         " options => map('rewrite-all', 'true', 'target-file-size-bytes', '1000'))",
     )
     assert one.statements()[0].startswith("CALL catalog.system.rewrite_data_files(table => 'db.t',")

@@ -101,7 +101,8 @@ def test_a_user_s_own_formats_and_expressions_stand_beside_it(installed: Install
     (tmp_path / "t" / "one.csv").write_text("a\n1\n2\n")
     for first, then in (("formats, expressions", "metaindex as mi"), ("metaindex as mi", "formats, expressions")):
         code = f"import {first}\nimport {then}\n" + (
-            "table = mi.open_table('t')\nif not len(table.indexes()): table.create_index('k', mi.ColumnStats(), builder='local')\n"
+            "table = mi.open_table('t')\nif not len(table.indexes()): table.create_index('k', mi.ColumnStats(),"
+            " builder='local')\n"
             "print(table.scan('a = 2').to_arrow().num_rows, formats.THEIRS, expressions.THEIRS)"
         )
         (tmp_path / "theirs.py").write_text(code)

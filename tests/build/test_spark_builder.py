@@ -133,7 +133,8 @@ def test_archive_of_the_project_is_importable_alone(tmp_path: Path) -> None:
     archive = tmp_path / "rooms.zip"
     write_archive(archive)
     code = (
-        f"import sys; sys.path = [p for p in sys.path if 'site-packages' in p or 'lib' in p]; sys.path.insert(0, {str(archive)!r}); "
+        "import sys; sys.path = [p for p in sys.path if 'site-packages' in p or 'lib' in p]; sys.path.insert(0,"
+        f" {str(archive)!r}); "
         "import metaindex.build.spark_tasks as t, metaindex.build.spark_text as x; print(t.__file__)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)

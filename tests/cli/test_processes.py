@@ -63,8 +63,10 @@ def test_closed_streams_are_ones_to_nowhere(indexed: Path, closed: str) -> None:
     shut = " ".join(f"{number}{'<' if number == '0' else '>'}&-" for number in closed.split())
     code = (
         "import os, sys; from metaindex.cli import main\n"
-        f"codes = main(['scan', {str(indexed)!r}, 'id = 112']), main(['scan', {str(indexed)!r}, 'nope = 1', '--json'])\n"
-        "places = [os.readlink(f'/proc/self/fd/{n}') for n in map(int, sys.argv[1:])] if os.path.isdir('/proc/self/fd') else []\n"
+        f"codes = main(['scan', {str(indexed)!r}, 'id = 112']), main(['scan', {str(indexed)!r}, 'nope = 1',"
+        " '--json'])\n"
+        "places = [os.readlink(f'/proc/self/fd/{n}') for n in map(int, sys.argv[1:])] if os.path.isdir('/proc/self/fd')"
+        " else []\n"
         "os._exit(0 if codes == (0, 1) and all(place == '/dev/null' for place in places) else 9)\n"
     )
     done = subprocess.run(
@@ -82,7 +84,8 @@ def test_looking_up_loads_no_spark(indexed: Path) -> None:
         "import sys\n"
         "from metaindex.cli import main\n"
         f"t = {str(indexed)!r}\n"
-        "codes = [main(['prune', t, 'id = 112']), main(['scan', t, 'id = 112']), main(['indexes', t]), main(['explain', t, 'id = 1'])]\n"
+        "codes = [main(['prune', t, 'id = 112']), main(['scan', t, 'id = 112']), main(['indexes', t]), main(['explain',"
+        " t, 'id = 1'])]\n"
         "loaded = {'pyspark', 'py4j'} & set(sys.modules)\n"
         "sys.exit(f'{codes} {loaded}' if any(codes) or loaded else 0)\n"
     )

@@ -56,7 +56,8 @@ def test_every_way_to_write_a_delta_table_is_followed(hooked: SparkSession, tmp_
         lambda: spark.sql(f"DELETE FROM {name} WHERE id = 3"),
         lambda: spark.sql(f"UPDATE {name} SET id = 100 WHERE id = 4"),
         lambda: spark.sql(
-            f"MERGE INTO {name} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+            f"MERGE INTO {name} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED"
+            " THEN INSERT *"
         ),
         lambda: spark.sql(f"INSERT INTO {name} VALUES (77)"),
         lambda: spark.sql(f"RESTORE {name} TO VERSION AS OF 1"),

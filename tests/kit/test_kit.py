@@ -160,7 +160,8 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "bytes compared with their sign": (
         "at = [placed(v, new) for v in values]\n",
         "at = [placed(v, new) for v in values]\n"
-        "    if isinstance(lo, bytes):\n        lo, hi, *at = ([b - 256 if b > 127 else b for b in one] for one in (lo, hi, *at))\n",
+        "    if isinstance(lo, bytes):\n        lo, hi, *at = ([b - 256 if b > 127 else b for b in one] for one in"
+        " (lo, hi, *at))\n",
     ),
     "quick runs believed": (
         "out = by_statistics(run, op, values, stable[0], types[0])",
@@ -216,8 +217,10 @@ MUTANTS: dict[str, tuple[str, str]] = {
     ),
     "deleted rows given": ('file is None or row["_mi_row"] in file["deleted"]', "file is None"),
     "deleted rows by their place among those stored": (
-        'for row in stored:\n            file = served.get(row["_mi_ordinal"])\n            if file is None or row["_mi_row"]',
-        'for at, row in enumerate(stored):\n            file = served.get(row["_mi_ordinal"])\n            if file is None or at',
+        'for row in stored:\n            file = served.get(row["_mi_ordinal"])\n            if file is None or'
+        ' row["_mi_row"]',
+        'for at, row in enumerate(stored):\n            file = served.get(row["_mi_ordinal"])\n            if file is'
+        " None or at",
     ),
     "rows of files that are no more": (
         "served[ordinal] = file\n",
@@ -225,7 +228,8 @@ MUTANTS: dict[str, tuple[str, str]] = {
     ),
     "rows of a covering key by their names now": (
         'row[said["stable"]] for name, said in columns.items() if said["stable"] in row',
-        "row[next((c['stable'] for c in key['columns'] if c['name'] == name), said['stable'])] for name, said in columns.items() if said['stable'] in row",
+        "row[next((c['stable'] for c in key['columns'] if c['name'] == name), said['stable'])] for name, said in"
+        " columns.items() if said['stable'] in row",
     ),
     "rows of every key of the folder": ('not int(part["first_key"]) <= key_id <= int(part["last_key"])', "not part"),
     "-0.0 a key of its own": ('struct.pack(">d", at + 0.0)', 'struct.pack(">d", at)'),

@@ -178,7 +178,8 @@ class History:
         matched = self.random.choice([f"UPDATE SET {q(name)} = s.{q(name)}", "DELETE", "UPDATE SET *"])
         source = self.select(first, 20, self.columns)
         if self.sql(
-            f"MERGE INTO {self.name} t USING ({source}) s ON t.id = s.id WHEN MATCHED AND pmod(t.id, 3) <> 1 THEN {matched} WHEN NOT MATCHED THEN INSERT *"
+            f"MERGE INTO {self.name} t USING ({source}) s ON t.id = s.id WHEN MATCHED AND pmod(t.id, 3) <> 1 THEN"
+            f" {matched} WHEN NOT MATCHED THEN INSERT *"
         ):
             self.rows = max(self.rows, first + 20)
 
@@ -275,7 +276,8 @@ class History:
             for r in self.spark.sql(f"SELECT snapshot_id FROM {self.name}.history WHERE is_current_ancestor").collect()
         ]
         self.sql(
-            f"CALL iceberg.system.rollback_to_snapshot('{self.name.removeprefix('iceberg.')}', {self.random.choice(ids[-4:])})"
+            f"CALL iceberg.system.rollback_to_snapshot('{self.name.removeprefix('iceberg.')}',"
+            f" {self.random.choice(ids[-4:])})"
         )
 
     def aside(self) -> None:
@@ -287,7 +289,8 @@ class History:
                 select = self.select(self.rows, 10, {n: self.columns[n] for n in names})
                 ordered = ", ".join(q(n) for n in self.spark.table(self.name).columns)
                 if self.sql(
-                    f"INSERT INTO {self.name} REPLACE WHERE id >= {max(0, self.rows - 8)} SELECT {ordered} FROM ({select})"
+                    f"INSERT INTO {self.name} REPLACE WHERE id >= {max(0, self.rows - 8)} SELECT {ordered} FROM"
+                    f" ({select})"
                 ):
                     self.rows += 10
             return
@@ -302,7 +305,8 @@ class History:
     def other(self) -> None:
         if not self.iceberg:
             self.sql(
-                f"ALTER TABLE {self.name} SET TBLPROPERTIES ('delta.enableDeletionVectors'='{self.random.choice(['true', 'false'])}')"
+                f"ALTER TABLE {self.name} SET TBLPROPERTIES"
+                f" ('delta.enableDeletionVectors'='{self.random.choice(['true', 'false'])}')"
             )
         elif self.random.random() < 0.5:
             self.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('format-version'='{self.random.choice([2, 3])}')")

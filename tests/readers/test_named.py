@@ -103,6 +103,9 @@ def test_a_look_up_in_a_new_process_loads_no_pandas(tmp_path: Path) -> None:
         lake.append(rows(first))
     lake.open().create_index("find", mi.Values("id", "v"), builder="local")
     asked = ("id = 5", "v = 'b'", "id IN (5, 14)", "id = 99")
-    text = f"import sys, metaindex as mi; t = mi.open_table({lake.path!r}); print([t.scan(p).to_arrow().num_rows for p in {asked!r}], 'pandas' in sys.modules)"
+    text = (
+        f"import sys, metaindex as mi; t = mi.open_table({lake.path!r}); print([t.scan(p).to_arrow().num_rows for p in"
+        f" {asked!r}], 'pandas' in sys.modules)"
+    )
     found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[1, 5, 2, 0] False"

@@ -63,7 +63,10 @@ def test_fields_with_ids_are_found_by_id_only(tmp_path: Path) -> None:
 
 
 def test_iceberg_files_without_ids_are_read_by_the_name_mapping(tmp_path: Path) -> None:
-    mapping = '[{"field-id": 1, "names": ["a", "once"]}, {"field-id": 2, "names": ["s"], "fields": [{"field-id": 3, "names": ["x"]}]}]'
+    mapping = (
+        '[{"field-id": 1, "names": ["a", "once"]},'
+        ' {"field-id": 2, "names": ["s"], "fields": [{"field-id": 3, "names": ["x"]}]}]'
+    )
     inner = Field("renamed", INT, field_id=3)
     fields = (
         Field("b", INT, field_id=1),

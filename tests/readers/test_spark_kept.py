@@ -73,7 +73,8 @@ def test_filters_on_partitions_of_a_frame_leave_out_its_files(spark: SparkSessio
     columns = ", ".join(f"{name} {type_}" for name, (type_, _) in PARTITIONS.items())
     values = ", ".join(f"IF(id = 8, NULL, {value}) AS {name}" for name, (_, value) in PARTITIONS.items())
     spark.sql(
-        f"CREATE TABLE delta.`{root}` (id BIGINT, {columns}) USING delta PARTITIONED BY ({', '.join(PARTITIONS)}) TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true')"
+        f"CREATE TABLE delta.`{root}` (id BIGINT, {columns}) USING delta PARTITIONED BY ({', '.join(PARTITIONS)})"
+        " TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true')"
     )
     spark.sql(f"INSERT INTO delta.`{root}` SELECT id, {values} FROM range(0, 9, 1, 1)")
     spark.sql(f"ALTER TABLE delta.`{root}` RENAME COLUMN ps TO `p, s`")
@@ -90,10 +91,12 @@ def test_filters_on_partitions_of_a_frame_leave_out_its_files(spark: SparkSessio
 def test_a_shallow_clone_of_delta_is_read_where_its_files_are(spark: SparkSession, tmp_path: Path) -> None:
     root, clone = str(tmp_path / "t o%20t"), str(tmp_path / "clone")
     spark.sql(
-        f"CREATE TABLE delta.`{root}` (id BIGINT, ps STRING) USING delta PARTITIONED BY (ps) TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
+        f"CREATE TABLE delta.`{root}` (id BIGINT, ps STRING) USING delta PARTITIONED BY (ps) TBLPROPERTIES"
+        " ('delta.enableDeletionVectors'='true')"
     )
     spark.sql(
-        f"INSERT INTO delta.`{root}` SELECT id + 10 * n, ps FROM (SELECT id, {PARTITIONS['ps'][1]} AS ps FROM range(0, 9, 1, 1)), (SELECT explode(sequence(0, 3)) AS n)"
+        f"INSERT INTO delta.`{root}` SELECT id + 10 * n, ps FROM (SELECT id, {PARTITIONS['ps'][1]} AS ps FROM range(0,"
+        " 9, 1, 1)), (SELECT explode(sequence(0, 3)) AS n)"
     )
     spark.sql(f"DELETE FROM delta.`{root}` WHERE id IN (1, 2, 23)")
     spark.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE delta.`{root}`")
@@ -105,7 +108,8 @@ def test_a_shallow_clone_of_delta_is_read_where_its_files_are(spark: SparkSessio
 def test_row_ids_of_delta_are_those_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "t")
     spark.sql(
-        f"CREATE TABLE delta.`{root}` (id BIGINT) USING delta TBLPROPERTIES ('delta.enableRowTracking'='true', 'delta.enableDeletionVectors'='true')"
+        f"CREATE TABLE delta.`{root}` (id BIGINT) USING delta TBLPROPERTIES ('delta.enableRowTracking'='true',"
+        " 'delta.enableDeletionVectors'='true')"
     )
     for start in (0, 10, 20):
         spark.sql(f"INSERT INTO delta.`{root}` SELECT id FROM range({start}, {start + 10}, 1, 1)")

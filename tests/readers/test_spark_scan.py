@@ -136,7 +136,10 @@ def check_delta(spark: SparkSession, root: str, versions: Iterable[int]) -> None
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tmp_path: Path, mapping: str) -> None:
     root = str(tmp_path / "t")
-    properties = f"'delta.columnMapping.mode'='{mapping}', 'delta.enableDeletionVectors'='true', 'delta.minReaderVersion'='3', 'delta.minWriterVersion'='7'"
+    properties = (
+        f"'delta.columnMapping.mode'='{mapping}', 'delta.enableDeletionVectors'='true', 'delta.minReaderVersion'='3',"
+        " 'delta.minWriterVersion'='7'"
+    )
     spark.sql(f"""CREATE TABLE delta.`{root}` (id BIGINT, s STRING, n STRUCT<x: INT, y: ARRAY<STRUCT<k: INT, v: STRING>>>, m MAP<STRING, STRUCT<q: INT>>,
         d DECIMAL(12, 3), t TIMESTAMP, tn TIMESTAMP_NTZ, day DATE, f DOUBLE, b BINARY, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ({properties})""")
     row = """id, concat('s', id) AS s, IF(id % 4 = 0, NULL, named_struct('x', INT(id), 'y', array(named_struct('k', INT(id), 'v', 'v')))) AS n,
@@ -174,10 +177,12 @@ def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tm
 def test_delta_widened_types_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "t")
     spark.sql(
-        f"CREATE TABLE delta.`{root}` (a TINYINT, b INT, c FLOAT, d DECIMAL(5, 2), e INT, g DATE, h INT) USING delta TBLPROPERTIES ('delta.enableTypeWidening'='true', 'delta.feature.timestampNtz'='supported')"
+        f"CREATE TABLE delta.`{root}` (a TINYINT, b INT, c FLOAT, d DECIMAL(5, 2), e INT, g DATE, h INT) USING delta"
+        " TBLPROPERTIES ('delta.enableTypeWidening'='true', 'delta.feature.timestampNtz'='supported')"
     )
     spark.sql(
-        f"INSERT INTO delta.`{root}` SELECT TINYINT(id), INT(id), FLOAT(id) / 3, DECIMAL(id) / 7, INT(id), DATE'2020-01-01', INT(id) FROM range(5)"
+        f"INSERT INTO delta.`{root}` SELECT TINYINT(id), INT(id), FLOAT(id) / 3, DECIMAL(id) / 7, INT(id),"
+        " DATE'2020-01-01', INT(id) FROM range(5)"
     )
     for column, type_ in [
         ("a", "INT"),
@@ -190,7 +195,8 @@ def test_delta_widened_types_are_read_alike(spark: SparkSession, tmp_path: Path)
     ]:
         spark.sql(f"ALTER TABLE delta.`{root}` ALTER COLUMN {column} TYPE {type_}")
     spark.sql(
-        f"INSERT INTO delta.`{root}` SELECT INT(id + 1000), id + 5000000000, 0.1D, 12345678.1234, 0.5D, TIMESTAMP_NTZ'2020-01-01 10:00:00', 7.25 FROM range(2)"
+        f"INSERT INTO delta.`{root}` SELECT INT(id + 1000), id + 5000000000, 0.1D, 12345678.1234, 0.5D,"
+        " TIMESTAMP_NTZ'2020-01-01 10:00:00', 7.25 FROM range(2)"
     )
     check_delta(spark, root, [1, 8, 9])
 

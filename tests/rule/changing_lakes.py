@@ -76,7 +76,8 @@ def make_iceberg(spark: SparkSession, folder: Path, partitioned: str = "PARTITIO
     columns = ", ".join(f"{one} {type_}" for one, type_ in rows_of(spark).dtypes)
     spark.sql(
         f"CREATE TABLE {name} ({columns}) USING iceberg {partitioned} "
-        "TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none', 'write.spark.fanout.enabled'='true')"
+        "TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none',"
+        " 'write.spark.fanout.enabled'='true')"
     )
     with uncompiled(spark):
         rows_of(spark).writeTo(name).append()

@@ -138,7 +138,8 @@ def json(spark: SparkSession, folder: Path) -> list[Lake]:
 
 _MERGE = (
     "MERGE INTO {t} t USING (SELECT id * 3 AS id, CAST(id % 5 AS int) AS k FROM range(70, 100)) s ON t.id = s.id "
-    "WHEN MATCHED AND s.k = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET k = s.k WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, s.k)"
+    "WHEN MATCHED AND s.k = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET k = s.k WHEN NOT MATCHED THEN INSERT (id, k)"
+    " VALUES (s.id, s.k)"
 )
 CHANGES = {"merged": _MERGE}
 if os.environ.get("METAINDEX_SOAK"):
@@ -175,7 +176,8 @@ def iceberg(spark: SparkSession, folder: Path) -> list[Lake]:
     The catalog's own folder has them; the given one's name is theirs."""
     name = f"iceberg.corpus.`{folder.name}`"
     spark.sql(
-        f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "
+        f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3',"
+        " 'write.delete.mode'='merge-on-read', 'write.update.mode'='merge-on-read', "
         "'write.merge.mode'='copy-on-write', 'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
     )
     rows(spark).writeTo(name).append()

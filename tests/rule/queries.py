@@ -155,13 +155,17 @@ class Queries:
 
     def _semi(self) -> str:
         kind = self._choice.choice(["LEFT SEMI", "LEFT ANTI"])
-        return f"SELECT a.id, a.k FROM {self._source('a')} {kind} JOIN {self._source('b')} ON a.id = b.id AND {self._where('b', 1)} WHERE {self._where('a', 1)}"
+        return (
+            f"SELECT a.id, a.k FROM {self._source('a')} {kind} JOIN {self._source('b')} ON a.id = b.id AND"
+            f" {self._where('b', 1)} WHERE {self._where('a', 1)}"
+        )
 
     def _grouped(self) -> str:
         key = self._choice.choice(["k", "p", "Flag", "day", "name", "k % 3"])
         having = self._choice.choice(["", " HAVING count(*) > 2", " HAVING max(id) > 100"])
         return (
-            f"SELECT {key} AS g, count(*) AS c, count(k) AS ck, sum(id) AS s, min(name) AS low, max(v) AS high, count(DISTINCT k) AS d, sum(id) FILTER (WHERE {self._where('', 1)}) AS f "
+            f"SELECT {key} AS g, count(*) AS c, count(k) AS ck, sum(id) AS s, min(name) AS low, max(v) AS high,"
+            f" count(DISTINCT k) AS d, sum(id) FILTER (WHERE {self._where('', 1)}) AS f "
             f"FROM {self._source('x')} WHERE {self._where()} GROUP BY {key}{having}"
         )
 
@@ -180,25 +184,34 @@ class Queries:
 
     def _exists(self) -> str:
         word = self._choice.choice(["EXISTS", "NOT EXISTS"])
-        return f"SELECT id, name FROM t x WHERE {self._where('x', 1)} AND {word} (SELECT 1 FROM t y WHERE y.k = x.k AND y.id > x.id AND {self._where('y', 1)})"
+        return (
+            f"SELECT id, name FROM t x WHERE {self._where('x', 1)} AND {word} (SELECT 1 FROM t y WHERE y.k = x.k AND"
+            f" y.id > x.id AND {self._where('y', 1)})"
+        )
 
     def _in_subquery(self) -> str:
         word = self._choice.choice(["IN", "NOT IN"])
         column = self._choice.choice(["id", "k"])
-        return f"SELECT id, k FROM t x WHERE x.{column} {word} (SELECT {column} FROM t y WHERE {self._where('y', 1)}) AND {self._where('x', 1)}"
+        return (
+            f"SELECT id, k FROM t x WHERE x.{column} {word} (SELECT {column} FROM t y WHERE {self._where('y', 1)}) AND"
+            f" {self._where('x', 1)}"
+        )
 
     def _scalar(self) -> str:
         return self._choice.choice(
             [
                 f"SELECT id FROM t WHERE id > (SELECT max(id) - 9 FROM t WHERE {self._where('', 1)})",
-                f"SELECT id, (SELECT max(y.id) FROM t y WHERE y.k = x.k AND {self._where('y', 1)}) AS m FROM t x WHERE {self._where('x', 1)}",
-                f"SELECT count(*) AS c FROM t x WHERE k = (SELECT min(k) FROM dim WHERE dim.id < {self._id()}) AND {self._where('x', 1)}",
+                f"SELECT id, (SELECT max(y.id) FROM t y WHERE y.k = x.k AND {self._where('y', 1)}) AS m FROM t x WHERE"
+                f" {self._where('x', 1)}",
+                f"SELECT count(*) AS c FROM t x WHERE k = (SELECT min(k) FROM dim WHERE dim.id < {self._id()}) AND"
+                f" {self._where('x', 1)}",
             ]
         )
 
     def _cte(self) -> str:
         return (
-            f"WITH few AS (SELECT * FROM t WHERE {self._where()}), sums AS (SELECT k, count(*) AS c FROM few GROUP BY k) "
+            f"WITH few AS (SELECT * FROM t WHERE {self._where()}), sums AS (SELECT k, count(*) AS c FROM few GROUP BY"
+            " k) "
             f"SELECT f.id, s.c FROM few f JOIN sums s ON f.k <=> s.k WHERE {self._where('f', 1)}"
         )
 
@@ -214,12 +227,16 @@ class Queries:
     def _nested(self) -> str:
         inner = f"SELECT id AS n, k AS m, p, v FROM t WHERE {self._where()}"
         limited = f"SELECT * FROM ({inner}) ORDER BY n LIMIT 40"
-        return f"SELECT n, m FROM ({self._choice.choice([inner, limited])}) WHERE n < {self._id()} AND (m IS NULL OR m <> 4)"
+        return (
+            f"SELECT n, m FROM ({self._choice.choice([inner, limited])}) WHERE n < {self._id()} AND (m IS NULL OR m <>"
+            " 4)"
+        )
 
     def _three(self) -> str:
         kinds = [self._choice.choice(["JOIN", "LEFT JOIN"]) for _ in range(2)]
         return (
-            f"SELECT a.id AS a, b.id AS b, d.label AS d FROM {self._source('a')} {kinds[0]} {self._source('b')} ON a.id = b.id + 1 {kinds[1]} dim d ON b.k = d.k "
+            f"SELECT a.id AS a, b.id AS b, d.label AS d FROM {self._source('a')} {kinds[0]} {self._source('b')} ON a.id"
+            f" = b.id + 1 {kinds[1]} dim d ON b.k = d.k "
             f"WHERE {self._where('a', 1)} AND a.id < 150"
         )
 

@@ -30,7 +30,8 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 def test_partitions_that_the_catalog_keeps(session: SparkSession, tmp_path: Path, file_format: str) -> None:
     path = tmp_path / "t"
     session.sql(
-        f"CREATE TABLE catalogued (id BIGINT, name STRING, p INT) USING {file_format} PARTITIONED BY (p) LOCATION '{path}'"
+        f"CREATE TABLE catalogued (id BIGINT, name STRING, p INT) USING {file_format} PARTITIONED BY (p) LOCATION"
+        f" '{path}'"
     )
     session.range(0, 80, 1, 4).selectExpr(
         "id", "concat('n', id) AS name", "CAST(id DIV 20 AS int) AS p"

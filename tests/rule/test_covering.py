@@ -200,7 +200,8 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
     spark.sql(f"UPDATE {lake.name} SET name = 'changed' WHERE k = 7 AND id < 100")
     spark.sql(f"DELETE FROM {lake.name} WHERE k = 9")
     spark.sql(
-        f"MERGE INTO {lake.name} t USING (SELECT DISTINCT k FROM {lake.name} WHERE k = 11) s ON t.k = s.k WHEN MATCHED THEN DELETE"
+        f"MERGE INTO {lake.name} t USING (SELECT DISTINCT k FROM {lake.name} WHERE k = 11) s ON t.k = s.k WHEN MATCHED"
+        " THEN DELETE"
     )
     asked(spark, FILTERS[3].format(t=lake.name), by="")
     asked(spark, GROUPS[0].format(t=lake.name), by="")
@@ -304,7 +305,8 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
         "SELECT name, count(*), sum(id) FROM texts GROUP BY name",
         "SELECT max(v) FROM texts",
         "SELECT count(*) FROM texts WHERE (id > 30 AND name <> 'n7') OR v IS NULL",
-        "SELECT sum(a.id), count(r.n) FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name > 'n1'",
+        "SELECT sum(a.id), count(r.n) FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2"
+        " WHERE a.name > 'n1'",
         "SELECT max(w) FROM (SELECT v AS w FROM texts WHERE name > 'n1' UNION ALL SELECT id FROM texts)",
     ):
         plan = asked(sorting, text)
@@ -317,7 +319,8 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
         "SELECT sum(id) FROM (SELECT id FROM texts LIMIT 10)",
         "SELECT name, first(id) FROM texts GROUP BY name",
         "SELECT collect_list(id), max(v) FROM texts WHERE name > 'n1'",
-        "SELECT a.id, r.n FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name > 'n1'",
+        "SELECT a.id, r.n FROM texts a JOIN (SELECT explode(array(3, 5, 8)) AS n) r ON a.id = r.n * 2 WHERE a.name >"
+        " 'n1'",
         "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY name ORDER BY d) AS r FROM texts) WHERE r = 1",
     ):
         asked(sorting, text, by=None)

@@ -50,7 +50,8 @@ def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> 
     spark = sorting
     rows = spark.range(0, 300, 1, 3).selectExpr(
         "id",
-        "IF(id % 11 = 0, NULL, named_struct('user', CAST(id % 20 AS int), 'more', named_struct('text', concat('t', id % 3), 'b', id), 'rest', repeat(sha2(string(id), 512), 4))) AS payload",
+        "IF(id % 11 = 0, NULL, named_struct('user', CAST(id % 20 AS int), 'more', named_struct('text', concat('t', id"
+        " % 3), 'b', id), 'rest', repeat(sha2(string(id), 512), 4))) AS payload",
     )
     path = str(tmp_path / "nested")
     if form == "iceberg":
@@ -67,7 +68,8 @@ def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> 
     for text in [
         "SELECT id FROM {t} WHERE payload.user = 5",
         "SELECT id, payload.more.text FROM {t} WHERE PAYLOAD.User = 5 AND payload.more.text LIKE 't%'",
-        "SELECT payload.more.text AS x, count(*) AS c FROM {t} WHERE payload.user IS NULL OR payload.user = 7 GROUP BY payload.more.text",
+        "SELECT payload.more.text AS x, count(*) AS c FROM {t} WHERE payload.user IS NULL OR payload.user = 7 GROUP BY"
+        " payload.more.text",
     ]:
         asked(spark, text.format(t=name))
     for text in [

@@ -51,7 +51,10 @@ def test_where_partitions_are_left_out_no_join_or_group_takes_the_whole_index(
 ) -> None:
     spark = sorting
     grouped = f"SELECT k, count(*) FROM ({JOIN.format(t=lake.name).replace('f.id, f.v', 'f.k')}) GROUP BY k"
-    sides = f"SELECT a.id, b.v FROM {lake.name} a JOIN dim d ON a.p = d.p JOIN {lake.name} b ON a.k = b.k WHERE d.label = 'd1'"
+    sides = (
+        f"SELECT a.id, b.v FROM {lake.name} a JOIN dim d ON a.p = d.p JOIN {lake.name} b ON a.k = b.k WHERE d.label ="
+        " 'd1'"
+    )
     with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "10MB"):
         plan = asked(spark, grouped, by="")
         assert "cov: covering" not in plan, plan

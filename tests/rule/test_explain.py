@@ -28,7 +28,8 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     rows.write.parquet(str(folder / "bare"))
     rows.write.csv(str(folder / "csv"), header=True)
     spark.sql(
-        "CREATE TABLE iceberg.explained.t (id bigint, k bigint, text string) USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
+        "CREATE TABLE iceberg.explained.t (id bigint, k bigint, text string) USING iceberg TBLPROPERTIES"
+        " ('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
     )
     rows.writeTo("iceberg.explained.t").append()
     location = location_of(spark, "iceberg.explained.t")
@@ -141,7 +142,10 @@ def _modes(session: SparkSession, told: QueryExplanation) -> None:
 
 def test_what_was_read_is_told(enabled: SparkSession, lake: Path) -> None:
     """A join that is planned adaptively, with a subquery: every scan is found."""
-    text = f"SELECT a.id FROM delta.`{lake}/delta` a JOIN iceberg.explained.t b ON a.text = b.text WHERE a.id = 210 AND b.id > (SELECT max(id) - 5 FROM parquet.`{lake}/par quet` WHERE id < 100)"
+    text = (
+        f"SELECT a.id FROM delta.`{lake}/delta` a JOIN iceberg.explained.t b ON a.text = b.text WHERE a.id = 210 AND"
+        f" b.id > (SELECT max(id) - 5 FROM parquet.`{lake}/par quet` WHERE id < 100)"
+    )
     told = mi.explain(enabled.sql(text), run=True)
     assert told.read is not None
     assert sorted((one.files is None, one.files or one.splits) for one in told.read)[0][1] == 1

@@ -59,7 +59,8 @@ def test_buckets_without_rows_are_no_tasks(sorting: SparkSession, tmp_path: Path
     with setting(spark, "spark.metaindex.filterRule.useBucketSpec", "true"):
         for other in (
             f"SELECT k, count(*) AS n, sum(v) AS s FROM delta.`{path}few` WHERE k < 3 GROUP BY k",
-            f"SELECT a.k, count(*) AS n FROM delta.`{path}few` a JOIN delta.`{path}` b ON a.k = b.k WHERE a.k < 3 GROUP BY a.k",
+            f"SELECT a.k, count(*) AS n FROM delta.`{path}few` a JOIN delta.`{path}` b ON a.k = b.k WHERE a.k < 3"
+            " GROUP BY a.k",
         ):
             asked(spark, other, by="")
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
@@ -73,7 +74,10 @@ def test_both_sides_of_a_join_leave_out_buckets_alike(sorting: SparkSession, tmp
         with uncompiled(spark):
             frame.write.format("delta").save(path + name)
             mi.open_table(path + name, spark=spark).create_index("by_k", mi.Covering(["k"], ["v"], buckets=32))
-    join = f"SELECT a.k, count(*) AS n, sum(a.v + b.v) AS s FROM delta.`{path}facts` a {{}} JOIN delta.`{path}names` b ON a.k = b.k WHERE {{}} GROUP BY a.k"
+    join = (
+        f"SELECT a.k, count(*) AS n, sum(a.v + b.v) AS s FROM delta.`{path}facts` a {{}} JOIN delta.`{path}names` b ON"
+        f" a.k = b.k WHERE {{}} GROUP BY a.k"
+    )
     for where, tasks in (("a.k = 7", 1), ("a.k IN (5, 7, 1234)", 4)):
         plan = asked(spark, join.format("", where), by="by_k: covering")
         assert plan.count(f"(Coalesced to {tasks})") == 2, plan
@@ -81,7 +85,10 @@ def test_both_sides_of_a_join_leave_out_buckets_alike(sorting: SparkSession, tmp
     for kind in ("LEFT", "RIGHT", "FULL"):
         for where in ("a.k = 7", "b.k IN (5, 7, 1234)", "a.k = 7 OR b.k = 9", "b.v = 9"):
             asked(spark, join.format(kind, where), by="")
-    three = f"SELECT count(*) AS n FROM delta.`{path}facts` a JOIN delta.`{path}names` b ON a.k = b.k JOIN delta.`{path}facts` c ON b.k = c.k"
+    three = (
+        f"SELECT count(*) AS n FROM delta.`{path}facts` a JOIN delta.`{path}names` b ON a.k = b.k JOIN"
+        f" delta.`{path}facts` c ON b.k = c.k"
+    )
     for where in ("a.k = 7", "a.other = 3 AND a.k = 7", "c.v = 7", "a.k = 7 AND c.v < 9"):
         asked(spark, f"{three} WHERE {where}", by="")
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error

@@ -47,7 +47,8 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     lakes.rows(spark).write.format("delta").option("delta.enableDeletionVectors", "true").save(delta)
     spark.sql(f"DELETE FROM delta.`{delta}` WHERE id = 76")
     spark.sql(
-        f"CREATE TABLE iceberg.golden.t ({lakes.SCHEMA}) USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
+        f"CREATE TABLE iceberg.golden.t ({lakes.SCHEMA}) USING iceberg TBLPROPERTIES ('write.distribution-mode'='none',"
+        " 'write.metadata.metrics.default'='none')"
     )
     lakes.rows(spark).writeTo("iceberg.golden.t").append()
     location = location_of(spark, "iceberg.golden.t")

@@ -52,7 +52,10 @@ ABOVE = [
 
 
 def _rows(key: str, start: int, count: int) -> str:
-    return f"SELECT id, CASE WHEN id % 31 = 0 THEN NULL ELSE {key} END AS k, id * 7 % 500 AS v, repeat('p', 300) AS pad FROM range({start}, {start + count}, 1, 2)"
+    return (
+        f"SELECT id, CASE WHEN id % 31 = 0 THEN NULL ELSE {key} END AS k, id * 7 % 500 AS v, repeat('p', 300) AS pad"
+        f" FROM range({start}, {start + count}, 1, 2)"
+    )
 
 
 def _sides(spark: SparkSession, folder: Path, key: str) -> dict[str, str]:

@@ -90,7 +90,9 @@ def make_parquet(spark: SparkSession, folder: Path) -> str:
 def make_iceberg(spark: SparkSession, folder: Path) -> str:
     name = f"iceberg.rule.t{abs(hash(str(folder))) % 10**9}"
     spark.sql(
-        f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
+        f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES"
+        " ('format-version'='3', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none',"
+        " 'write.metadata.metrics.default'='none')"
     )
     rows_of(spark).writeTo(name).append()
     spark.sql(f"DELETE FROM {name} WHERE id IN (205, 333)")
@@ -132,7 +134,8 @@ def test_joins_subqueries_views_and_unions_give_the_same(
     for text in [
         f"SELECT a.id, b.name FROM {name} a JOIN {name} b ON a.id = b.id + 100 WHERE a.id = 305 AND b.k < 7",
         f"SELECT count(*) AS c FROM {name} WHERE id > (SELECT max(id) - 5 FROM {name} WHERE id < 300)",
-        f"WITH few AS (SELECT * FROM {name} WHERE id < 50) SELECT f.id FROM few f LEFT JOIN {name} o ON f.id = o.id AND o.id = 11",
+        f"WITH few AS (SELECT * FROM {name} WHERE id < 50) SELECT f.id FROM few f LEFT JOIN {name} o ON f.id = o.id"
+        " AND o.id = 11",
         "SELECT p, count(*) AS c FROM seen WHERE id >= 650 GROUP BY p",
         f"SELECT id FROM {name} WHERE id = 3 UNION ALL SELECT id FROM {name} WHERE id = 703",
         f"SELECT id FROM {name} WHERE id IN (SELECT id FROM {name} WHERE id BETWEEN 400 AND 405)",
@@ -193,7 +196,8 @@ def test_iceberg_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path
     name = f"iceberg.rule.dml_{mode.replace('-', '_')}"
     modes = ", ".join(f"'write.{verb}.mode'='{mode}'" for verb in ("delete", "update", "merge"))
     spark.sql(
-        f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES ('format-version'='2', 'write.distribution-mode'='none', {modes})"
+        f"CREATE TABLE {name} (id bigint, k bigint, name string, p int) USING iceberg TBLPROPERTIES"
+        f" ('format-version'='2', 'write.distribution-mode'='none', {modes})"
     )
     rows_of(spark).writeTo(name).append()
     indexed(location_of(spark, name))
@@ -212,7 +216,8 @@ def _dml(spark: SparkSession, name: str) -> None:
     spark.sql(f"UPDATE {name} SET name = 'changed' WHERE id BETWEEN 298 AND 301")
     spark.sql(
         f"MERGE INTO {name} t USING (SELECT id FROM {name} WHERE id = 410 UNION SELECT 9000) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET t.name = 'merged' WHEN NOT MATCHED THEN INSERT (id, k, name, p) VALUES (s.id, 0, 'new', 0)"
+        "WHEN MATCHED THEN UPDATE SET t.name = 'merged' WHEN NOT MATCHED THEN INSERT (id, k, name, p) VALUES (s.id, 0,"
+        " 'new', 0)"
     )
     spark.sql(f"INSERT INTO {name} SELECT id + 10000, k, name, p FROM {name} WHERE id = 7")
     expected = {i: f"n{i * 31 % 800}" for i in range(FILES * ROWS) if i != 205}

@@ -35,13 +35,22 @@ GROUPED = [
     "SELECT k, sum(v) FILTER (WHERE v % 2 = 0), avg(v) + 1, count(*) FROM {t} WHERE k IS NOT NULL GROUP BY k",
     "SELECT renamed, collect_set(v % 2) FROM (SELECT k AS renamed, v FROM {t}) GROUP BY renamed",
 ]
-JOINED = "SELECT a.id, b.c FROM {t} a JOIN (SELECT k, count(*) AS c, avg(v) AS v FROM {t} GROUP BY k) b ON a.k = b.k AND a.v < b.v"
+JOINED = (
+    "SELECT a.id, b.c FROM {t} a JOIN (SELECT k, count(*) AS c, avg(v) AS v FROM {t} GROUP BY k) b ON a.k = b.k AND a.v"
+    " < b.v"
+)
 
 
 def _table(spark: SparkSession, path: Path, rows_of_key: int, key: str = KEYS["bigint"], indexed: str = "k") -> str:
     """Groups of so many rows, all over the files."""
-    rows = f"SELECT id, id % {2100 // rows_of_key} AS n, id * 7 % 500 AS v, repeat('p', 300) AS pad FROM range(0, 2100, 1, 3)"
-    text = f"SELECT id, v, pad, concat('name', v % 9) AS name, CAST(v / 50 AS int) AS w, CASE WHEN n % 31 = 0 THEN NULL ELSE {key} END AS k FROM ({rows})"
+    rows = (
+        f"SELECT id, id % {2100 // rows_of_key} AS n, id * 7 % 500 AS v, repeat('p', 300) AS pad FROM range(0, 2100, 1,"
+        " 3)"
+    )
+    text = (
+        "SELECT id, v, pad, concat('name', v % 9) AS name, CAST(v / 50 AS int) AS w, CASE WHEN n % 31 = 0 THEN NULL"
+        f" ELSE {key} END AS k FROM ({rows})"
+    )
     with uncompiled(spark):
         spark.sql(text).write.format("delta").option("delta.enableDeletionVectors", "true").save(str(path))
     names = indexed.split(",")
@@ -109,7 +118,10 @@ def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: Spark
     plan = asked(sorting, JOINED.format(t=large))
     assert "SortAggregate" not in plan, plan
     assert plan.count("Sort [") == 1, plan
-    renamed = "SELECT a.id FROM {t} a LEFT SEMI JOIN (SELECT k * 3 AS made, k AS other, max(v) AS v FROM {t} GROUP BY k) b ON a.k = b.other"
+    renamed = (
+        "SELECT a.id FROM {t} a LEFT SEMI JOIN (SELECT k * 3 AS made, k AS other, max(v) AS v FROM {t} GROUP BY k) b ON"
+        " a.k = b.other"
+    )
     assert "SortAggregate(key=[k" in asked(sorting, renamed.format(t=middle))
     made = renamed.replace("b.other", "b.made")
     assert "SortAggregate" not in asked(sorting, made.format(t=middle), by="")

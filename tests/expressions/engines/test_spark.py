@@ -367,7 +367,8 @@ def test_columns_of_users_are_read(spark: Any) -> None:
 
 def test_collations_are_opaque(spark: Any) -> None:
     spark.sql(
-        "CREATE TABLE engine_collated (s STRING COLLATE UTF8_LCASE, t STRUCT<u: STRING COLLATE UTF8_LCASE>) USING parquet"
+        "CREATE TABLE engine_collated (s STRING COLLATE UTF8_LCASE, t STRUCT<u: STRING COLLATE UTF8_LCASE>) USING"
+        " parquet"
     )
     try:
         for text in ("s = 'a'", "s like 'a%'", "s in ('a', 'b')", "t.u = 'a'"):

@@ -176,7 +176,8 @@ def test_column_mapping_renames_drops_and_adds_again(spark: SparkSession, path: 
     t = f"delta.`{path}`"
     sql(
         spark,
-        f"CREATE TABLE {t} (id BIGINT, a INT, s STRUCT<x: INT, y: STRING>) USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name')",
+        f"CREATE TABLE {t} (id BIGINT, a INT, s STRUCT<x: INT, y: STRING>) USING delta TBLPROPERTIES"
+        " ('delta.columnMapping.mode'='name')",
         f"INSERT INTO {t} SELECT id, CAST(id AS INT), named_struct('x', CAST(id AS INT), 'y', 'k') FROM range(10)",
         f"ALTER TABLE {t} RENAME COLUMN a TO `b c`",
         f"INSERT INTO {t} SELECT id, 100, named_struct('x', 1, 'y', 'z') FROM range(10, 20)",
@@ -199,7 +200,8 @@ def test_column_mapping_by_id(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
         spark,
-        f"CREATE TABLE {t} (id BIGINT, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.columnMapping.mode'='id')",
+        f"CREATE TABLE {t} (id BIGINT, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES"
+        " ('delta.columnMapping.mode'='id')",
         f"INSERT INTO {t} VALUES (1, 'a/b'), (2, NULL), (3, 'é %')",
         f"ALTER TABLE {t} RENAME COLUMN p TO part",
     )
@@ -218,7 +220,8 @@ def test_type_widening(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
         spark,
-        f"CREATE TABLE {t} (id INT, f FLOAT, d DATE, n DECIMAL(5,2), b BYTE) USING delta TBLPROPERTIES ('delta.enableTypeWidening'='true', 'delta.feature.timestampNtz'='supported')",
+        f"CREATE TABLE {t} (id INT, f FLOAT, d DATE, n DECIMAL(5,2), b BYTE) USING delta TBLPROPERTIES"
+        " ('delta.enableTypeWidening'='true', 'delta.feature.timestampNtz'='supported')",
         f"INSERT INTO {t} VALUES (1, 0.1, DATE'2020-01-01', 1.25, 1), (2, 0.7, DATE'2020-01-05', 9.99, 2)",
         f"ALTER TABLE {t} ALTER COLUMN id TYPE BIGINT",
         f"ALTER TABLE {t} ALTER COLUMN f TYPE DOUBLE",
@@ -241,7 +244,8 @@ def test_type_widening(spark: SparkSession, path: Path) -> None:
 def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -> None:
     t = f"delta.`{path}`"
     properties = (
-        f"'delta.checkpoint.writeStatsAsStruct'='{str(stats == 'struct').lower()}', 'delta.checkpoint.writeStatsAsJson'="
+        f"'delta.checkpoint.writeStatsAsStruct'='{str(stats == 'struct').lower()}',"
+        " 'delta.checkpoint.writeStatsAsJson'="
         f"'{str(stats == 'json').lower()}', 'delta.checkpointInterval'='2', 'delta.checkpointPolicy'='{policy}', "
         "'delta.enableDeletionVectors'='true'"
     )
@@ -250,8 +254,10 @@ def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -
     for n in range(4):
         sql(
             spark,
-            f"INSERT INTO {t} SELECT id, timestamp_micros(id * 1000001 - {n} * 3000000000000000), concat(repeat('z', 40), id), "
-            f"id / 7, named_struct('x', CAST(id AS INT)), date_add(DATE'2020-01-01', {n}) FROM range({n * 10}, {n * 10 + 10}, 1, 2)",
+            f"INSERT INTO {t} SELECT id, timestamp_micros(id * 1000001 - {n} * 3000000000000000), concat(repeat('z',"
+            " 40), id), "
+            f"id / 7, named_struct('x', CAST(id AS INT)), date_add(DATE'2020-01-01', {n}) FROM range({n * 10},"
+            f" {n * 10 + 10}, 1, 2)",
         )
     sql(spark, f"DELETE FROM {t} WHERE id % 10 = 5")
     found = check_all(spark, path)
@@ -282,11 +288,13 @@ def test_partition_values_of_every_type(spark: SparkSession, path: Path) -> None
     t = f"delta.`{path}`"
     sql(
         spark,
-        f"CREATE TABLE {t} (id BIGINT, s STRING, i INT, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, b BOOLEAN, f DOUBLE, m DECIMAL(9,2)) "
+        f"CREATE TABLE {t} (id BIGINT, s STRING, i INT, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, b BOOLEAN, f DOUBLE, m"
+        " DECIMAL(9,2)) "
         "USING delta PARTITIONED BY (s, i, d, ts, n, b, f, m)",
         f"INSERT INTO {t} VALUES (1, 'a b/c=%:#?é😀', -1, DATE'0001-01-01', TIMESTAMP'2020-01-01 01:02:03.123456', "
         "TIMESTAMP_NTZ'2020-01-01 01:02:03.5', true, 1.5, 12.30), (2, '', NULL, NULL, NULL, NULL, NULL, NULL, NULL), "
-        "(3, '__HIVE', 2147483647, DATE'9999-12-31', TIMESTAMP'1969-12-31 23:59:59', TIMESTAMP_NTZ'1900-01-01 00:00:00', false, "
+        "(3, '__HIVE', 2147483647, DATE'9999-12-31', TIMESTAMP'1969-12-31 23:59:59', TIMESTAMP_NTZ'1900-01-01"
+        " 00:00:00', false, "
         "double('NaN'), -0.01)",
     )
     (found,) = check_all(spark, path)[1:]
@@ -318,7 +326,8 @@ def test_a_shallow_clone_reads_its_source(spark: SparkSession, path: Path, tmp_p
     t, c = f"delta.`{path}`", f"delta.`{clone}`"
     sql(
         spark,
-        f"CREATE TABLE {t} (id BIGINT, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors'='true')",
+        f"CREATE TABLE {t} (id BIGINT, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES"
+        " ('delta.enableDeletionVectors'='true')",
         f"INSERT INTO {t} SELECT id, concat('a b', id % 2) FROM range(100)",
         f"DELETE FROM {t} WHERE id = 11",
         f"CREATE TABLE {c} SHALLOW CLONE {t}",
@@ -375,7 +384,8 @@ def test_generated_identity_default_and_variant_columns(spark: SparkSession, pat
         f"CREATE TABLE {t} (id BIGINT GENERATED BY DEFAULT AS IDENTITY, v VARIANT, x INT DEFAULT 7, "
         "y INT GENERATED ALWAYS AS (x + 1), a ARRAY<STRUCT<k: INT>>, m MAP<STRING, INT>) USING delta "
         "TBLPROPERTIES ('delta.feature.allowColumnDefaults'='supported', 'delta.enableRowTracking'='true')",
-        f"INSERT INTO {t} (id, v, a, m) SELECT id, parse_json('{{\"a\": 1}}'), array(named_struct('k', 1)), map('k', 1) FROM range(5)",
+        f"INSERT INTO {t} (id, v, a, m) SELECT id, parse_json('{{\"a\": 1}}'), array(named_struct('k', 1)), map('k',"
+        " 1) FROM range(5)",
     )
     found = check_all(spark, path)
     assert [one.parts for one in found[-1].schema.leaves()] == [("id",), ("x",), ("y",)]

@@ -246,10 +246,14 @@ def footers_of(path: Path) -> dict[str, tuple[object, ...]]:
 
 def test_footers_that_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(
-        "SELECT CAST(id - 5 AS INT) i, CAST(id AS TINYINT) b, id * 3000000000 l, CONCAT('v', id) s, CAST(id AS DECIMAL(7, 2)) d7, "
-        "CAST(id - 3 AS DECIMAL(18, 4)) d18, CAST(id - 3 AS DECIMAL(38, 10)) d38, DATE '2024-01-01' + CAST(id AS INT) day, "
-        "TIMESTAMP '2024-01-01 00:00:00Z' t, TIMESTAMP_NTZ '2024-01-01 00:00:00' n, IF(id = 3, DOUBLE('NaN'), id / 2D) f, "
-        "IF(id % 2 = 0, NULL, id) h, NAMED_STRUCT('x', id, 'y', CAST(NULL AS STRING)) st, CAST(CONCAT('v', id) AS BINARY) bin FROM range(10)"
+        "SELECT CAST(id - 5 AS INT) i, CAST(id AS TINYINT) b, id * 3000000000 l, CONCAT('v', id) s, CAST(id AS"
+        " DECIMAL(7, 2)) d7, "
+        "CAST(id - 3 AS DECIMAL(18, 4)) d18, CAST(id - 3 AS DECIMAL(38, 10)) d38, DATE '2024-01-01' + CAST(id AS INT)"
+        " day, "
+        "TIMESTAMP '2024-01-01 00:00:00Z' t, TIMESTAMP_NTZ '2024-01-01 00:00:00' n, IF(id = 3, DOUBLE('NaN'), id / 2D)"
+        " f, "
+        "IF(id % 2 = 0, NULL, id) h, NAMED_STRUCT('x', id, 'y', CAST(NULL AS STRING)) st, CAST(CONCAT('v', id) AS"
+        " BINARY) bin FROM range(10)"
     ).repartition(1).write.option("parquet.enable.dictionary", "false").parquet(str(tmp_path / "t"))
     got = footers_of(tmp_path / "t")
     day = (dt.date(2024, 1, 1) - dt.date(1970, 1, 1)).days
@@ -271,7 +275,8 @@ def test_footers_that_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_int96_and_old_calendars_that_spark_writes_are_unknown(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.sql(
-        "SELECT TIMESTAMP '1800-01-01 00:00:00Z' + MAKE_INTERVAL(id) t, DATE '1500-01-01' + CAST(id AS INT) d FROM range(3)"
+        "SELECT TIMESTAMP '1800-01-01 00:00:00Z' + MAKE_INTERVAL(id) t, DATE '1500-01-01' + CAST(id AS INT) d FROM"
+        " range(3)"
     )
     settings = {
         "int96": {"spark.sql.parquet.outputTimestampType": "INT96"},

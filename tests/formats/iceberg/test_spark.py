@@ -113,7 +113,8 @@ def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) ->
     modes = ", ".join(f"'write.{verb}.mode'='merge-on-read'" for verb in ("delete", "update", "merge") if version > 1)
     properties = f"'format-version'='{version}'" + (f", {modes}" if modes else "")
     spark.sql(
-        f"create table {t} ({COLUMNS}) using iceberg partitioned by (days(ts), truncate(1, s)) tblproperties ({properties})"
+        f"create table {t} ({COLUMNS}) using iceberg partitioned by (days(ts), truncate(1, s)) tblproperties"
+        f" ({properties})"
     )
     for step in (
         f"insert into {t} select {ROWS} from range(60)",
@@ -127,11 +128,14 @@ def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) ->
         f"update {t} set fresh = 5, b = false where id % 10 = 4",
         f"alter table {t} drop partition field days(ts)",
         f"alter table {t} add partition field bucket(4, id)",
-        f"insert into {t} (id, s, ts, fresh, dd) values (2000, 'new', timestamp'2021-01-01 00:00:00', 9, double('NaN'))",
+        f"insert into {t} (id, s, ts, fresh, dd) values (2000, 'new', timestamp'2021-01-01 00:00:00', 9,"
+        " double('NaN'))",
         f"insert into {t}.branch_audit (id, s) values (777, 'branch')",
-        f"merge into {t} t using (select id from range(5, 15)) u on t.id = u.id when matched and u.id % 2 = 0 then delete when matched then update set fresh = 77",
+        f"merge into {t} t using (select id from range(5, 15)) u on t.id = u.id when matched and u.id % 2 = 0 then"
+        " delete when matched then update set fresh = 77",
         f"call iceberg.system.rewrite_manifests('formats.history{version}')",
-        f"call iceberg.system.rewrite_data_files(table => 'formats.history{version}', options => map('rewrite-all', 'true'))",
+        f"call iceberg.system.rewrite_data_files(table => 'formats.history{version}', options => map('rewrite-all',"
+        " 'true'))",
         f"delete from {t} where id = 5",
     ):
         spark.sql(step)
@@ -157,7 +161,8 @@ def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) ->
     spark.sql(f"call iceberg.system.rollback_to_snapshot('formats.history{version}', {main[2]})")
     assert FORMAT.resolve(ref, At()).id == str(main[2])
     spark.sql(
-        f"call iceberg.system.expire_snapshots(table => 'formats.history{version}', older_than => now(), retain_last => 1)"
+        f"call iceberg.system.expire_snapshots(table => 'formats.history{version}', older_than => now(), retain_last =>"
+        " 1)"
     )
     check_versions(spark, t, ref)
     spark.sql(f"drop table {t} purge")

@@ -177,7 +177,8 @@ def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path:
 
     def insert(start: int, day: str) -> None:
         spark.sql(
-            f"INSERT INTO delta.`{path}` SELECT id, date'{day}', concat('v', id), IF(id % 3 = 0, NULL, concat('a b', id % 3)) FROM range({start}, {start + 60}, 1, 2)"
+            f"INSERT INTO delta.`{path}` SELECT id, date'{day}', concat('v', id), IF(id % 3 = 0, NULL, concat('a b', id"
+            f" % 3)) FROM range({start}, {start + 60}, 1, 2)"
         )
 
     def at(version: int) -> object:
@@ -244,10 +245,14 @@ def test_iceberg_with_deletes_renames_and_partitions_that_changed(spark: SparkSe
     name = "iceberg.covering.t"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.covering")
     spark.sql(
-        f"CREATE TABLE {name} (id BIGINT, payload STRUCT<user: STRING, n: INT>, day DATE, u DOUBLE) USING iceberg PARTITIONED BY (day) "
+        f"CREATE TABLE {name} (id BIGINT, payload STRUCT<user: STRING, n: INT>, day DATE, u DOUBLE) USING iceberg"
+        " PARTITIONED BY (day) "
         "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read')"
     )
-    values = "SELECT id, named_struct('user', concat('u', id), 'n', IF(id % 5 = 0, NULL, CAST(id AS INT))), date_add(date'1500-01-01', CAST(id % 2 AS INT)), IF(id = 3, double('NaN'), -0.0D)"
+    values = (
+        "SELECT id, named_struct('user', concat('u', id), 'n', IF(id % 5 = 0, NULL, CAST(id AS INT))),"
+        " date_add(date'1500-01-01', CAST(id % 2 AS INT)), IF(id = 3, double('NaN'), -0.0D)"
+    )
     spark.sql(f"INSERT INTO {name} {values} FROM range(0, 40, 1, 1)")
     location = str(spark.sql(f"DESCRIBE FORMATTED {name}").filter("col_name = 'Location'").head()["data_type"])
     table = mi.open_table(location.removeprefix("file:"), spark=spark)

@@ -25,8 +25,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "an unknown column answers",
         "metaindex/kinds/column_stats/reader.py",
-        '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return self.constant(True)\n',
-        '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return self.constant(False)\n',
+        '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return'
+        " self.constant(True)\n",
+        '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return'
+        " self.constant(False)\n",
         (*_STATISTICS, "tests/pruning/test_uncovered_columns.py", "tests/pruning/test_known_columns.py"),
         "a column that is not indexed proves files out",
     ),
