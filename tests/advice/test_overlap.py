@@ -65,7 +65,8 @@ def brute_rows(
     return sorted(found, key=lambda one: one[0])
 
 
-@given(st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 9), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=9),
+@given(st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 9), st.integers(1, 9), st.integers(1, 9)), min_size=1,
+    max_size=9),
        st.sampled_from([Fraction(1, 100), Fraction(1, 3), Fraction(9, 10)]), st.booleans())  # fmt: skip
 def test_what_values_and_ranges_read_is_that_of_brute_force(
     files: list[tuple[int, int, int, int]], share: Fraction, doubles: bool

@@ -36,7 +36,8 @@ def table(tmp_path: Path) -> mi.Table:
 
 
 @pytest.mark.parametrize(
-    "kind", [mi.ColumnStats(), mi.Values("secret"), mi.Bloom("secret"), mi.ValueList("secret"), mi.Values("secret", by="value")]
+    "kind", [mi.ColumnStats(), mi.Values("secret"), mi.Bloom("secret"), mi.ValueList("secret"),
+        mi.Values("secret", by="value")]
 )  # fmt: skip
 def test_an_encrypted_column_stays_uncovered(table: mi.Table, kind: object) -> None:
     table.create_index("i", kind)
@@ -71,7 +72,8 @@ def as_delta(tmp_path: Path) -> str:
     write_encrypted(root / "a.parquet", rows, "secret")
     pq.write_table(rows.slice(0, 10), root / "b.parquet")
     columns = column("secret", "long"), column("open", "long")
-    commit(root, 0, protocol(), metadata(*columns), *(add(n, size=(root / n).stat().st_size) for n in ("a.parquet", "b.parquet")))  # fmt: skip
+    added = (add(name, size=(root / name).stat().st_size) for name in ("a.parquet", "b.parquet"))
+    commit(root, 0, protocol(), metadata(*columns), *added)
     return str(root)
 
 

@@ -146,7 +146,8 @@ KEYED = (
     mi.Bloom("s"),
 )
 ROWS: list[dict[str, list[Any]]] = [
-    {"i": [1, -2, None], "s": ["a", "é", "x" * 300], "f": [0.5, math.nan, -0.0], "d": [Decimal("1.50"), None, Decimal("-9.99")]},
+    {"i": [1, -2, None], "s": ["a", "é", "x" * 300], "f": [0.5, math.nan, -0.0],
+        "d": [Decimal("1.50"), None, Decimal("-9.99")]},
     {"i": [7, 7, 7], "s": ["a", None, "a"], "f": [None, -math.inf, 2.0], "d": [Decimal("0.01")] * 3},
 ]  # fmt: skip
 SCHEMA = pa.schema([("i", pa.int64()), ("s", pa.string()), ("f", pa.float64()), ("d", pa.decimal128(20, 2))])

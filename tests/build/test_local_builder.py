@@ -48,7 +48,8 @@ def test_every_file_and_column_has_one_row_in_stored_order(name: str, tmp_path: 
         (one, ordinal) for one in ids for ordinal in range(len(request.files))
     )
     keys = [
-        (r["column_id"], r["partition_ord"], *(x for k in _DOMAINS.values() for x in (r[f"lower_{k}"] is not None, r[f"lower_{k}"] or (b"" if k == "bytes" else 0))), r["ordinal"])
+        (r["column_id"], r["partition_ord"], *(x for k in _DOMAINS.values() for x in (r[f"lower_{k}"] is not None,
+            r[f"lower_{k}"] or (b"" if k == "bytes" else 0))), r["ordinal"])
         for r in rows
     ]  # fmt: skip
     assert keys == sorted(keys)
@@ -186,7 +187,8 @@ def test_omitted_statistics_are_not_all_null(tmp_path: Path) -> None:
 def test_int96_bounds_come_from_the_data(tmp_path: Path) -> None:
     request, out = built("old_timestamps", tmp_path)
     row = out.row(request, "t")
-    micros = [int((moment - dt.datetime(1970, 1, 1)) / dt.timedelta(microseconds=1)) for moment in (dt.datetime(1900, 1, 1), dt.datetime(2262, 1, 1))]  # fmt: skip
+    moments = (dt.datetime(1900, 1, 1), dt.datetime(2262, 1, 1))
+    micros = [int((moment - dt.datetime(1970, 1, 1)) / dt.timedelta(microseconds=1)) for moment in moments]
     assert [row["lower_int"], row["upper_int"]] == micros
     assert row["trust"] == Trust.COMPUTED
 

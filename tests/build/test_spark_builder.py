@@ -40,7 +40,8 @@ def both(request: BuildRequest, spark: SparkSession, folder: Path) -> Built:
 
 
 ROWS = """
-    SELECT id, IF(id % 3 = 0, double('NaN'), double(id)) AS f, CAST(id AS DECIMAL(38, 6)) AS d38, CAST(id AS DECIMAL(9, 2)) AS d9,
+    SELECT id, IF(id % 3 = 0, double('NaN'), double(id)) AS f, CAST(id AS DECIMAL(38, 6)) AS d38,
+    CAST(id AS DECIMAL(9, 2)) AS d9,
         IF(id % 4 = 0, NULL, repeat('é', CAST(id AS INT))) AS s, CAST(repeat('x', 80) AS BINARY) AS b,
         timestamp_micros(id * 1000001) AS at, timestamp_ntz'2020-01-01 00:00:00.000001' AS ntz, DATE'0001-01-01' AS day,
         named_struct('x', id, 'in', IF(id = 5, NULL, named_struct('y', CAST(id AS FLOAT)))) AS st, id % 2 = 0 AS even

@@ -83,7 +83,8 @@ def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatc
 def test_the_guide_to_s3_runs(bucket: str, bucket_folder: Path) -> None:  # noqa: F811 - fixtures
     (bucket_folder / "events").mkdir()
     for part in range(3):
-        pq.write_table(pa.table({"id": range(part * 100, part * 100 + 100)}), bucket_folder / "events" / f"{part}.parquet")
+        pq.write_table(pa.table({"id": range(part * 100, part * 100 + 100)}),
+            bucket_folder / "events" / f"{part}.parquet")
     exec(snippets(GUIDES / "s3.md", "s3"), {"place": f"s3://{bucket}/events"})
 
 

@@ -32,7 +32,8 @@ FILES: list[dict[str, list[Any]]] = [
     {"i": [3, 4], "f": [0.5, NAN], "s": ["ab", "q"], "p": ["x"] * 2},
 ]
 """The last one is in no run; the index is refreshed after the third."""
-KINDS = (mi.ColumnStats(), mi.Values("i", "s"), mi.Values("i", "s", by="value"), mi.ValueList("i", limit=2), mi.Bloom("i", "s", fpp=1e-5))
+KINDS = (mi.ColumnStats(), mi.Values("i", "s"), mi.Values("i", "s", by="value"), mi.ValueList("i", limit=2),
+    mi.Bloom("i", "s", fpp=1e-5))
 
 
 @dataclass
@@ -193,7 +194,8 @@ def test_filters_of_many_files_are_read_alike(tmp_path: Path, files: int) -> Non
     connection = duckdb.connect()
     rows = f"read_parquet('{tmp_path}/bloom_filters/*/*.mix', hive_partitioning = true)"
     connection.execute(f"CREATE TEMP MACRO of_folder(folder, none) AS TABLE FROM {rows}")
-    connection.execute(SQL[SQL.index("CREATE OR REPLACE TEMP MACRO _filtered") : SQL.index("-- `hash`: as for no_hash")])
+    begin, end = SQL.index("CREATE OR REPLACE TEMP MACRO _filtered"), SQL.index("-- `hash`: as for no_hash")
+    connection.execute(SQL[begin:end])
     for value in (0, 4, 25, 3 * files - 2, 10**9):
         (hashed,) = filters.hashes_of(pa.array([value], pa.int64())).tolist()
         found = connection.execute(f"SELECT ordinal FROM _filtered({hashed}::UBIGINT) WHERE run = '{run.ref.run}'")

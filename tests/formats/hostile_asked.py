@@ -116,7 +116,8 @@ def json_lines(folder: Path, name: str = "json") -> RealTable:
     return text(folder, name, "json", lambda n: f'{{"id":{n},"word":"w{n}"}}\n')
 
 
-MADE: dict[str, Callable[[Path, str], RealTable]] = {"delta": delta, "iceberg": iceberg, "parquet": parquet, "csv": csv, "json": json_lines}  # fmt: skip
+MADE: dict[str, Callable[[Path, str], RealTable]] = {"delta": delta, "iceberg": iceberg, "parquet": parquet, "csv": csv,
+    "json": json_lines}  # fmt: skip
 
 
 @contextmanager

@@ -47,7 +47,8 @@ def answer(folder: Path, options: dict[str, Any], wanted: Rows | str) -> object:
         return str(error)
     except Exception as error:  # noqa: BLE001 - what is sought
         return error
-    return list(zip(*(found.column(name).to_pylist() for name in SCHEMA.names if name in found.schema.names), strict=True))  # fmt: skip
+    return list(zip(*(found.column(name).to_pylist() for name in SCHEMA.names if name in found.schema.names),
+        strict=True))  # fmt: skip
 
 
 def _is(got: object, wanted: Rows | str) -> bool:

@@ -60,7 +60,8 @@ def zstandard(data: bytes) -> bytes:
 
 def block(*, size: int, chunk: int, plain: int) -> bytes:
     """A block of Hadoop's snappy that says these sizes of itself, of its chunk, and of what is packed in it."""
-    varint = bytes((plain >> shift & 127) | (128 if plain >> shift + 7 else 0) for shift in range(0, 35, 7) if not shift or plain >> shift)  # fmt: skip
+    shifts = [shift for shift in range(0, 35, 7) if not shift or plain >> shift]
+    varint = bytes((plain >> shift & 127) | (128 if plain >> shift + 7 else 0) for shift in shifts)
     return size.to_bytes(4, "big") + chunk.to_bytes(4, "big") + varint + b"\0\0\0"
 
 
@@ -69,7 +70,8 @@ def nested(opening: bytes, closing: bytes, depth: int) -> bytes:
 
 
 _DEEP_LISTS, _DEEP_OBJECTS = nested(b"[", b"]", DEEP), nested(b'{"a":', b"}", DEEP)
-_TOO_LONG, _TOO_WIDE, _TOO_MANY, _DAMAGED = "a line of a text file has at most", "at most 20,480 columns", "at most 2,000,000 values", "cannot be unpacked|cannot read"  # fmt: skip
+_TOO_LONG, _TOO_WIDE = "a line of a text file has at most", "at most 20,480 columns"
+_TOO_MANY, _DAMAGED = "at most 2,000,000 values", "cannot be unpacked|cannot read"
 _TOO_DEEP, _NAMES = "to 500 levels|deeper than 200 levels", "more than 20,480 names"
 
 CSV: dict[str, Text] = {
@@ -81,27 +83,35 @@ CSV: dict[str, Text] = {
     "a bzip2 bomb": Text("a.csv.bz2", lambda: bz2.compress(bytes(200 * MB)), _TOO_LONG, _TOO_LONG),
     "a deflate bomb": Text("a.csv.deflate", packed(bytes(MB), 1000, 15), _TOO_LONG, _TOO_LONG),
     "a zstandard bomb": Text("a.csv.zst", lambda: zstandard(bytes(200 * MB)), _TOO_LONG, _TOO_LONG),
-    "a snappy chunk that says 4 GB": Text("a.csv.snappy", lambda: block(size=2**32 - 1, chunk=8, plain=2**32 - 1), _DAMAGED, _DAMAGED),
-    "a snappy chunk of 4 GB": Text("a.csv.snappy", lambda: block(size=2**32 - 1, chunk=2**32 - 16, plain=9), _DAMAGED, _DAMAGED),
+    "a snappy chunk that says 4 GB": Text("a.csv.snappy", lambda: block(size=2**32 - 1, chunk=8, plain=2**32 - 1),
+        _DAMAGED, _DAMAGED),
+    "a snappy chunk of 4 GB": Text("a.csv.snappy", lambda: block(size=2**32 - 1, chunk=2**32 - 16, plain=9), _DAMAGED,
+        _DAMAGED),
     "no gzip at all": Text("a.csv.gz", lambda: _CSV, _DAMAGED, _DAMAGED),
-    "a line of 50 MB": Text("a.csv", lambda: _CSV + b"2," + b"x" * (50 * MB) + b"\n3,w3\n", [_FIRST, (2, "x" * (50 * MB)), (3, "w3")]),
+    "a line of 50 MB": Text("a.csv", lambda: _CSV + b"2," + b"x" * (50 * MB) + b"\n3,w3\n",
+        [_FIRST, (2, "x" * (50 * MB)), (3, "w3")]),
     "a line of 50 MB of separators": Text("a.csv", lambda: _CSV + b"," * (50 * MB) + b"\n3,w3\n", _TOO_WIDE, _TOO_WIDE),
     "the same in quotes": Text("a.csv", lambda: _CSV + b'2,"x"' + b"," * (50 * MB) + b"\n3,w3\n", _TOO_WIDE, _TOO_WIDE),
     "a header of 30 MB of separators": Text("a.csv", lambda: b"," * (30 * MB) + b"\n2,w2\n", [(2, "w2")], _TOO_WIDE),
     "zeros": Text("a.csv", lambda: _CSV + b"2,a\0b\n\0\0,c\n\0\n", [_FIRST, (2, "a\0b"), (None, "c")]),
-    "bytes that are no text": Text("a.csv", lambda: _CSV + b"2,a\xffb\n\xfe3,c\xc3\n4,d\n", [_FIRST, (2, "a\ufffdb"), (None, "c\ufffd"), (4, "d")]),
-    "half a surrogate pair": Text("a.csv", lambda: _CSV + b"2,a\xed\xa0\xbdb\n3,\xed\xb8\n", [_FIRST, (2, "a\ufffdb"), (3, "\ufffd")]),
-    "deflate behind deflate": Text("a.csv.deflate", lambda: zlib.compress(_CSV) + zlib.compress(b"3,w3\n"), [_FIRST, (3, "w3")], [_FIRST, (3, "w3")]),
+    "bytes that are no text": Text("a.csv", lambda: _CSV + b"2,a\xffb\n\xfe3,c\xc3\n4,d\n",
+        [_FIRST, (2, "a\ufffdb"), (None, "c\ufffd"), (4, "d")]),
+    "half a surrogate pair": Text("a.csv", lambda: _CSV + b"2,a\xed\xa0\xbdb\n3,\xed\xb8\n",
+        [_FIRST, (2, "a\ufffdb"), (3, "\ufffd")]),
+    "deflate behind deflate": Text("a.csv.deflate", lambda: zlib.compress(_CSV) + zlib.compress(b"3,w3\n"),
+        [_FIRST, (3, "w3")], [_FIRST, (3, "w3")]),
     "deflate before something else": Text("a.csv.deflate", lambda: zlib.compress(_CSV) + b"3,w3\n", _DAMAGED, _DAMAGED),
     "a mark inside": Text("a.csv", lambda: _CSV + b"\xef\xbb\xbf3,z\n", [_FIRST, (None, "z")]),
-    "mixed line ends": Text("a.csv", lambda: b"id,word\r\n1,w1\r2,w2\n\r\n\n3,w3\r\r4,w4", [_FIRST, (2, "w2"), (3, "w3"), (4, "w4")], [_FIRST, (2, "w2"), (3, "w3"), (4, "w4")]),
+    "mixed line ends": Text("a.csv", lambda: b"id,word\r\n1,w1\r2,w2\n\r\n\n3,w3\r\r4,w4",
+        [_FIRST, (2, "w2"), (3, "w3"), (4, "w4")], [_FIRST, (2, "w2"), (3, "w3"), (4, "w4")]),
     "a mark before the header": Text("a.csv", lambda: b"\xef\xbb\xbf" + _CSV, [_FIRST], [_FIRST]),
     "a header alone": Text("a.csv", lambda: b"id,word", []),
     "a header of other names": Text("a.csv", lambda: b"word,id\n1,w1\n", [_FIRST]),
     "a header of too few names": Text("a.csv", lambda: b"id\n1,w1\n2\n", [_FIRST, (2, None)]),
     "a header of too many names": Text("a.csv", lambda: b"id,word,more,still\n1,w1\n2,w2,x,y,z\n", [_FIRST, (2, "w2")]),
     "a header that is data": Text("a.csv", lambda: b"7,w7\n1,w1\n", [_FIRST]),
-    "numbers beyond the type": Text("a.csv", lambda: _CSV + b"9223372036854775808,a\n" + b"9" * 5000 + b",b\n", [_FIRST, (None, "a"), (None, "b")]),
+    "numbers beyond the type": Text("a.csv", lambda: _CSV + b"9223372036854775808,a\n" + b"9" * 5000 + b",b\n",
+        [_FIRST, (None, "a"), (None, "b")]),
 }  # fmt: skip
 
 JSON: dict[str, Text] = {
@@ -109,31 +119,53 @@ JSON: dict[str, Text] = {
     "a gzip bomb of zeros": Text("a.json.gz", packed(bytes(MB), 1000), _TOO_LONG, _TOO_LONG),
     "a gzip bomb of empty lines": Text("a.json.gz", packed(b"\n" * MB, 100), [], []),
     "a gzip bomb of open lists": Text("a.json.gz", packed(b"[1," * (MB // 3), 400), _TOO_LONG, _TOO_LONG),
-    "a gzip bomb with multiLine": Text("a.json.gz", packed(b"1," * (MB // 2), 40), "10,000,000", None, {"multiLine": True}),
-    "deep lists": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":' + _DEEP_LISTS + b"}\n", _TOO_DEEP, _TOO_DEEP),
-    "deep objects": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":' + _DEEP_OBJECTS + b"}\n", _TOO_DEEP, _TOO_DEEP),
-    "deep lists that stay open": Text("a.json", lambda: _JSON + b'{"id":2,"z":' + b"[" * DEEP + b"\n", _TOO_DEEP, _TOO_DEEP),
-    "deep lists in the way": Text("a.json", lambda: _JSON + b'{"z":' + _DEEP_LISTS + b',"id":' + _DEEP_LISTS + b"}\n", _TOO_DEEP, _TOO_DEEP),
-    "brackets in a text": Text("a.json", lambda: _JSON + b'{"id":2,"word":"' + b"[{" * 500 + b'"}\n', [_FIRST, (2, "[{" * 500)], [_FIRST, (2, "[{" * 500)]),
-    "a line of 50 MB": Text("a.json", lambda: _JSON + b'{"id":2,"word":"' + b"x" * (50 * MB) + b'"}\n', [_FIRST, (2, "x" * (50 * MB))]),
-    "a list of 50 MB": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":[' + b"1," * (25 * MB) + b"1]}\n", [_FIRST, (2, "x")]),
-    "a list of 50 MB beside a broken line": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":[' + b"1," * (25 * MB) + b"1]}\n{\n", _TOO_MANY),
-    "a line of 16 million rows": Text("a.json", lambda: _JSON + b"[" + b"{}," * (16 * MB) + b"{}]\n", _TOO_MANY, _TOO_MANY),
-    "a million names": Text("a.json", lambda: _JSON + b'{"a":{' + b",".join(b'"k%d":1' % n for n in range(MB)) + b"}}\n", [_FIRST, NO_ROW], _NAMES),
-    "a name a line": Text("a.json", lambda: _JSON + b"".join(b'{"k%d":1}\n' % n for n in range(100_000)), [_FIRST, *[NO_ROW] * 100_000], _NAMES),
+    "a gzip bomb with multiLine": Text("a.json.gz", packed(b"1," * (MB // 2), 40), "10,000,000", None,
+        {"multiLine": True}),
+    "deep lists": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":' + _DEEP_LISTS + b"}\n", _TOO_DEEP,
+        _TOO_DEEP),
+    "deep objects": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":' + _DEEP_OBJECTS + b"}\n", _TOO_DEEP,
+        _TOO_DEEP),
+    "deep lists that stay open": Text("a.json", lambda: _JSON + b'{"id":2,"z":' + b"[" * DEEP + b"\n", _TOO_DEEP,
+        _TOO_DEEP),
+    "deep lists in the way": Text("a.json", lambda: _JSON + b'{"z":' + _DEEP_LISTS + b',"id":' + _DEEP_LISTS + b"}\n",
+        _TOO_DEEP, _TOO_DEEP),
+    "brackets in a text": Text("a.json", lambda: _JSON + b'{"id":2,"word":"' + b"[{" * 500 + b'"}\n',
+        [_FIRST, (2, "[{" * 500)], [_FIRST, (2, "[{" * 500)]),
+    "a line of 50 MB": Text("a.json", lambda: _JSON + b'{"id":2,"word":"' + b"x" * (50 * MB) + b'"}\n',
+        [_FIRST, (2, "x" * (50 * MB))]),
+    "a list of 50 MB": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":[' + b"1," * (25 * MB) + b"1]}\n",
+        [_FIRST, (2, "x")]),
+    "a list of 50 MB beside a broken line": Text("a.json",
+        lambda: _JSON + b'{"id":2,"word":"x","z":[' + b"1," * (25 * MB) + b"1]}\n{\n", _TOO_MANY),
+    "a line of 16 million rows": Text("a.json", lambda: _JSON + b"[" + b"{}," * (16 * MB) + b"{}]\n", _TOO_MANY,
+        _TOO_MANY),
+    "a million names": Text("a.json",
+        lambda: _JSON + b'{"a":{' + b",".join(b'"k%d":1' % n for n in range(MB)) + b"}}\n", [_FIRST, NO_ROW], _NAMES),
+    "a name a line": Text("a.json", lambda: _JSON + b"".join(b'{"k%d":1}\n' % n for n in range(100_000)),
+        [_FIRST, *[NO_ROW] * 100_000], _NAMES),
     "zeros": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\0b"}\n', "holds zero bytes"),
-    "bytes that are no text": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xffb"}\n{"id":3,"word":"c"}\n', [_FIRST, NO_ROW, (3, "c")]),
-    "characters in more bytes than they need": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xc0\xafb"}\n', "bytes that are none"),
-    "characters beyond Unicode": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xf4\x90\x80\x80b"}\n', "bytes that are none"),
-    "half a surrogate pair in bytes": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xed\xa0\xbdb"}\n', [_FIRST, NO_ROW]),
+    "bytes that are no text": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xffb"}\n{"id":3,"word":"c"}\n',
+        [_FIRST, NO_ROW, (3, "c")]),
+    "characters in more bytes than they need": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xc0\xafb"}\n',
+        "bytes that are none"),
+    "characters beyond Unicode": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xf4\x90\x80\x80b"}\n',
+        "bytes that are none"),
+    "half a surrogate pair in bytes": Text("a.json", lambda: _JSON + b'{"id":2,"word":"a\xed\xa0\xbdb"}\n',
+        [_FIRST, NO_ROW]),
     "a mark inside": Text("a.json", lambda: _JSON + b'\xef\xbb\xbf{"id":3,"word":"z"}\n', [_FIRST, (3, "z")]),
     "half a surrogate pair": Text("a.json", lambda: _JSON + b'{"id":2,"word":"\\ud83d"}\n', "half a surrogate pair"),
-    "a surrogate pair": Text("a.json", lambda: _JSON + b'{"id":2,"word":"\\ud83d\\ude00"}\n', [_FIRST, (2, "\U0001f600")], [_FIRST, (2, "\U0001f600")]),
-    "mixed line ends": Text("a.json", lambda: _JSON.strip() + b'\r\r\n{"id":2}\r{"id":3}\n\n{"id":4}', [_FIRST, (2, None), (3, None), (4, None)]),
+    "a surrogate pair": Text("a.json", lambda: _JSON + b'{"id":2,"word":"\\ud83d\\ude00"}\n',
+        [_FIRST, (2, "\U0001f600")], [_FIRST, (2, "\U0001f600")]),
+    "mixed line ends": Text("a.json", lambda: _JSON.strip() + b'\r\r\n{"id":2}\r{"id":3}\n\n{"id":4}',
+        [_FIRST, (2, None), (3, None), (4, None)]),
     "a mark before the text": Text("a.json", lambda: b"\xef\xbb\xbf" + _JSON, [_FIRST], [_FIRST]),
-    "names that come twice": Text("a.json", lambda: _JSON + b'{"id":2,"id":3,"word":"x","word":"y"}\n', [_FIRST, (3, "y")]),
-    "numbers beyond the type": Text("a.json", lambda: _JSON + b'{"id":9223372036854775808,"word":"a"}\n{"id":' + b"9" * 5000 + b',"word":"b"}\n', [_FIRST, (None, "a"), (None, "b")]),
-    "lines that are no objects": Text("a.json", lambda: _JSON + b'1\n"x"\nnull\n[]\n[1]\n{"id":2}{"id":3}\n}{\n', [_FIRST, NO_ROW, NO_ROW, NO_ROW, NO_ROW, (2, None), NO_ROW]),
+    "names that come twice": Text("a.json", lambda: _JSON + b'{"id":2,"id":3,"word":"x","word":"y"}\n',
+        [_FIRST, (3, "y")]),
+    "numbers beyond the type": Text("a.json",
+        lambda: _JSON + b'{"id":9223372036854775808,"word":"a"}\n{"id":' + b"9" * 5000 + b',"word":"b"}\n',
+        [_FIRST, (None, "a"), (None, "b")]),
+    "lines that are no objects": Text("a.json", lambda: _JSON + b'1\n"x"\nnull\n[]\n[1]\n{"id":2}{"id":3}\n}{\n',
+        [_FIRST, NO_ROW, NO_ROW, NO_ROW, NO_ROW, (2, None), NO_ROW]),
 }  # fmt: skip
 
 

@@ -24,10 +24,12 @@ from tests.formats.footers_of import doubt, footers, one, said
         (pa.array([1, 2], pa.int32()), pa.int64(), (1, 2)),
         (pa.array([1, 2], pa.int64()), pa.float64(), (1.0, 2.0)),
         (pa.array([1.5, 2.5], pa.float32()), pa.float64(), (1.5, 2.5)),
-        (pa.array([Decimal("1.10")], pa.decimal128(5, 2)), pa.decimal128(30, 4), (Decimal("1.1000"), Decimal("1.1000"))),
+        (pa.array([Decimal("1.10")], pa.decimal128(5, 2)), pa.decimal128(30, 4),
+            (Decimal("1.1000"), Decimal("1.1000"))),
         (pa.array([dt.date(2020, 1, 2)]), pa.timestamp("us"), (dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 2))),
         (pa.array(["a", "b"]), pa.binary(), (b"a", b"b")),
-        (pa.array([1500], pa.timestamp("ns")), pa.timestamp("us"), (dt.datetime(1970, 1, 1, 0, 0, 0, 1), dt.datetime(1970, 1, 1, 0, 0, 0, 2))),
+        (pa.array([1500], pa.timestamp("ns")), pa.timestamp("us"), (dt.datetime(1970, 1, 1, 0, 0, 0, 1),
+            dt.datetime(1970, 1, 1, 0, 0, 0, 2))),
     ],
 )  # fmt: skip
 def test_the_type_at_write_time_converts(

@@ -7,7 +7,7 @@ row  of what                                   tested here, or in
 17   NaN among values                          here, every writer
 18   IN across bounds                          expressions (18)
 19   row count 0                               expressions (19)
-20   cut texts, surrogates                     here, every writer; expressions (20); iceberg test_statistics (surrogates)
+20   cut texts, surrogates                     here, every writer; expressions (20); iceberg test_statistics
 21   32 characters and a mark                  here; delta test_statistics (cut texts)
 22   milliseconds                              here, by Spark; delta test_statistics (milliseconds)
 23   offsets without seconds                   here, by Spark; delta test_statistics (old times)
@@ -28,7 +28,7 @@ row  of what                                   tested here, or in
 38   NOT IN with NULL                          expressions (38)
 39   explicit null                             expressions (39); delta test_statistics (null)
 40   partition coarser than the question       iceberg test_partitions; pruning test_no_false_skip
-"""  # noqa: W505
+"""
 
 from __future__ import annotations
 

@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
-ROWS = """SELECT id, timestamp_micros(CASE id % 5 WHEN 0 THEN -3786825991999999 WHEN 1 THEN -1 WHEN 2 THEN 1577836800123456 WHEN 3 THEN -62135596800000000 ELSE 0 END) AS t,
-    CAST(timestamp_micros(CASE id % 3 WHEN 0 THEN -3786825991999999 WHEN 1 THEN 1577836800123999 ELSE -1 END) AS TIMESTAMP_NTZ) AS tn,
-    CASE id % 4 WHEN 0 THEN concat(repeat('k', 31), '😀') WHEN 1 THEN repeat('\\uDBFF\\uDFFF', 40) WHEN 2 THEN repeat('z', 32) ELSE NULL END AS s,
-    CAST(id - 5 AS DECIMAL(38, 10)) / 7 AS d, FLOAT(id / 7 - 1) AS f, IF(id % 2 = 0, DOUBLE('NaN'), -id / 3) AS g, date_add(DATE'1500-03-01', INT(id) * 50000) AS day
+ROWS = """SELECT id, timestamp_micros(CASE id % 5 WHEN 0 THEN -3786825991999999 WHEN 1 THEN -1 WHEN 2 THEN
+    1577836800123456 WHEN 3 THEN -62135596800000000 ELSE 0 END) AS t,
+    CAST(timestamp_micros(CASE id % 3 WHEN 0 THEN -3786825991999999 WHEN 1 THEN 1577836800123999 ELSE -1 END) AS
+    TIMESTAMP_NTZ) AS tn,
+    CASE id % 4 WHEN 0 THEN concat(repeat('k', 31), '😀') WHEN 1 THEN repeat('\\uDBFF\\uDFFF',
+    40) WHEN 2 THEN repeat('z', 32) ELSE NULL END AS s,
+    CAST(id - 5 AS DECIMAL(38, 10)) / 7 AS d, FLOAT(id / 7 - 1) AS f, IF(id % 2 = 0, DOUBLE('NaN'), -id / 3) AS g,
+    date_add(DATE'1500-03-01', INT(id) * 50000) AS day
     FROM range(0, {rows}, 1, 2)"""
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 
@@ -111,7 +115,8 @@ def test_24_25_statistics_under_deletes_and_of_few_columns_are_never_untrue_of_t
 ) -> None:
     root = str(tmp_path / "t")
     spark.sql(
-        f"""CREATE TABLE delta.`{root}` USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true', 'delta.dataSkippingNumIndexedCols'='4',
+        f"""CREATE TABLE delta.`{root}` USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='true',
+        'delta.dataSkippingNumIndexedCols'='4',
         'delta.feature.timestampNtz'='supported', 'delta.checkpointInterval'='3') AS {ROWS.format(rows=40)}"""
     )
     spark.sql(f"DELETE FROM delta.`{root}` WHERE id IN (0, 19, 20, 39)")

@@ -85,7 +85,8 @@ def types(folder: Path) -> Case:
         "day": [day, dt.date(1900, 1, 1)],
         "at": [at, dt.datetime(2024, 1, 1, 15, 30)],
         "z": [at.replace(tzinfo=tables.UTC)],
-        "t": [dt.time(2, 30, 15, 2), dt.time(2, 30, 15, 3), dt.time(8, 30, 15, 768), dt.time(), dt.time(23, 59, 59, 999_999)],
+        "t": [dt.time(2, 30, 15, 2), dt.time(2, 30, 15, 3), dt.time(8, 30, 15, 768), dt.time(),
+            dt.time(23, 59, 59, 999_999)],
         "n": [dt.datetime(1970, 1, 1, 0, 0, 0, 1), dt.datetime(1970, 1, 1, 0, 0, 0, 20)],
         "s": ["", "ab", "é", "silent", "z", tables.LONG + "a" * 7, tables.LONG + "a" * 8, tables.LONG + "b" * 9,
               "\U0010ffff" * 20, "\ud7ff" * 30, "\ud7ff" * 31],
@@ -329,4 +330,5 @@ def small(folder: Path) -> Case:
     return case
 
 
-CASES: dict[str, Callable[[Path], Case]] = {"types": types, "delta": delta, "widened": widened, "many": many, "groups": groups, "iceberg": iceberg, "rows": covering}  # fmt: skip
+CASES: dict[str, Callable[[Path], Case]] = {"types": types, "delta": delta, "widened": widened, "many": many,
+    "groups": groups, "iceberg": iceberg, "rows": covering}  # fmt: skip

@@ -62,7 +62,8 @@ def covering(folder: Path) -> Case:
         deleted[name] = positions
         return before, deleting(adds[name], *positions)
 
-    features = {"readerFeatures": ["columnMapping", "deletionVectors"], "writerFeatures": ["columnMapping", "deletionVectors"]}  # fmt: skip
+    features = {"readerFeatures": ["columnMapping", "deletionVectors"], "writerFeatures": ["columnMapping",
+        "deletionVectors"]}  # fmt: skip
     protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
     before = table.meta(("k", "long", 1, "c1"), ("s", "string", 2, "c2"), ("v", "double", 3, "c3"))
     after = table.meta(("v", "long", 1, "c1"), ("s", "string", 2, "c2"), ("k", "double", 3, "c3"))

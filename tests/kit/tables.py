@@ -246,7 +246,8 @@ class IcebergTable:
             self.folder.files[f"{name}.parquet"].rows = {"id:1": numbers, "id:2": texts}
             self.added[name] = self.version
         if self._hand is None:
-            fields = [{"id": 1, "name": "n", "required": False, "type": "long"}, {"id": 2, "name": "s", "required": False, "type": "string"}]  # fmt: skip
+            fields = [{"id": 1, "name": "n", "required": False, "type": "long"},
+                {"id": 2, "name": "s", "required": False, "type": "string"}]  # fmt: skip
             self._hand = HandTable(self.folder.root, schemas=[{"type": "struct", "schema-id": 0, "fields": fields}])
         entries += [self._entry(name, added) for name, added in sorted(self.added.items())]
         manifest = HandManifest(entries, sequence=self.version, added_snapshot=self.version)

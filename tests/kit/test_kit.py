@@ -14,7 +14,8 @@ from metaindex.log.entry import FORMAT_VERSION
 from .make import BROKEN, CASES, KIT, essence, make
 
 READER = KIT.parent / "reader"
-SOURCES = {name: (READER / f"{name}.py").read_text() for name in ("lies", "values", "statistics", "keys", "filters", "answer", "rows", "__init__")}  # fmt: skip
+SOURCES = {name: (READER / f"{name}.py").read_text() for name in ("lies", "values", "statistics", "keys", "filters",
+    "answer", "rows", "__init__")}  # fmt: skip
 """The reader's modules, each behind those that it imports."""
 
 
@@ -102,7 +103,8 @@ MUTANTS: dict[str, tuple[str, str]] = {
     "uint64 in eight bytes": ("return wide(whole(value))", 'return whole(value).to_bytes(8, "big")'),
     "files of no run dropped": (
         'kept: dict[str, Groups] = {file["path"]: None for file in live}\n    entry = latest(index)',
-        "entry = latest(index)\n    named = {f['path'] for s in (entry['content']['runs'] if entry else []) for f in Run(index, s, entry['content']['columns']).files}\n"
+        "entry = latest(index)\n    named = {f['path'] for s in (entry['content']['runs'] if entry else [])"
+        " for f in Run(index, s, entry['content']['columns']).files}\n"
         '    kept: dict[str, Groups] = {file["path"]: None for file in live if not entry or file["path"] in named}',
     ),
     "whole floats hashed as doubles": ("value != int(value) or not", "True or not"),

@@ -350,8 +350,10 @@ ASKED = (
 )
 GONE = "@gone@"
 ATOMS: tuple[object, ...] = (
-    None, True, False, 0, 1, -1, 7, 2**31 - 1, 2**31, 2**32, 2**62, 2**63, -(2**63) - 1, 10**30, 0.5, -1e308, "", "x", "/etc/passwd", "../../x", "0",
-    "-1", "AAAA", "OjAAAAEAAAAAAAAAEAAAAP//", [], {}, [1], ["x"], {"x": 1}, "column_stats", "values", "bloom_filters", "covering", "ACTIVE", "int64", "string",
+    None, True, False, 0, 1, -1, 7, 2**31 - 1, 2**31, 2**32, 2**62, 2**63, -(2**63) - 1, 10**30, 0.5, -1e308, "", "x",
+    "/etc/passwd", "../../x", "0",
+    "-1", "AAAA", "OjAAAAEAAAAAAAAAEAAAAP//", [], {}, [1], ["x"], {"x": 1}, "column_stats", "values", "bloom_filters",
+    "covering", "ACTIVE", "int64", "string",
     "decimal128(999999, 3)", "x" * 100_000, list(range(10_000)),
 )  # fmt: skip
 

@@ -137,8 +137,10 @@ class History:
     def step(self) -> None:
         """One statement of a random kind; the first ones only append."""
         every: list[tuple[int, Callable[[], object]]] = [
-            (4, self.append), (3, self.delete), (3, self.update), (2, self.merge), (2, self.add), (2, self.rename), (2, self.drop),
-            (2, self.widen), (1, self.overwrite), (1, self.rewrite), (1, self.go_back), (1, self.aside), (1, self.default), (1, self.other),
+            (4, self.append), (3, self.delete), (3, self.update), (2, self.merge), (2, self.add), (2, self.rename),
+            (2, self.drop),
+            (2, self.widen), (1, self.overwrite), (1, self.rewrite), (1, self.go_back), (1, self.aside),
+            (1, self.default), (1, self.other),
         ]  # fmt: skip
         if self.rows == 0:
             self.append()

@@ -28,7 +28,8 @@ from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from tests.tables import settle
 
-TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200, "😀" * 30, "NULL", "...]", "`"]  # fmt: skip
+TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200,
+    "😀" * 30, "NULL", "...]", "`"]  # fmt: skip
 ZONES = [dt.UTC, dt.timezone(dt.timedelta(hours=5, minutes=45)), zoneinfo.ZoneInfo("Europe/Berlin")]
 MOMENTS = [dt.datetime(2024, 10, 27, 2, 30, tzinfo=zone, fold=fold) for zone in ZONES for fold in (0, 1)]
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -119,7 +120,9 @@ def test_an_expression_of_pyiceberg_gives_pyicebergs_rows(tmp_path: Path) -> Non
     made = catalog.create_table("db.t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
     made.append(pa.table({"id": [1, 2, 3], "s": ["a", None, "b"]}))
     table = mi.open_table(made.metadata_location)
-    for e in (ice.NotEqualTo("s", "b"), ice.NotIn("s", {"b"}), ice.NotIn("s", {"b", "q"}), ice.NotStartsWith("s", "b"), ice.Not(ice.EqualTo("s", "b")), ice.Not(ice.In("s", {"b", "q"})), ice.Not(ice.StartsWith("s", "b"))):  # fmt: skip
+    for e in (ice.NotEqualTo("s", "b"), ice.NotIn("s", {"b"}), ice.NotIn("s", {"b", "q"}), ice.NotStartsWith("s", "b"),
+        ice.Not(ice.EqualTo("s", "b")), ice.Not(ice.In("s", {"b", "q"})),
+        ice.Not(ice.StartsWith("s", "b"))):  # fmt: skip
         own = made.scan(e).to_arrow()["id"].to_pylist()
         assert table.scan(e).to_arrow()["id"].to_pylist() == own, e
         assert table.scan(e).to_pyiceberg().to_arrow()["id"].to_pylist() == own, e

@@ -14,7 +14,8 @@ from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.readers.test_formats_scan import ROWS, same_rows
 from tests.tables import parquet_lake
 
-WHERE = ["id = 17", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT (id <= 5)", "p IS NULL AND d > 3.2", "p LIKE 'x%'", "id IN (3, 4, 35)"]  # fmt: skip
+WHERE = ["id = 17", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT (id <= 5)", "p IS NULL AND d > 3.2",
+    "p LIKE 'x%'", "id IN (3, 4, 35)"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,8 @@ def test_texts_stored_as_views_are_refused_where_they_are_compared(tmp_path: Pat
 
 
 def test_deleted_rows_and_mapped_columns_are_refused(tmp_path: Path) -> None:
-    vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40, "cardinality": 6}  # fmt: skip
+    vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40,
+        "cardinality": 6}  # fmt: skip
     deleted = tmp_path / "deleted"
     commit(
         deleted, 0, protocol(3, ["deletionVectors"]), metadata(column("id")), add("a.parquet", deletionVector=vector)

@@ -116,12 +116,15 @@ WIDENED = [
     (pa.array([Decimal("1.5")], pa.decimal128(4, 1)), pa.decimal128(12, 3), [Decimal("1.500")]),
     (pa.array([dt.date(2020, 1, 2)]), pa.timestamp("us"), [dt.datetime(2020, 1, 2)]),
     (pa.array([b"\xc3\xa9"], pa.binary()), pa.string(), ["é"]),
-    (pa.array([0, -1], pa.timestamp("ns")), pa.timestamp("us"), [dt.datetime(1970, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
+    (pa.array([0, -1], pa.timestamp("ns")), pa.timestamp("us"),
+        [dt.datetime(1970, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
     (pa.array([0], pa.timestamp("us")), pa.timestamp("us", "UTC"), [dt.datetime(1970, 1, 1, tzinfo=dt.UTC)]),
     (pa.array(["x"]).dictionary_encode(), pa.string(), ["x"]),
     (pa.array([[1], None, []], pa.list_(pa.int32())), pa.list_(pa.int64()), [[1], None, []]),
-    (pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())), pa.map_(pa.string(), pa.int64()), [[("k", 1)], None]),
-    (pa.array([[{"x": 1}], [None], None]), pa.list_(pa.struct({"x": INT, "y": INT})), [[{"x": 1, "y": None}], [None], None]),
+    (pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())), pa.map_(pa.string(), pa.int64()),
+        [[("k", 1)], None]),
+    (pa.array([[{"x": 1}], [None], None]), pa.list_(pa.struct({"x": INT, "y": INT})), [[{"x": 1, "y": None}], [None],
+        None]),
 ]  # fmt: skip
 
 

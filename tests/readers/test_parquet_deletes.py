@@ -51,7 +51,9 @@ def test_equality_deletes_of_several_files_add_up(tmp_path: Path) -> None:
         Schema(fields),
         format="iceberg",
         options={
-            "name_mapping": '[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["n"]}, {"field-id": 3, "names": ["k"]}]'
+            "name_mapping": (
+                '[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["n"]}, {"field-id": 3, "names": ["k"]}]'
+            )
         },
     )
     lake.add("f.parquet", pa.table({"a": [1, 2, 3], "n": pa.array([{"k": 10}, {"k": 20}, None])}))

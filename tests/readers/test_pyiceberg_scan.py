@@ -28,7 +28,8 @@ from tests.readers.test_formats_scan import ROWS
 from tests.strategies import predicates
 from tests.tables import parquet_lake
 
-WHERE = ["id = 17", "f > 2 AND id < 30", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT (f <= 5)", "id IN (3, 4, 35) AND isnan(f)", "NOT isnan(f)", "d = 2.5 OR f = 1"]  # fmt: skip
+WHERE = ["id = 17", "f > 2 AND id < 30", "s IS NULL OR p = 'a b'", "day >= DATE '2020-01-02' AND NOT (f <= 5)",
+    "id IN (3, 4, 35) AND isnan(f)", "NOT isnan(f)", "d = 2.5 OR f = 1"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -177,7 +177,8 @@ def check(shape: Shape, asked: Any, name: str, value: int | None) -> None:
     located = table.locate(own, version=asked, exact=True)
     assert sum(located.table["matches"].to_pylist()) == len(matching)
     explained = table.explain(own, version=asked)
-    assert (explained.result.predicate, explained.result.kept_files) == (table.prune(own, version=asked).predicate, table.prune(own, version=asked).kept_files)  # fmt: skip
+    assert (explained.result.predicate, explained.result.kept_files) == (table.prune(own, version=asked).predicate,
+        table.prune(own, version=asked).kept_files)  # fmt: skip
 
 
 CHANGES: dict[str, Callable[[Shape], None]] = {

@@ -82,7 +82,8 @@ def test_filters_on_partitions_of_a_frame_leave_out_its_files(spark: SparkSessio
     rows = of_spark(frame)
     whole = spark.read.format("delta").load(root)
     assert len(rows) == 8
-    for where in ("`p, s` = 'a:b'", "pi > 3 AND pt < TIMESTAMP'2020-01-07 00:00:00'", "pd IS NULL", "pc <=> NULL OR pb", "1 = 0"):  # fmt: skip
+    for where in ("`p, s` = 'a:b'", "pi > 3 AND pt < TIMESTAMP'2020-01-07 00:00:00'", "pd IS NULL", "pc <=> NULL OR pb",
+        "1 = 0"):  # fmt: skip
         expected = [row for row in of_spark(whole.where(where)) if row in rows]
         assert of_spark(frame.where(where)) == expected, where
     assert frame.where("pd IS NULL").count() + frame.where("pd IS NOT NULL").count() == 8

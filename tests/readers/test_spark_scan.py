@@ -76,7 +76,8 @@ def scan_of(
 
 # Plain files --------------------------------------------------------------------------------------------------------
 
-ODD_NAMES = ["plain.parquet", "a b.parquet", "100%.parquet", "%20.parquet", "x[1].parquet", "{a,b}.parquet", "q?.parquet", "s*.parquet", "é'\".parquet", "p+q&r=s.parquet"]  # fmt: skip
+ODD_NAMES = ["plain.parquet", "a b.parquet", "100%.parquet", "%20.parquet", "x[1].parquet", "{a,b}.parquet",
+    "q?.parquet", "s*.parquet", "é'\".parquet", "p+q&r=s.parquet"]  # fmt: skip
 
 
 def test_plain_files_with_odd_names_are_read_one_by_one(spark: SparkSession, tmp_path: Path) -> None:
@@ -140,12 +141,16 @@ def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tm
         f"'delta.columnMapping.mode'='{mapping}', 'delta.enableDeletionVectors'='true', 'delta.minReaderVersion'='3',"
         " 'delta.minWriterVersion'='7'"
     )
-    spark.sql(f"""CREATE TABLE delta.`{root}` (id BIGINT, s STRING, n STRUCT<x: INT, y: ARRAY<STRUCT<k: INT, v: STRING>>>, m MAP<STRING, STRUCT<q: INT>>,
-        d DECIMAL(12, 3), t TIMESTAMP, tn TIMESTAMP_NTZ, day DATE, f DOUBLE, b BINARY, p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ({properties})""")
-    row = """id, concat('s', id) AS s, IF(id % 4 = 0, NULL, named_struct('x', INT(id), 'y', array(named_struct('k', INT(id), 'v', 'v')))) AS n,
+    spark.sql(f"""CREATE TABLE delta.`{root}` (id BIGINT, s STRING, n STRUCT<x: INT, y: ARRAY<STRUCT<k: INT,
+        v: STRING>>>, m MAP<STRING, STRUCT<q: INT>>,
+        d DECIMAL(12, 3), t TIMESTAMP, tn TIMESTAMP_NTZ, day DATE, f DOUBLE, b BINARY,
+        p STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ({properties})""")
+    row = """id, concat('s', id) AS s, IF(id % 4 = 0, NULL, named_struct('x', INT(id), 'y', array(named_struct('k',
+        INT(id), 'v', 'v')))) AS n,
         map('k', named_struct('q', INT(id))) AS m, DECIMAL(id) / 7 AS d, timestamp_micros(id * 1234567890123) AS t,
         CAST(timestamp_micros(id * 1234567890123) AS TIMESTAMP_NTZ) AS tn, date_add(DATE'2020-01-01', INT(id)) AS day,
-        IF(id = 3, DOUBLE('NaN'), id / 3) AS f, CAST(s AS BINARY) AS b, CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN 'a b/%=é' ELSE 'x' END AS p"""
+        IF(id = 3, DOUBLE('NaN'), id / 3) AS f, CAST(s AS BINARY) AS b,
+        CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN 'a b/%=é' ELSE 'x' END AS p"""
     row = row.replace("CAST(s AS BINARY)", "CAST(concat('s', id) AS BINARY)")
     spark.sql(f"INSERT INTO delta.`{root}` SELECT {row} FROM range(0, 30, 1, 1)")
     spark.sql(f"DELETE FROM delta.`{root}` WHERE id IN (1, 2, 3, 17)")
@@ -216,13 +221,20 @@ def test_iceberg_histories_are_read_alike_at_every_version(spark: SparkSession, 
     name = f"iceberg.readers.history{format_version}"
     mode = "merge-on-read" if format_version > 1 else "copy-on-write"
     modes = ", ".join(f"'write.{verb}.mode'='{mode}'" for verb in ("delete", "update", "merge"))
-    spark.sql(f"""CREATE TABLE {name} (id BIGINT, s STRING, n STRUCT<x: INT, y: ARRAY<STRUCT<k: INT, v: STRING>>>, m MAP<STRING, STRUCT<q: INT>>,
-        d DECIMAL(12, 3), t TIMESTAMP, tn TIMESTAMP_NTZ, day DATE, f DOUBLE, b BINARY, p STRING) USING iceberg PARTITIONED BY (p, days(day))
-        TBLPROPERTIES ('format-version'='{format_version}', {modes}, 'write.distribution-mode'='none', 'write.spark.fanout.enabled'='true')""")
-    row = """id, concat('s', id) AS s, IF(id % 4 = 0, NULL, named_struct('x', INT(id), 'y', array(named_struct('k', INT(id), 'v', 'v')))) AS n,
-        map('k', named_struct('q', INT(id))) AS m, CAST(DECIMAL(id) / 7 AS DECIMAL(12, 3)) AS d, timestamp_micros(id * 1234567890123) AS t,
-        CAST(timestamp_micros(id * 1234567890123) AS TIMESTAMP_NTZ) AS tn, date_add(DATE'2020-01-01', INT(id / 20)) AS day,
-        IF(id = 3, DOUBLE('NaN'), id / 3) AS f, CAST(concat('s', id) AS BINARY) AS b, CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN 'a b/%=é' ELSE 'x' END AS p"""
+    spark.sql(f"""CREATE TABLE {name} (id BIGINT, s STRING, n STRUCT<x: INT, y: ARRAY<STRUCT<k: INT, v: STRING>>>,
+        m MAP<STRING, STRUCT<q: INT>>,
+        d DECIMAL(12, 3), t TIMESTAMP, tn TIMESTAMP_NTZ, day DATE, f DOUBLE, b BINARY,
+        p STRING) USING iceberg PARTITIONED BY (p, days(day))
+        TBLPROPERTIES ('format-version'='{format_version}', {modes}, 'write.distribution-mode'='none',
+        'write.spark.fanout.enabled'='true')""")
+    row = """id, concat('s', id) AS s, IF(id % 4 = 0, NULL, named_struct('x', INT(id), 'y', array(named_struct('k',
+        INT(id), 'v', 'v')))) AS n,
+        map('k', named_struct('q', INT(id))) AS m, CAST(DECIMAL(id) / 7 AS DECIMAL(12, 3)) AS d,
+        timestamp_micros(id * 1234567890123) AS t,
+        CAST(timestamp_micros(id * 1234567890123) AS TIMESTAMP_NTZ) AS tn, date_add(DATE'2020-01-01',
+        INT(id / 20)) AS day,
+        IF(id = 3, DOUBLE('NaN'), id / 3) AS f, CAST(concat('s', id) AS BINARY) AS b,
+        CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN 'a b/%=é' ELSE 'x' END AS p"""
     spark.sql(f"INSERT INTO {name} SELECT {row} FROM range(0, 30, 1, 1)")
     spark.sql(f"DELETE FROM {name} WHERE id IN (1, 2, 3, 17)")
     spark.sql(f"ALTER TABLE {name} ADD COLUMN extra INT")
@@ -279,7 +291,10 @@ PARTITIONS = {
     "pb": ("BOOLEAN", "id % 2 = 0"),
     "pf": ("DOUBLE", "id / 3"),
     "pg": ("FLOAT", "FLOAT(id / 3)"),
-    "ps": ("STRING", "element_at(array('a b', 'x/y=1%', 'é😀', '{[*?]}', '%20', '+', 'a:b', '.', ' '), INT(id) + 1)"),
+    "ps": (
+        "STRING",
+        "element_at(array('a b', 'x/y=1%', 'é😀', '{[*?]}', '%20', '+', 'a:b', '.', ' '), INT(id) + 1)",
+    ),
 }
 
 

@@ -263,7 +263,8 @@ def test_json_that_is_utf8_to_spark_alone_is_refused(tmp_path: Path, bad: bytes)
         lake.read()
 
 
-def test_values_of_a_line_that_is_read_value_by_value_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_values_of_a_line_that_is_read_value_by_value_are_bounded(tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setattr("metaindex.text.json_rows._MOST_VALUES", 100)
     lake = lake_of(tmp_path, "json", "a int, b array<int>")
     lake.add("f.json", f'{{"a":1,"b":[{",".join("1" * 97)}]}}')
@@ -355,13 +356,16 @@ def test_doubled_quotes_take_the_fast_parser() -> None:
 
 
 JSON_VALUES = st.sampled_from(
-    ["1", "-0", "1.5", "1.0", "1e2", "007", "1e400", "9999999999", "99999999999999999999", "true", "null", "NaN", '""', '"x"', '"\\u00e9"', '"\\ud83d"', '"2020-01-01"', '"2020-1-1"', '"2020-01-01 10:11:12"', '"1"', "[1]", "{}", '{"a":1}', '"a\\nb"', '"a\tb"', '"1577836800"', '"NaN"', "-1", " 1 "]
+    ["1", "-0", "1.5", "1.0", "1e2", "007", "1e400", "9999999999", "99999999999999999999", "true", "null", "NaN", '""',
+        '"x"', '"\\u00e9"', '"\\ud83d"', '"2020-01-01"', '"2020-1-1"', '"2020-01-01 10:11:12"', '"1"', "[1]", "{}",
+        '{"a":1}', '"a\\nb"', '"a\tb"', '"1577836800"', '"NaN"', "-1", " 1 "]
 )  # fmt: skip
 JSON_LINES = st.one_of(
     st.lists(st.tuples(st.sampled_from(["a", "b", "B", "z", "\\u0061"]), JSON_VALUES), max_size=3).map(
         lambda pairs: "{" + ",".join(f'"{name}":{value}' for name, value in pairs) + "}"
     ),
-    st.sampled_from(["", " ", "{", "}", "[]", '[{"a":1}]', '{"a":1}{"a":2}', '{"a":1} x', '{"a":1,}', '{"a":{', "}}", "1", ' {"a":1}', '{"a":1}\r']),
+    st.sampled_from(["", " ", "{", "}", "[]", '[{"a":1}]', '{"a":1}{"a":2}', '{"a":1} x', '{"a":1,}', '{"a":{', "}}",
+        "1", ' {"a":1}', '{"a":1}\r']),
 )  # fmt: skip
 
 

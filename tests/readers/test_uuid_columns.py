@@ -98,7 +98,8 @@ def test_ranges_are_those_of_the_texts(table: mi.Table) -> None:
     assert (result.kept_files, len(result.certain)) == (len(FIRSTS) - 2, len(FIRSTS) - 2)
 
 
-@pytest.mark.parametrize("where", ["u >= '0'", "u LIKE '0c%'", f"u = '{str(WANTED).upper()}'", f"CAST(u AS STRING) = '{WANTED}'", "u < 'zzz'"])  # fmt: skip
+@pytest.mark.parametrize("where", ["u >= '0'", "u LIKE '0c%'", f"u = '{str(WANTED).upper()}'",
+    f"CAST(u AS STRING) = '{WANTED}'", "u < 'zzz'"])  # fmt: skip
 def test_other_texts_prove_nothing(table: mi.Table, where: str) -> None:
     result = table.prune(where)
     assert (result.kept_files, len(result.certain)) == (len(FIRSTS), 0)
@@ -139,7 +140,8 @@ def test_times_and_fixed_bytes(tmp_path: Path) -> None:
     table = mi.open_table(made.metadata_location, config=mi.Config(builder="local"))
     table.create_index("i", mi.ColumnStats(), mi.Values("t", "f"))
     two = dt.time(2)
-    times = [mi.col("t") == two, "t = '02:00:00'", "t = TIME '02:00:00'", pc.field("t") == pa.scalar(two), pl.col("t") == two, EqualTo("t", two), duckdb.SQLExpression("t = TIME '02:00:00'")]  # fmt: skip
+    times = [mi.col("t") == two, "t = '02:00:00'", "t = TIME '02:00:00'", pc.field("t") == pa.scalar(two),
+        pl.col("t") == two, EqualTo("t", two), duckdb.SQLExpression("t = TIME '02:00:00'")]  # fmt: skip
     for asked in [*times, mi.col("f") == FIXED[2], mi.col("f").isin([FIXED[2], b"longer than four", b""])]:
         scan = table.scan(asked)
         assert table.prune(asked).kept_files == 1
@@ -148,14 +150,19 @@ def test_times_and_fixed_bytes(tmp_path: Path) -> None:
         assert table.prune(asked).kept_files == 0
         assert table.scan(asked).to_pyiceberg().to_arrow().num_rows == 0
     assert table.scan(mi.col("f") > b"00").to_pyiceberg().to_arrow().num_rows == 4
-    assert sorted(table.scan(mi.col("t") >= dt.time(1, 59, 59, 999999)).to_pyiceberg().to_arrow()["id"].to_pylist()) == [2, 3]  # fmt: skip
+    assert sorted(table.scan(mi.col("t") >= dt.time(1, 59, 59,
+        999999)).to_pyiceberg().to_arrow()["id"].to_pylist()) == [2, 3]  # fmt: skip
     with duckdb.connect() as con:
         found = table.scan("id >= 0").to_duckdb(con).filter("t > TIME '01:00:00'").project("id").fetchall()
     assert sorted(found) == [(2,), (3,)]
     catalog.engine.dispose()
 
 
-QUERIES = [f"u = '{WANTED}'", f"u != '{WANTED}'", "u >= '0'", "u < 'a'", "u LIKE 'fff%'", "u LIKE 'ff0%'", f"u IN ('{IDS[0]}', '{IDS[13]}')", f"u IN ('{IDS[0]}', 'x')", f"u >= '{IDS[8]}'", f"u < '{str(IDS[9]).upper()}'", f"u = '{str(WANTED).upper()}'", f"CAST(u AS BINARY) = X'{str(WANTED).encode().hex()}'", f"u = X'{WANTED.hex}'", f"s.u = '{WANTED}'", "u IS NULL", "length(u) = 36", f"concat(u, '') = '{WANTED}'", f"NOT (u = '{WANTED}')"]  # fmt: skip
+QUERIES = [f"u = '{WANTED}'", f"u != '{WANTED}'", "u >= '0'", "u < 'a'", "u LIKE 'fff%'", "u LIKE 'ff0%'",
+    f"u IN ('{IDS[0]}', '{IDS[13]}')", f"u IN ('{IDS[0]}', 'x')", f"u >= '{IDS[8]}'", f"u < '{str(IDS[9]).upper()}'",
+    f"u = '{str(WANTED).upper()}'", f"CAST(u AS BINARY) = X'{str(WANTED).encode().hex()}'", f"u = X'{WANTED.hex}'",
+    f"s.u = '{WANTED}'", "u IS NULL", "length(u) = 36", f"concat(u, '') = '{WANTED}'",
+    f"NOT (u = '{WANTED}')"]  # fmt: skip
 
 
 def test_sparks_own_sql_loses_no_row(spark: SparkSession, written: Table, table: mi.Table) -> None:

@@ -146,7 +146,9 @@ if os.environ.get("METAINDEX_SOAK"):
     CHANGES = {
         "updated": "UPDATE {t} SET name = 'n7', k = NULL WHERE id BETWEEN 100 AND 104",
         "merged": _MERGE,
-        REPLACED: "INSERT OVERWRITE {t} SELECT id, k, name, v, at, day, Flag, p FROM {t} WHERE id % 5 <> 2 OR id IS NULL",
+        REPLACED: (
+            "INSERT OVERWRITE {t} SELECT id, k, name, v, at, day, Flag, p FROM {t} WHERE id % 5 <> 2 OR id IS NULL"
+        ),
     }
 """Of tables with a log, after the index was made: each one version. A run of every test has those that change most."""
 

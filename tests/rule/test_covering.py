@@ -67,8 +67,10 @@ GROUPS = [
 OTHERS = [
     "SELECT id, pad FROM {t} WHERE k = 7",  # a column that the index lacks
     "SELECT id FROM {t} WHERE id = 7",  # the filter is of no leading column
-    "SELECT id FROM {t} WHERE k = 7 AND rand(3) < 0.5",  # below 1: Spark's OptimizeRand makes `true` of what always holds
-    "SELECT id FROM {t} WHERE k = 7 AND CAST(substring(name, 2) AS int) > 5",  # may fail of rows that the scan would not read
+    # Below 1: Spark's OptimizeRand makes `true` of what always holds.
+    "SELECT id FROM {t} WHERE k = 7 AND rand(3) < 0.5",
+    # May fail of rows that the scan would not read.
+    "SELECT id FROM {t} WHERE k = 7 AND CAST(substring(name, 2) AS int) > 5",
 ]
 
 

@@ -115,7 +115,10 @@ REFUSALS = {
 def test_a_refusal_is_told_by_its_code_and_echoes_nothing(proxy: Proxy, bucket: str, code: str, call: str) -> None:
     """Amazon's answers repeat the access key, the string to sign and the signature."""
     status, said = REFUSALS[code]
-    echo = "<AWSAccessKeyId>AKIAECHO</AWSAccessKeyId><StringToSign>hushhush</StringToSign><SignatureProvided>hushhush</SignatureProvided>"
+    echo = (
+        "<AWSAccessKeyId>AKIAECHO</AWSAccessKeyId><StringToSign>hushhush</StringToSign>"
+        "<SignatureProvided>hushhush</SignatureProvided>"
+    )
     storage, _ = storage_for(f"s3://{bucket}")
     storage.put_if_absent("a", b"x")
     calls: dict[str, Callable[[], object]] = {

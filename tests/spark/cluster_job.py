@@ -28,8 +28,14 @@ KINDS: dict[str, tuple[mi.Kind, ...]] = {
 """By the index's name."""
 QUERIES = {
     "filter": "SELECT count(*) AS rows, sum(amount) AS amount FROM events WHERE user = 'user-00700'",
-    "group": "SELECT count(*) AS users, max(rows) AS most, sum(amount) AS amount FROM (SELECT user, count(*) AS rows, sum(amount) AS amount FROM events GROUP BY user)",
-    "join": "SELECT count(*) AS users, max(pairs) AS most, sum(amount) AS amount FROM (SELECT a.user, count(*) AS pairs, sum(b.amount) AS amount FROM events a JOIN events b ON a.user = b.user GROUP BY a.user)",
+    "group": (
+        "SELECT count(*) AS users, max(rows) AS most, sum(amount) AS amount FROM (SELECT user, count(*) AS rows,"
+        " sum(amount) AS amount FROM events GROUP BY user)"
+    ),
+    "join": (
+        "SELECT count(*) AS users, max(pairs) AS most, sum(amount) AS amount FROM (SELECT a.user, count(*) AS pairs,"
+        " sum(b.amount) AS amount FROM events a JOIN events b ON a.user = b.user GROUP BY a.user)"
+    ),
 }
 
 
@@ -105,7 +111,8 @@ def main(master: str, store: str = "") -> None:
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.databricks.delta.snapshotPartitions": "2",
             "spark.metaindex.timeoutSeconds": "600",
-            "spark.shuffle.io.retryWait": "500ms",  # what a lost worker wrote is asked for three times before it is made anew
+            # What a lost worker wrote is asked for three times before it is made anew.
+            "spark.shuffle.io.retryWait": "500ms",
         },
     )
     driver = Driver(spark)

@@ -47,9 +47,12 @@ ROW = st.fixed_dictionaries(
         "yes": st.none() | st.booleans(),
     }
 )
-NUMBERS = ["0", "1", "3", "-0.0", "0.1", "1.5", "1e-1", "3.25", "3.251", "16777217", "9007199254740993", "'3'", "'2.9'", "'3.251'", "'nan'::DOUBLE", "NULL"]  # fmt: skip
-TIMES = ["'2020-01-01'", "'2020-01-01 00:00:00'", "DATE '2020-01-02'", "TIMESTAMP '2020-01-02 00:00:00.000001'", "TIMESTAMPTZ '2020-01-01 00:00:00+00'", "TIMESTAMPTZ '2020-01-01 02:00:00+02'", "NULL"]  # fmt: skip
-LITERALS = {**dict.fromkeys("infgd", NUMBERS), **dict.fromkeys(("t", "z", "day"), TIMES), "s": ["'a'", "'3'", "''", "NULL"], "yes": ["true", "NULL"]}  # fmt: skip
+NUMBERS = ["0", "1", "3", "-0.0", "0.1", "1.5", "1e-1", "3.25", "3.251", "16777217", "9007199254740993", "'3'", "'2.9'",
+    "'3.251'", "'nan'::DOUBLE", "NULL"]  # fmt: skip
+TIMES = ["'2020-01-01'", "'2020-01-01 00:00:00'", "DATE '2020-01-02'", "TIMESTAMP '2020-01-02 00:00:00.000001'",
+    "TIMESTAMPTZ '2020-01-01 00:00:00+00'", "TIMESTAMPTZ '2020-01-01 02:00:00+02'", "NULL"]  # fmt: skip
+LITERALS = {**dict.fromkeys("infgd", NUMBERS), **dict.fromkeys(("t", "z", "day"), TIMES),
+    "s": ["'a'", "'3'", "''", "NULL"], "yes": ["true", "NULL"]}  # fmt: skip
 
 
 @st.composite
@@ -58,7 +61,8 @@ def conditions(draw: st.DrawFn) -> str:
     literal = st.sampled_from(LITERALS[name])
     a, b = draw(literal), draw(literal)
     ops = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
-    shapes = [f"{name} {draw(st.sampled_from(ops))} {a}", f"{name} IN ({a}, {b})", f"{name} NOT IN ({a}, {b})", f"{name} BETWEEN {a} AND {b}", f"{name} IS NULL", name.upper() + f" = {a}"]  # fmt: skip
+    shapes = [f"{name} {draw(st.sampled_from(ops))} {a}", f"{name} IN ({a}, {b})", f"{name} NOT IN ({a}, {b})",
+        f"{name} BETWEEN {a} AND {b}", f"{name} IS NULL", name.upper() + f" = {a}"]  # fmt: skip
     if name == "s":
         shapes += ["s LIKE 'a%'", "NOT starts_with(s, 'a')", "s ILIKE 'A%'"]
     if name in "fg":
@@ -111,11 +115,13 @@ def test_a_condition_is_read_with_duckdbs_own_meaning(
     assert sorted(n for (n,) in kept) == [n for n, row in enumerate(rows) if matches(found, row) is True], found
 
 
-@pytest.mark.parametrize("condition", ["g = 0.1", "g IN (0.1, 5)", "i = '2.9'", "d = '3.251'", "z = '2020-01-01'", "z > TIMESTAMP '2020-01-01'", "t = TIMESTAMPTZ '2020-01-01 00:00:00+00'", "Z < DATE '2020-01-01'"])  # fmt: skip
+@pytest.mark.parametrize("condition", ["g = 0.1", "g IN (0.1, 5)", "i = '2.9'", "d = '3.251'", "z = '2020-01-01'",
+    "z > TIMESTAMP '2020-01-01'", "t = TIMESTAMPTZ '2020-01-01 00:00:00+00'", "Z < DATE '2020-01-01'"])  # fmt: skip
 def test_what_duckdb_compares_in_its_own_way_keeps_everything(condition: str) -> None:
     assert isinstance(from_duckdb(duckdb.SQLExpression(condition), SCHEMA), Opaque)
 
 
-@pytest.mark.parametrize("condition", ["g = 1.5", "g = 1e-1", "i = 3", "i > 2.5", "d = 3.25", "day = '2020-01-01'", "t >= '2020-01-01 00:00:00'", "z = TIMESTAMPTZ '2020-01-01 00:00:00+02'", "s = '3'"])  # fmt: skip
+@pytest.mark.parametrize("condition", ["g = 1.5", "g = 1e-1", "i = 3", "i > 2.5", "d = 3.25", "day = '2020-01-01'",
+    "t >= '2020-01-01 00:00:00'", "z = TIMESTAMPTZ '2020-01-01 00:00:00+02'", "s = '3'"])  # fmt: skip
 def test_what_both_compare_alike_is_read(condition: str) -> None:
     assert not isinstance(from_duckdb(duckdb.SQLExpression(condition), SCHEMA), Opaque)

@@ -245,10 +245,14 @@ def test_a_field_of_a_column_is_one(text: str) -> None:
 
 
 LAX = (
-    "i = 1;", "i = 1 ;", ";", "i = 1; j = 2", "; i = 1", "i = 1;;", "i IN (1;)", "abs(i;) = 1", "(i = 1;)", "i = 1 AND j = 2;",
-    "i = 1,", ", i = 1", "i IN (1,)", "i IN (,1)", "i IN (1,,2)", "i IN (,)", "i NOT IN (1,)", "i in (1, 2, )", "i IN (1\n,\n)", "(i, j) IN ((1, 2),)",
-    "(i, j,) IN ((1, 2))", "i = (1,)", "coalesce(i,) = 1", "coalesce(,i) = 1", "coalesce(i,,j) = 1", "f(x,).a = 1", "array(1,)[0] = i", "CAST(i AS decimal(10,)) = 1",
-    "s LIKE ANY ('a',)", "s LIKE ANY ()", "()", "i IN ()", "i NOT IN ( )", "i = ()", "i IN 1", "i IN NULL", "i IN j", "i IN [1]", "i IN [1, 2]", "i = [1]", "[a] = 1", "NOT [a]",
+    "i = 1;", "i = 1 ;", ";", "i = 1; j = 2", "; i = 1", "i = 1;;", "i IN (1;)", "abs(i;) = 1", "(i = 1;)",
+    "i = 1 AND j = 2;",
+    "i = 1,", ", i = 1", "i IN (1,)", "i IN (,1)", "i IN (1,,2)", "i IN (,)", "i NOT IN (1,)", "i in (1, 2, )",
+    "i IN (1\n,\n)", "(i, j) IN ((1, 2),)",
+    "(i, j,) IN ((1, 2))", "i = (1,)", "coalesce(i,) = 1", "coalesce(,i) = 1", "coalesce(i,,j) = 1", "f(x,).a = 1",
+    "array(1,)[0] = i", "CAST(i AS decimal(10,)) = 1",
+    "s LIKE ANY ('a',)", "s LIKE ANY ()", "()", "i IN ()", "i NOT IN ( )", "i = ()", "i IN 1", "i IN NULL", "i IN j",
+    "i IN [1]", "i IN [1, 2]", "i = [1]", "[a] = 1", "NOT [a]",
     "i ISNULL", "i NOTNULL", "i NOT NULL", "a.b NOT NULL", "`a b` ISNULL", "f(i) NOTNULL", "`a` = 1;",
 )  # fmt: skip
 
@@ -262,8 +266,10 @@ def test_what_spark_refuses_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "s = ';'", "s = ',)'", "s IN (',', ';')", "`a;b` = 1", "`a,` = 1", "i = 1 -- end;", "i = 1 /* ; , ) */", "s = 'i IN (1,)'", "f() = i", "current_date() = d", "i IN (1)",
-        "i IN ((1), (2))", "a[0] = 1", "date[0] = 1", "array(1, 2)[0] = i", "m['k'] = 1", "POSITION('a' IN s) = 1", "position('a' in s) > 0 AND i IN (1)", "isnull(i)", "isnotnull(i)", "i IS NOT NULL",
+        "s = ';'", "s = ',)'", "s IN (',', ';')", "`a;b` = 1", "`a,` = 1", "i = 1 -- end;", "i = 1 /* ; , ) */",
+        "s = 'i IN (1,)'", "f() = i", "current_date() = d", "i IN (1)",
+        "i IN ((1), (2))", "a[0] = 1", "date[0] = 1", "array(1, 2)[0] = i", "m['k'] = 1", "POSITION('a' IN s) = 1",
+        "position('a' in s) > 0 AND i IN (1)", "isnull(i)", "isnotnull(i)", "i IS NOT NULL",
         "NOT i IS NULL", "i = NULL", "NOT NULL", "i IN (SELECT 1)", "f(i) OVER () = 1", "s = '[1]'",
     ],
 )  # fmt: skip

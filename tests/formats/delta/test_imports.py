@@ -21,7 +21,8 @@ print([name for name in ("pandas", "pyarrow.compute", "pyarrow.dataset", "polars
 
 
 def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
-    stats = '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'  # without blanks, as writers do
+    # Without blanks, as writers do.
+    stats = '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'
     made = [add(f"p={n}/f{n}.parquet", stats=stats, partitionValues={"p": str(n)}) for n in range(4)]
     head = [protocol(), metadata(column("id"), column("p", "integer"), partitions=["p"])]
     commit(tmp_path, 0, *head, *made[:2])

@@ -16,7 +16,8 @@ from metaindex.formats.storage_local import LocalStorage
 from metaindex.formats.storage_opening import storage_for
 
 PARTS = st.sampled_from(
-    ["a", "b", "a-b", "a.b", "_h", ".h", "_p=1", "p=1", "_metadata", "_common_metadata_x", "x._COPYING_", "é", "a b", "%41"]
+    ["a", "b", "a-b", "a.b", "_h", ".h", "_p=1", "p=1", "_metadata", "_common_metadata_x", "x._COPYING_", "é", "a b",
+        "%41"]
 )  # fmt: skip
 TREES = st.dictionaries(st.lists(PARTS, min_size=1, max_size=4).map("/".join), st.integers(0, 3), max_size=12)
 

@@ -18,8 +18,10 @@ from metaindex.formats.protocol import At
 from metaindex.formats.registry import open_ref
 
 NAMES = [
-    "g/a1/x.parquet", "g/a2/x.parquet", "g/b1/y.parquet", "g/_hid/z.parquet", "g/_hf.parquet", "g/top.parquet", "g/a1/sub/deep.parquet",
-    "p/day=1/0.parquet", "p/day=2/0.parquet", "q/a/p=1/0.parquet", "q/b/p=2/0.parquet", "q/c/0.parquet", "e/[x]/0.parquet", "e/x/0.parquet",
+    "g/a1/x.parquet", "g/a2/x.parquet", "g/b1/y.parquet", "g/_hid/z.parquet", "g/_hf.parquet", "g/top.parquet",
+    "g/a1/sub/deep.parquet",
+    "p/day=1/0.parquet", "p/day=2/0.parquet", "q/a/p=1/0.parquet", "q/b/p=2/0.parquet", "q/c/0.parquet",
+    "e/[x]/0.parquet", "e/x/0.parquet",
     "r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet", "r/y=2/m=1/0.parquet",
 ]  # fmt: skip
 
@@ -67,9 +69,12 @@ CASES: list[tuple[list[str], dict[str, object], list[str], list[str]]] = [
     (["p"], {"basePath": "."}, ["p/day=1/0.parquet", "p/day=2/0.parquet"], ["n", "day"]),
     (["r/y=1"], {}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet"], ["n", "m"]),
     (["r/y=[1]"], {}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet"], ["n", "m"]),
-    (["r/y=*"], {"basePath": "r"}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet", "r/y=2/m=1/0.parquet"], ["n", "y", "m"]),
-    (["r/y=1", "r/y=2/m=1"], {"basePath": "r"}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet", "r/y=2/m=1/0.parquet"], ["n", "y", "m"]),
-    (["r/y=1", "r/y=2"], {"recursiveFileLookup": True}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet", "r/y=2/m=1/0.parquet"], ["n"]),
+    (["r/y=*"], {"basePath": "r"}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet", "r/y=2/m=1/0.parquet"],
+        ["n", "y", "m"]),
+    (["r/y=1", "r/y=2/m=1"], {"basePath": "r"}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet", "r/y=2/m=1/0.parquet"],
+        ["n", "y", "m"]),
+    (["r/y=1", "r/y=2"], {"recursiveFileLookup": True}, ["r/y=1/m=1/0.parquet", "r/y=1/m=2/0.parquet",
+        "r/y=2/m=1/0.parquet"], ["n"]),
 ]  # fmt: skip
 
 # What Spark refuses, or reads twice.

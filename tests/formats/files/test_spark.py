@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 RAW_VALUES = [
-    "1", "-1", "+7", "007", "2147483648", "9223372036854775808", "1e3", "1E3", "1.0", "1.50", ".5", "5.", "1d", "0x1p3", "NaN",
+    "1", "-1", "+7", "007", "2147483648", "9223372036854775808", "1e3", "1E3", "1.0", "1.50", ".5", "5.", "1d", "0x1p3",
+    "NaN",
     "Infinity", "true", "abc", "1_000", " 1", "2024-01-31", "2024-02-31", "2024-1-5", "2024-01-31 12%3A30%3A00",
-    "2024-01-31 12%3A30%3A00.123", "2024-01-31 12%3A30%3A00.1", "2024-01-31T12%3A30%3A00", "a%2Fb", "100%25", "%zz", "%C3%A9", "é😀", HIVE_NULL, "99999999999999999999999999999999999999999",
+    "2024-01-31 12%3A30%3A00.123", "2024-01-31 12%3A30%3A00.1", "2024-01-31T12%3A30%3A00", "a%2Fb", "100%25", "%zz",
+    "%C3%A9", "é😀", HIVE_NULL, "99999999999999999999999999999999999999999",
 ]  # fmt: skip
 LAYOUTS = [
     *([v] for v in RAW_VALUES),
@@ -153,7 +155,8 @@ def test_layouts_that_spark_refuses_are_refused(facts: Facts, tmp_path: Path, na
 @pytest.mark.parametrize("recursive", [True, False])
 def test_files_that_spark_reads_are_the_files(facts: Facts, tmp_path: Path, recursive: bool) -> None:
     names = [
-        "0.parquet", "sub/1.parquet", "_p=1.parquet", "_metadata_x/2.parquet", "_SUCCESS", ".h.parquet", "_temporary/3.parquet",
+        "0.parquet", "sub/1.parquet", "_p=1.parquet", "_metadata_x/2.parquet", "_SUCCESS", ".h.parquet",
+        "_temporary/3.parquet",
         ".hidden/4.parquet", "_delta/5.parquet", "6.parquet._COPYING_", "sub/_7.parquet",
     ]  # fmt: skip
     for name in names:
@@ -305,7 +308,9 @@ def test_int96_and_old_calendars_that_spark_writes_are_unknown(spark: SparkSessi
     assert plain["d"][0] == (dt.date(1500, 1, 1) - dt.date(1970, 1, 1)).days
 
 
-@pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,x\n,\n", "1.5,2024-01-01\n2,2024-01-02\n", "3000000000,true\n1,false\n", "12345678901234567890,2024-01-01 10:00:00\n1,2024-01-02\n", "1e3,NaN\n2,1\n"])  # fmt: skip
+@pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,x\n,\n", "1.5,2024-01-01\n2,2024-01-02\n",
+    "3000000000,true\n1,false\n", "12345678901234567890,2024-01-01 10:00:00\n1,2024-01-02\n",
+    "1e3,NaN\n2,1\n"])  # fmt: skip
 def test_csv_types_are_those_that_spark_infers(facts: Facts, tmp_path: Path, text: str) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "0.csv").write_text("a,b\n" + text)

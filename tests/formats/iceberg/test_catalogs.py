@@ -129,7 +129,10 @@ def rows(name, version=None):
 assert rows("db.t") == 6  # pyiceberg's own
 spark.sql("delete from tests.db.t where id = 4")
 assert rows("db.t") == 5
-spark.sql("create table tests.db.made (id bigint, s string) using iceberg partitioned by (bucket(4, id)) tblproperties ('format-version'='2', 'write.delete.mode'='merge-on-read')")
+spark.sql(
+    "create table tests.db.made (id bigint, s string) using iceberg partitioned by (bucket(4, id))"
+    " tblproperties ('format-version'='2', 'write.delete.mode'='merge-on-read')"
+)
 spark.sql("insert into tests.db.made select id, cast(id as string) from range(40)")
 spark.sql("delete from tests.db.made where id % 10 = 3")
 spark.sql("alter table tests.db.made rename column s to t")

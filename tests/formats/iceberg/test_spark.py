@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
-COLUMNS = """id bigint, b boolean, i int, f float, d double, dec decimal(10,2), wide decimal(30,5), s string, bin binary, day date,
+COLUMNS = """id bigint, b boolean, i int, f float, d double, dec decimal(10,2), wide decimal(30,5), s string,
+    bin binary, day date,
     ts timestamp, local timestamp_ntz, st struct<x:int,y:string>, l array<int>, m map<string,int>"""
-ROWS = """id, id%2=0, cast(id as int), cast(if(id%50=7, 'NaN', id/3) as float), id/7.0, cast(id as decimal(10,2)), cast(id*1000000000000 as decimal(30,5)),
-    concat(array('é','日本','😀','zz','aa')[id%5], repeat('q',20), id), cast(cast(id as string) as binary), date'1969-12-30'+cast(id%3 as int),
+ROWS = """id, id%2=0, cast(id as int), cast(if(id%50=7, 'NaN', id/3) as float), id/7.0, cast(id as decimal(10,2)),
+    cast(id*1000000000000 as decimal(30,5)),
+    concat(array('é','日本','😀','zz','aa')[id%5], repeat('q',20), id), cast(cast(id as string) as binary),
+    date'1969-12-30'+cast(id%3 as int),
     timestamp'1969-12-31 00:00:00'+make_interval(0,0,0,cast(id%3 as int),0,0,id), timestamp_ntz'2020-01-01 00:00:00',
     named_struct('x', cast(id as int), 'y', cast(id as string)), array(1,2), map('a',1)"""
 

@@ -102,7 +102,8 @@ def test_columns_that_spark_and_arrow_do_not_carry_alike_are_refused() -> None:
     of_partition = replace(schema.fields[0], type=pa.timestamp("us", "UTC"), partition=True)
     with pytest.raises(UnsupportedFeatureError, match="time zone"):
         row_plans([mi.Covering("A2", ["a"])], Schema((of_partition, *schema.fields[1:])))
-    ids = {plan.key_id for kind in (WIDE, mi.Covering("k", buckets=3), mi.Covering("k", buckets=4), mi.CoveringRange("k"), mi.Covering(["k", "s"], buckets=3), mi.Covering("k", "s", 3))
+    ids = {plan.key_id for kind in (WIDE, mi.Covering("k", buckets=3), mi.Covering("k", buckets=4),
+        mi.CoveringRange("k"), mi.Covering(["k", "s"], buckets=3), mi.Covering("k", "s", 3))
            for plan in row_plans([kind], Schema(fields_of(awkward(0).schema)))}  # fmt: skip
     assert len(ids) == 6
 

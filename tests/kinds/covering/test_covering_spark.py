@@ -282,7 +282,8 @@ def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: s
     root = tmp_path / "tëxt lake"
     schema = "id INT, x DOUBLE, s STRING, at TIMESTAMP, p STRING"
     frame = spark.range(0, 50, 1, 2).selectExpr(
-        "CAST(id AS INT) AS id", "IF(id = 7, double('NaN'), id / 4) AS x", "IF(id % 5 = 0, NULL, concat('é\"', id)) AS s",
+        "CAST(id AS INT) AS id", "IF(id = 7, double('NaN'), id / 4) AS x",
+        "IF(id % 5 = 0, NULL, concat('é\"', id)) AS s",
         "timestamp_micros(id * 1000001 - 14000000000000000) AS at", "concat('a%b ', id % 2) AS p",
     )  # fmt: skip
     frame.write.partitionBy("p").option("header", True).format(form).save(str(root))
