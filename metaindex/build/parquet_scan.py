@@ -50,21 +50,21 @@ def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf])
             _read(file, located)
         except pa.ArrowNotImplementedError:
             # One column is beyond Arrow: the others are still told.
-            for place_ in located:
-                _reset(place_.scan)
+            for column in located:
+                _reset(column.scan)
                 try:
-                    _read(file, [place_])
+                    _read(file, [column])
                 except pa.ArrowNotImplementedError as error:
-                    place_.scan.unread = str(error)
-        for place_ in located:
-            place_.scan.close()
-            least = place_.scan.least
-            int96 = file.schema.column(place_.index).physical_type == "INT96"
+                    column.scan.unread = str(error)
+        for column in located:
+            column.scan.close()
+            least = column.scan.least
+            int96 = file.schema.column(column.index).physical_type == "INT96"
             if least and is_old(file.metadata, least[0].type, int96, least[0]):
-                place_.scan.unfit = "dates or timestamps were written in an older calendar"
-            if place_.scan.unread is None and place_.scan.rows != file.metadata.num_rows:
+                column.scan.unfit = "dates or timestamps were written in an older calendar"
+            if column.scan.unread is None and column.scan.rows != file.metadata.num_rows:
                 raise pa.ArrowInvalid(
-                    f"the footer says {file.metadata.num_rows} rows, its pages hold {place_.scan.rows}"
+                    f"the footer says {file.metadata.num_rows} rows, its pages hold {column.scan.rows}"
                 )
         return scans
 

@@ -72,8 +72,8 @@ class KeyAnswer:
     def in_file(self, ordinal: int, groups: int) -> Mask:
         """A truth for every row group of a file."""
         unkeyed = self.asked.key.unkeyed_files and self.asked.unkeyed_files()[ordinal]
-        groups_ = None if unkeyed else self.hits.groups(ordinal, groups)
-        return np.full(groups, self.files[ordinal], np.bool_) if groups_ is None else groups_
+        matching = None if unkeyed else self.hits.groups(ordinal, groups)
+        return np.full(groups, self.files[ordinal], np.bool_) if matching is None else matching
 
 
 class KeySource(Asking):

@@ -114,10 +114,10 @@ class PruneResult(Shown):
         """The row groups of a kept file (its path as in `files`) that may hold matching rows, as far as the indexes
         tell them apart; a reader's own look at the file's footer may drop more. `groups`: how many the file has. All of
         them for a file that the answer does not name."""
-        groups_ = self.in_file(path, groups)
-        if groups_ is None:
+        statistics = self.in_file(path, groups)
+        if statistics is None:
             return list(range(groups))
-        return [int(group) for group in np.flatnonzero(may_match(self.walked, groups_))]
+        return [int(group) for group in np.flatnonzero(may_match(self.walked, statistics))]
 
     @cached_property
     def _rows(self) -> dict[str, int]:

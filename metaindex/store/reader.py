@@ -119,21 +119,17 @@ class RunReader:
         """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not
         read again. `keep=False` leaves the cache to others."""
         held = self._cache.find(part.path, groups, columns)
-        held_groups = next(iter(held.values()), None)
-        if (
-            held_groups is not None
-            and list(held_groups.places) == list(groups)
-            and all(c in held_groups.columns for c in columns)
-        ):
-            return pa.table([held_groups.columns[c] for c in columns], names=list(columns))  # kept as it is asked for
+        first = next(iter(held.values()), None)
+        if first is not None and list(first.places) == list(groups) and all(c in first.columns for c in columns):
+            return pa.table([first.columns[c] for c in columns], names=list(columns))  # kept as it is asked for
         missing = [g for g in groups if any((c, g) not in held for c in columns)] if held else list(groups)
         fresh = self._decoded(part, missing, columns) if missing else []
-        for held_groups in fresh if keep else ():
-            self._cache.keep(held_groups)
+        for decoded in fresh if keep else ():
+            self._cache.keep(decoded)
         if len(missing) == len(groups):  # as they were decoded
-            chunks = {column: [c for groups_ in fresh for c in groups_.columns[column].chunks] for column in columns}
+            chunks = {column: [c for decoded in fresh for c in decoded.columns[column].chunks] for column in columns}
         else:
-            held |= {(column, group): groups_ for groups_ in fresh for group in groups_.places for column in columns}
+            held |= {(column, group): decoded for decoded in fresh for group in decoded.places for column in columns}
             chunks = {c: [chunk for g in groups for chunk in held[(c, g)].rows(g, c).chunks] for c in columns}
         footer = self.footer(part)
         arrays = [pa.chunked_array(chunks[c]) if chunks[c] else _empty(footer, c) for c in columns]
