@@ -13,7 +13,7 @@ from .statements import Rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class LayoutEffect:
     """What a range over 1% of the rows reads of a column, on average over where it begins: files now, and files then,
     of as many files in all. `wanted`: the advice is for this column; of the others it tells what they lose."""
 
@@ -28,7 +28,7 @@ class Advice(Shown):
     """A layout that leaves out more. Estimated from a sample; the table stays as it is until its owner runs `sql`."""
 
     columns: tuple[str, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[LayoutEffect, ...]
     files: int  # of the table, now and then
     rewrite: Rewrite
 

@@ -22,7 +22,7 @@ from metaindex.views.words import counted, percent
 from .advised import Advice
 from .bounds import ColumnFacts
 from .order import numbers_of
-from .overlap import Floats, Numbers, Ranges, Reads, RowPlaces, histogram
+from .overlap import Floats, Numbers, OverlapReads, Ranges, RowPlaces, histogram
 from .sample import Sampled
 
 RANGE = 0.01
@@ -201,9 +201,9 @@ class Measured:
         rows = np.where(np.isnan(values), files.rows, values) - np.nan_to_num(nulls)
         return cls(facts_, bounded, ~bounded & ~unknown, Ranges(low, high), _weights(rows[bounded]))
 
-    def reads(self, fractions: Floats | None = None) -> Reads:
+    def reads(self, fractions: Floats | None = None) -> OverlapReads:
         """What queries read of the files with bounds, by where their rows lie."""
-        return Reads(self.ranges, RowPlaces.of(self.ranges.lower, self.ranges.upper, self.weights, fractions))
+        return OverlapReads(self.ranges, RowPlaces.of(self.ranges.lower, self.ranges.upper, self.weights, fractions))
 
     def told(self, files: FilesOf) -> ColumnClustering:
         """The measures of the column."""

@@ -22,7 +22,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import compute, from_truths, valid_mask, vector
 
 from .order import numbers_of
-from .overlap import Floats, Ints, Numbers, Ranges, Reads, RowPlaces, even_fractions
+from .overlap import Floats, Ints, Numbers, OverlapReads, Ranges, RowPlaces, even_fractions
 from .sample import SampleRows
 
 Words = npt.NDArray[np.uint64]
@@ -93,7 +93,7 @@ def files_then(
         ranges = Ranges(*((low, high) if whole else _widened(low, high, rows_in[some], most)))
         # Each partition counts by its files, whatever share of its rows the sample has.
         of_row = (groups.files / rows_of)[groups.of_row][there]
-        reads = Reads(ranges, RowPlaces.at(ranks[there].astype(np.float64), of_row))
+        reads = OverlapReads(ranges, RowPlaces.at(ranks[there].astype(np.float64), of_row))
         shares_.append(reads.by_range(weights[some], share) / float(groups.files.sum()))
     shares: Floats = np.clip(np.array(shares_, np.float64), 0.0, 1.0)
     return shares

@@ -18,7 +18,7 @@ from metaindex.kinds.columns import columns_of, find_leaf
 from metaindex.readers.scan import Scan
 from metaindex.views.words import counted
 
-from .advised import Advice, Effect
+from .advised import Advice, LayoutEffect
 from .bounds import BoundsOf
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
 from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
@@ -185,7 +185,7 @@ def _layouts(
     for by, curve in _candidates([measured.facts.leaf for measured in wanted], snapshot.format):
         then = files_then(columns, groups, by, curve, RANGE, whole=whole) * files.count
         effects = tuple(
-            Effect(".".join(measured.facts.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
+            LayoutEffect(".".join(measured.facts.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
             for at, measured in enumerate(wanted)
         )
         parts = tuple(wanted[at].facts.leaf.parts for at in by)

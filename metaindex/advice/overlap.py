@@ -111,7 +111,7 @@ def even_fractions(files: int) -> Floats:
     return middles
 
 
-class Reads:
+class OverlapReads:
     """What queries read of files, when rows lie so. `weights`: what each file counts, such as 1 or its bytes; several
     of them are asked of the same order."""
 

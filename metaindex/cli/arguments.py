@@ -234,12 +234,12 @@ def names(text: str) -> list[str]:
 def share(text: str) -> float:
     """Of the table's bytes."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1:
+        number = -1.0
+    if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"a share is a number from 0 to 1, such as 0.01; got {text!r}")
-    return found
+    return number
 
 
 def at_least_zero(text: str) -> int:

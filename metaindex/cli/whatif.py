@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     candidates = [named] if args.together and named else named
     table = open_from(args)
     with Progress() as progress, progress.during("weighing"):
-        found = table.what_if(
+        answer = table.what_if(
             args.where,
             *candidates,
             version=args.version,
@@ -50,8 +50,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             sample=args.sample,
             indexes=args.index,
         )
-    out.data(found.to_json())
-    for part in found.shown if not out.json else ():
+    out.data(answer.to_json())
+    for part in answer.shown if not out.json else ():
         out.write(str(part))
     return DONE
 

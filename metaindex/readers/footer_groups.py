@@ -73,15 +73,15 @@ class FooterGroups:
         """By dotted path of a leaf in the file, what its chunks take, compressed; nothing where the footer cannot be
         read."""
         footer = self._footer(path)
-        found: dict[str, int] = {}
+        by_column: dict[str, int] = {}
         if footer is None:
-            return found
+            return by_column
         for group in range(footer[1].num_row_groups):
             chunks = footer[1].row_group(group)
             for place in range(chunks.num_columns):
                 chunk = chunks.column(place)
-                found[chunk.path_in_schema] = found.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
-        return found
+                by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
+        return by_column
 
     def _judged(
         self, part: Predicate, result: PruneResult, path: str, count: int, stated: Sequence[PruningStatistics[Mask]]

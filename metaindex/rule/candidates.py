@@ -59,7 +59,7 @@ _RunParts: TypeAlias = Sequence[tuple[int, StoredPart]]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CoverCandidate:
     """An index that may stand for a scan. `columns`: the scan's names of what it needs, and the index's."""
 
     offer: Offer
@@ -83,7 +83,7 @@ class Candidate:
 class Offered:
     """What there is for one scan: candidates, and of every other covering index why not."""
 
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[CoverCandidate] = field(default_factory=list)
     refused: dict[str, Reason] = field(default_factory=dict)
     damaged: list[Exception] = field(default_factory=list)
 
@@ -116,7 +116,7 @@ def offered(
     return out
 
 
-def as_they_are(candidate: Candidate, root: str, rule: RuleConfig) -> Candidate | Reason:
+def as_they_are(candidate: CoverCandidate, root: str, rule: RuleConfig) -> CoverCandidate | Reason:
     """An index of plain files without the files that are others now than those that it has the rows of."""
     gone = replaced(candidate.serving.files, root)
     if not gone.any():
@@ -157,7 +157,7 @@ def _candidate(
     kept_bytes: int | None,
     broken: Collection[str],
     cores: int,
-) -> Candidate | Reason:
+) -> CoverCandidate | Reason:
     use = _use(table, index, key, scan)
     if isinstance(use, Reason):
         return use
@@ -173,7 +173,7 @@ def _candidate(
         return Reason.NOT_USABLE
     every, parts = _parts(use, index, key, scan, served)
     offer = _offer(use, scan, served, every, parts, kept_bytes, cores)
-    return Candidate(offer, served, use.layout, use.columns, offer.order, tuple(parts))
+    return CoverCandidate(offer, served, use.layout, use.columns, offer.order, tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

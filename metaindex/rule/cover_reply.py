@@ -12,7 +12,7 @@ import numpy as np
 from metaindex.kinds.spark_types import width
 from metaindex.pruning.serving import Serving
 
-from .candidates import Candidate
+from .candidates import CoverCandidate
 from .covers import Cover
 from .replies import normal, packed, signs
 from .request import Delta, SparkScan
@@ -44,7 +44,7 @@ def told(cover: Cover, scan: SparkScan, root: str) -> dict[str, object]:
     return reply
 
 
-def _size(candidate: Candidate, scan: SparkScan) -> int:
+def _size(candidate: CoverCandidate, scan: SparkScan) -> int:
     """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take
     in memory, and no more than it takes the table for."""
     needed = sum(candidate.serving.column_bytes.get(name, 0) for name in candidate.columns.values())
@@ -54,7 +54,7 @@ def _size(candidate: Candidate, scan: SparkScan) -> int:
     return max(1, needed, held if scan.bytes is None else min(held, scan.bytes))
 
 
-def _parts(candidate: Candidate, root: str) -> list[str]:
+def _parts(candidate: CoverCandidate, root: str) -> list[str]:
     """Number of the run, what Spark opens, and size of each part."""
     scheme = re.match(r"s3[an]?://", root)
     out = []

@@ -9,7 +9,7 @@ from metaindex.pruning.ranking import JoinOf, choose
 from metaindex.pruning.result import human_bytes
 
 from . import scans
-from .candidates import Candidate, Offered, as_they_are
+from .candidates import CoverCandidate, Offered, as_they_are
 from .reasons import Reason
 from .request import JoinSide, SparkScan
 from .settings import RuleConfig
@@ -20,7 +20,7 @@ class Cover:
     """The index that stands for a scan. `partitioned`: a join or a group uses its buckets; `joined`: a join, which
     wants their order too. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
 
-    candidate: Candidate
+    candidate: CoverCandidate
     partitioned: bool
     bucket_spec: bool
     joined: bool
@@ -113,7 +113,7 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
     return replace(cover, candidate=left)
 
 
-def _one_bucket(candidate: Candidate, scan: SparkScan) -> bool:
+def _one_bucket(candidate: CoverCandidate, scan: SparkScan) -> bool:
     """Do the filters name values of the only column that makes the buckets? Then Spark reads no other bucket."""
     if len(candidate.bucketed) != 1:
         return False

@@ -13,7 +13,7 @@ from metaindex.formats.model import Schema, Version
 from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.condition import OfSchema
-from metaindex.pruning.ranking import Asked, asked_of
+from metaindex.pruning.ranking import Restriction, asked_of
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
 

@@ -51,6 +51,6 @@ def weighed(
         Standing(snapshot, tuple(opened)),
         scan,
         lambda: rate_of(handle.table_format, handle.ref, snapshot),
-        tuple(f"index {one.name} is left out: {one.reason}" for one in refused),
+        tuple(f"index {report.name} is left out: {report.reason}" for report in refused),
     )
     return weigh(asked, hand)

@@ -64,10 +64,10 @@ class QueryWeighed:
 
     def __getitem__(self, candidate: str) -> Effect:
         """With a candidate by its name. KeyError where there is none."""
-        for one in self.effects:
-            if one.candidate == candidate:
-                return one
-        names = ", ".join(one.candidate for one in self.effects)
+        for effect in self.effects:
+            if effect.candidate == candidate:
+                return effect
+        names = ", ".join(other.candidate for other in self.effects)
         raise KeyError(f"a candidate of this answer is one of {names}; got {candidate!r}")
 
     def to_json(self) -> dict[str, object]:
@@ -76,7 +76,7 @@ class QueryWeighed:
             "query": self.query,
             "problem": self.problem,
             "now": None if self.now is None else self.now.to_json(),
-            "with": [one.to_json() for one in self.effects],
+            "with": [effect.to_json() for effect in self.effects],
         }
 
 
@@ -160,23 +160,23 @@ class WhatIf(Shown):
 
     def __getitem__(self, query: str) -> QueryWeighed:
         """A query by its text. KeyError where it was not asked."""
-        for one in self.queries:
-            if one.query == query:
-                return one
+        for weighed in self.queries:
+            if weighed.query == query:
+                return weighed
         raise KeyError(f"a query of this answer is one of those that were asked; got {query!r}")
 
     def cost(self, candidate: str) -> Cost:
         """What a candidate costs, by its name. KeyError where there is none."""
-        for one in self.candidates:
-            if one.candidate == candidate:
-                return one
-        names = ", ".join(one.candidate for one in self.candidates)
+        for cost in self.candidates:
+            if cost.candidate == candidate:
+                return cost
+        names = ", ".join(other.candidate for other in self.candidates)
         raise KeyError(f"a candidate of this answer is one of {names}; got {candidate!r}")
 
     @property
     def refused(self) -> int:
         """How many queries could not be answered."""
-        return sum(bool(one.problem) for one in self.queries)
+        return sum(bool(weighed.problem) for weighed in self.queries)
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
@@ -184,20 +184,20 @@ class WhatIf(Shown):
             f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
             f" {human_bytes(self.size_bytes)}"
         ]
-        if any(one.now is not None for one in self.queries):
+        if any(weighed.now is not None for weighed in self.queries):
             parts += ["", self._effects()]
         if self.candidates:
             parts += ["", self._costs()]
         parts.append("")
         if self.refused:
             parts.append(f"{self.refused:,} of {counted(len(self.queries), 'question')} not answered:")
-            parts += [f"  {one.query}: {one.problem}" for one in self.queries if one.problem]
-        parts += [f"not built: {one.candidate}: {one.problem}" for one in self.candidates if one.problem]
-        parts += [f"{one.candidate}: {note}" for one in self.candidates for note in one.notes]
+            parts += [f"  {weighed.query}: {weighed.problem}" for weighed in self.queries if weighed.problem]
+        parts += [f"not built: {cost.candidate}: {cost.problem}" for cost in self.candidates if cost.problem]
+        parts += [f"{cost.candidate}: {note}" for cost in self.candidates for note in cost.notes]
         parts += [
-            f"{each.candidate} for {one.query}: {each.note}"
-            for one in self.queries
-            for each in one.effects
+            f"{each.candidate} for {weighed.query}: {each.note}"
+            for weighed in self.queries
+            for each in weighed.effects
             if each.note and not self.cost(each.candidate).problem
         ]
         parts += self.notes
@@ -207,31 +207,31 @@ class WhatIf(Shown):
 
     def _effects(self) -> TextTable:
         titles = ("files", "row groups", "bytes", "saved")
-        columns = (Column("query"), Column("with"), *(Column(one, right=True) for one in titles))
+        columns = (Column("query"), Column("with"), *(Column(title, right=True) for title in titles))
         rows: list[tuple[str, ...]] = []
-        for one in self.queries:
-            if one.now is None:
+        for weighed in self.queries:
+            if weighed.now is None:
                 continue
-            rows.append((one.query, "as it is", *_cells(one.now), ""))
-            for each in one.effects:
-                now = each.instead_of_bytes or one.now.size_bytes.expected
+            rows.append((weighed.query, "as it is", *_cells(weighed.now), ""))
+            for each in weighed.effects:
+                now = each.instead_of_bytes or weighed.now.size_bytes.expected
                 saved = 1 - each.reads.size_bytes.expected / now if now else 0.0
                 rows.append(("", each.candidate, *_cells(each.reads), percent(max(saved, 0.0))))
         return TextTable(columns, tuple(rows))
 
     def _costs(self) -> TextTable:
         titles = ("size", "of the table", "CPU to build", "a day: bytes", "a day: CPU")
-        columns = (Column("candidate"), *(Column(one, right=True) for one in titles))
-        return TextTable(columns, tuple(self._cost(one) for one in self.candidates))
+        columns = (Column("candidate"), *(Column(title, right=True) for title in titles))
+        return TextTable(columns, tuple(self._cost(cost) for cost in self.candidates))
 
-    def _cost(self, one: Cost) -> tuple[str, ...]:
-        size = one.size_bytes
+    def _cost(self, cost: Cost) -> tuple[str, ...]:
+        size = cost.size_bytes
         share = "-" if size is None or not self.size_bytes else percent(size.expected / self.size_bytes)
-        cpu = "-" if one.build_cpu_seconds is None else duration(int(one.build_cpu_seconds * 1000))
+        cpu = "-" if cost.build_cpu_seconds is None else duration(int(cost.build_cpu_seconds * 1000))
         day = ("-", "-")
-        if one.upkeep is not None:
-            day = (human_bytes(int(one.upkeep.size_bytes)), duration(int(one.upkeep.cpu_seconds * 1000)))
-        return (one.candidate, "-" if size is None else _range(size, human_bytes), share, cpu, *day)
+        if cost.upkeep is not None:
+            day = (human_bytes(int(cost.upkeep.size_bytes)), duration(int(cost.upkeep.cpu_seconds * 1000)))
+        return (cost.candidate, "-" if size is None else _range(size, human_bytes), share, cpu, *day)
 
     @property
     def _read(self) -> str:
@@ -241,7 +241,7 @@ class WhatIf(Shown):
         share = percent(sample.size_bytes / max(sample.total_bytes, 1))
         read = f"{counted(sample.files, 'file')} ({human_bytes(sample.size_bytes)}, {share} of the table)"
         limit = human_bytes(sample.limit_bytes)
-        estimated = any(not each.exact for one in self.queries for each in one.effects)
+        estimated = any(not each.exact for weighed in self.queries for each in weighed.effects)
         bounds = "; a range in brackets holds the truth with 90%" if estimated else ""
         return f"read for this: {read}; the limit was {limit}{bounds}"
 
@@ -253,9 +253,9 @@ class WhatIf(Shown):
             "version": self.version,
             "files": self.files,
             "size_bytes": self.size_bytes,
-            "queries": [one.to_json() for one in self.queries],
+            "queries": [weighed.to_json() for weighed in self.queries],
             "refused": self.refused,
-            "candidates": [one.to_json() for one in self.candidates],
+            "candidates": [cost.to_json() for cost in self.candidates],
             "sampled": self.sampled.to_json(),
             "rate": self.rate.to_json(),
             "notes": list(self.notes),
@@ -273,5 +273,5 @@ def _whole(number: int) -> str:
 
 def _range(estimate: Estimate, shown: Callable[[int], str]) -> str:
     """A number, with its bounds where it is an estimate."""
-    low, expected, high = (shown(round(one)) for one in (estimate.low, estimate.expected, estimate.high))
+    low, expected, high = (shown(round(bound)) for bound in (estimate.low, estimate.expected, estimate.high))
     return expected if low == high else f"{expected} [{low} to {high}]"

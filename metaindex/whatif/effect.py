@@ -22,7 +22,7 @@ from metaindex.readers.scan import Scan
 from .answer import Reads
 from .asking import Standing
 from .posterior import Drawn, Estimate, Floats, Tried
-from .redraw import Draw, Shape, draws
+from .redraw import Draw, PredicateShape, draws
 from .trial import Rows
 
 _DRAWS = 48
@@ -65,7 +65,7 @@ class Sight:
         """The query with other values, and what `standing` keeps of each; worked out once for what stands now, and once
         for a candidate of which a part is exact. `rows`: the sampled files that it keeps of the query."""
         if standing is not self.standing or tree not in self._draws:
-            shape = Shape.of(tree, self.snapshot.schema)
+            shape = PredicateShape.of(tree, self.snapshot.schema)
             found: list[Draw] = []
             if shape is not None and len(rows) > 1:
                 many = int(np.clip(2_000_000 // (len(self.snapshot.files) + 1), 16, _DRAWS))
@@ -145,7 +145,7 @@ def _drawn(
             groups += [sight.groups_of(result, row) for row in sorted(one.homes) if mask[row]]
     if not found:
         return None, []
-    shape = Shape.of(tree, sight.snapshot.schema)
+    shape = PredicateShape.of(tree, sight.snapshot.schema)
     return Drawn(tuple(kept), tuple(asked), shape.values if shape is not None else 1), groups
 
 

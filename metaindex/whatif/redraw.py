@@ -30,7 +30,7 @@ MOST_VALUES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PredicateShape:
     """A predicate as its parts, those at `places` to be drawn anew. `columns`: of them; `values`: rows a draw."""
 
     parts: tuple[Predicate, ...]
@@ -39,7 +39,7 @@ class Shape:
     values: int
 
     @classmethod
-    def of(cls, tree: Predicate, schema: Schema) -> Shape | None:
+    def of(cls, tree: Predicate, schema: Schema) -> PredicateShape | None:
         """None where there is nothing to draw, or too much."""
         partitions = {leaf.parts for leaf in schema.leaves() if any(one.partition for one in leaf.path)}
         parts = conjuncts(tree)
@@ -82,7 +82,7 @@ class Draw:
 
 
 def draws(
-    shape: Shape, rows: Rows, scan: Callable[[int, Sequence[Leaf]], Scan], schema: Schema, many: int
+    shape: PredicateShape, rows: Rows, scan: Callable[[int, Sequence[Leaf]], Scan], schema: Schema, many: int
 ) -> list[Draw]:
     """Up to `many` of them, with values of rows evenly spread over these files. Raises what a scan raises."""
     leaves = shape.leaves(schema)

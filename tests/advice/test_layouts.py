@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.advice.advised import Advice
 from metaindex.advice.layouts import SampleColumns, SamplePartitions, files_then
-from metaindex.advice.overlap import Ranges, Reads, RowPlaces
+from metaindex.advice.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advice.sample import SampleRows, chosen, limit_of
 from metaindex.advice.statements import Rewrite
 from metaindex.formats.model import FILE_SCHEMA, FileTable
@@ -106,7 +106,7 @@ def test_a_layout_of_all_rows_is_the_one_that_is_predicted(seed: int, files: int
             some = [one[rows] for rows in pieces if len(rows)]
             ranges = Ranges(*(np.array([end(piece) for piece in some]) for end in (np.min, np.max)))
             seen = RowPlaces.at(one[~mask], np.ones(int((~mask).sum())))
-            expected = Reads(ranges, seen).by_range(np.ones(len(some)), 0.05) / files
+            expected = OverlapReads(ranges, seen).by_range(np.ones(len(some)), 0.05) / files
             assert then[at] == pytest.approx(expected)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advice.order import numbers_of
-from metaindex.advice.overlap import Ranges, Reads, RowPlaces, even_fractions, histogram
+from metaindex.advice.overlap import OverlapReads, Ranges, RowPlaces, even_fractions, histogram
 
 _INTEGERS = st.one_of(st.integers(-6, 6), st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1]))
 _DOUBLES = st.one_of(
@@ -77,7 +77,7 @@ def test_what_values_and_ranges_read_is_that_of_brute_force(
     rows, weights = [one[2] for one in files], [one[3] for one in files]
     portions = 4
     fractions = (2 * np.arange(portions) + 1) / (2 * portions)
-    reads = Reads(Ranges(lower, upper), RowPlaces.of(lower, upper, np.array(rows, np.float64), fractions))
+    reads = OverlapReads(Ranges(lower, upper), RowPlaces.of(lower, upper, np.array(rows, np.float64), fractions))
     placed = brute_rows(lower, upper, rows, portions)
 
     def weighed(first: object, last: object) -> int:
@@ -111,7 +111,7 @@ def test_the_order_of_files_does_not_matter(files: list[tuple], random: object) 
     for some in (files, mixed):
         lower, upper = vectors(some)
         ones = np.ones(len(some))
-        reads = Reads(Ranges(lower, upper), RowPlaces.of(lower, upper, ones))
+        reads = OverlapReads(Ranges(lower, upper), RowPlaces.of(lower, upper, ones))
         told = [reads.by_value(ones), reads.by_range(ones, 0.01)]
         seen.append(
             [*sorted(Ranges(lower, upper).depths().tolist()), *sorted(Ranges(lower, upper).overlaps().tolist()), *told]
@@ -124,7 +124,7 @@ def test_a_sorted_table_has_depth_one(files: int, width: int) -> None:
     lower = np.arange(files, dtype=np.int64) * width
     upper = lower + width - 1
     ones = np.ones(files)
-    reads = Reads(Ranges(lower, upper), RowPlaces.of(lower, upper, ones))
+    reads = OverlapReads(Ranges(lower, upper), RowPlaces.of(lower, upper, ones))
     assert Ranges(lower, upper).depths().tolist() == [1] * files
     assert histogram(Ranges(lower, upper).depths()) == {1: files}
     assert reads.by_value(ones) == pytest.approx(1)
@@ -141,7 +141,7 @@ def test_a_sorted_table_whose_files_share_their_ends_has_depth_two(files: int) -
 @given(st.integers(1, 300), st.integers(-5, 5))
 def test_a_table_of_one_value_is_read_whole(files: int, value: int) -> None:
     same, ones = np.full(files, value, np.int64), np.ones(files)
-    reads = Reads(Ranges(same, same), RowPlaces.of(same, same, ones))
+    reads = OverlapReads(Ranges(same, same), RowPlaces.of(same, same, ones))
     assert set(Ranges(same, same).depths()) == {files}
     assert reads.by_value(ones) == pytest.approx(files)
     assert reads.by_range(ones, 0.01) == pytest.approx(files)
@@ -173,4 +173,4 @@ def test_few_files_have_many_places_and_many_few() -> None:
 def test_a_range_is_over_a_part_of_the_rows() -> None:
     one = np.zeros(1)
     with pytest.raises(ValueError, match="between 0 and 1"):
-        Reads(Ranges(one, one), RowPlaces.of(one, one, one + 1)).by_range(one, 1.0)
+        OverlapReads(Ranges(one, one), RowPlaces.of(one, one, one + 1)).by_range(one, 1.0)

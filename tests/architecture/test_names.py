@@ -12,7 +12,7 @@ SOURCES = {
     path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in (ROOT / "metaindex").rglob("*.py")
 }
 EMPTY_NAMES = {"one", "found"}
-MOST = 10
+MOST = 45
 """Places where one of them may be bound, because nothing better can be said there."""
 
 
