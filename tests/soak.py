@@ -74,6 +74,13 @@ PIECES = (
         1,
         "spark",
     ),
+    Piece(
+        "texts",
+        "random CSV and JSON files in odd dialects, read here and by Spark, and queries over them with an index",
+        ("tests/readers/test_random_text.py",),
+        1,
+        "spark",
+    ),
     Piece("rotation", "every case of the tests of which `make test` has a share", ("tests",), 2, "rotating", False),
 )
 

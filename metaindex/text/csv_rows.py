@@ -58,7 +58,7 @@ class CsvRows:
         """Rows, one array per field, and whether the file's first line is still to come."""
         self._refuse(block, where)
         if head and (self._dialect.header or self._dialect.comment):
-            block, head = self._without_header(block, head)
+            block, head = self._without_header(block, head, where)
         else:
             head = False
         tokens = self._fast(block)
@@ -96,16 +96,22 @@ class CsvRows:
             arrays.append(self._values.column(array, f, where))
         return arrays
 
-    def _without_header(self, block: bytes, head: bool) -> tuple[bytes, bool]:
+    def _without_header(self, block: bytes, head: bool, where: str) -> tuple[bytes, bool]:
         if not self._dialect.header:
             return block, False
         start = 0
         while start < len(block):
-            start = _BLANK.match(block, start).end()  # type: ignore[union-attr]  # it matches everywhere
+            before, start = start, _BLANK.match(block, start).end()  # type: ignore[union-attr]  # it matches everywhere
             end = line_end(block, start, self._dialect.line_end)
             text = block[start:end].decode("utf-8", "replace").strip(_BLANKS)
+            is_comment = bool(self._dialect.comment) and text.startswith(self._dialect.comment)
+            if is_comment and block[before:start].strip(b"\r\n"):
+                raise ScanError(
+                    f"a comment begins with its line; {where} has one behind blanks where the header may be; read with"
+                    " .to_spark(spark)"
+                )
             start = end
-            if text and not (self._dialect.comment and text.startswith(self._dialect.comment)):
+            if text and not is_comment:
                 return block[start:], False
         return b"", True
 

@@ -38,6 +38,11 @@ class Encoding:
                 "text files are read in UTF-8, in encodings of one byte that hold ASCII, and in UTF-16 and UTF-32 with"
                 f" multiLine; the table has {name!r}; read with .to_spark(spark)"
             )
+        if line_end is not None and not line_end.isascii() and not wide and known != "utf-8":
+            raise ScanError(
+                "lines are told by the bytes of lineSep in the encoding, which may be those of another character; the"
+                f" table has lineSep {line_end!r} in {name!r}; read with .to_spark(spark)"
+            )
         return cls(known, name is not None, wide, file_format == "json")
 
     def utf8(self, data: bytes, where: str) -> bytes:

@@ -30,6 +30,7 @@ from .values import Uncertain, ValueRules
 _BLANKS = "".join(map(chr, range(33)))
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE = re.compile(rb"[^\r\n]+")
+_MINUS_ZERO = re.compile(rb"-0[^0-9.eE]")  # an integer, which has no sign; to Arrow it is -0.0
 _AT_ONCE = 50_000  # rows of objects in memory
 _MOST_LEVELS = 500
 _MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
@@ -128,6 +129,8 @@ class JsonRows:
             return None
         block = b"\n".join(lines)
         if self._of_bytes or not _is_utf8(block):  # Arrow does not look at fields that nobody asks for
+            return None
+        if pa.float64() in kinds and _MINUS_ZERO.search(block):
             return None
         import pyarrow.json as json_reader
 

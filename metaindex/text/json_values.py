@@ -178,7 +178,7 @@ def _whole(v: Any, width: int) -> int:
 
 def _double(v: Any, read: Callable[[str], object]) -> object:
     if isinstance(v, _Number):
-        return _SPECIAL[v] if v in _SPECIAL else read(v)
+        return _SPECIAL[v] if v in _SPECIAL else read(v.lstrip("-") if v.whole and not v.strip("-0") else v)
     return _SPECIAL.get(_plain_text(v)) if _plain_text(v) in _SPECIAL else _bad()
 
 

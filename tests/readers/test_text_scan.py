@@ -107,6 +107,12 @@ def test_files_that_are_not_split_by_lines(
     assert rows(lake) == [tuple(plain(v) for v in row) for row in expected]
 
 
+def test_an_integer_of_json_has_no_minus_zero(tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, "json", "a double", {})
+    lake.add("f.json", '{"a":-0}\n{"a":-0.0}\n{"a": -0 }\n')
+    assert repr(lake.scan().to_arrow().column("a").to_pylist()) == "[0.0, -0.0, 0.0]"
+
+
 @pytest.mark.parametrize(("data", "schema", "options", "expected"), whole.REFUSED_CSV + whole.REFUSED_JSON)
 def test_what_is_not_certain_is_refused(
     tmp_path: Path, data: Any, schema: str, options: dict[str, Any], expected: list[Any]

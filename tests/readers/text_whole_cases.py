@@ -103,6 +103,8 @@ JSON: list[Case] = [
 
 # What the Arrow reader refuses.
 REFUSED_CSV: list[Case] = [
+    ('a,b?c,d?', 'a string, b string', {'encoding': 'US-ASCII', 'lineSep': '\u2028'}, [('a', 'b'), ('c', 'd')]),
+    (' -,x\nc,d\ne,f\n', 'a string, b string', {'header': True, 'comment': '-'}, [('c', 'd'), ('e', 'f')]),
     ('"a\r\nb",c\nd,e\n', 'a string, b string', {'multiLine': True}, [('a\nb', 'c\nd')]),
     ('"a\rb",c\nd,e\n', 'a string, b string', {'multiLine': True}, [('a\nb', 'c\nd')]),
     ('a,b\r\nc,d\n', 'a string, b string', {'multiLine': True}, [('a', 'b'), ('c', 'd')]),
@@ -117,6 +119,7 @@ REFUSED_CSV: list[Case] = [
 ]  # fmt: skip
 
 REFUSED_JSON: list[Case] = [
+    ('{"a":1}?{"a":2}?', 'a int, b string', {'encoding': 'US-ASCII', 'lineSep': '\u2028'}, [(1, None), (2, None)]),
     (b'\xff\xfe{\x00"\x00a\x00"\x00:\x001\x00}\x00\n\x00{\x00"\x00a\x00"\x00:\x002\x00}\x00\n\x00', 'a int, b string', {}, [(1, None), (2, None), (None, None)]),
     (b'[\x00{\x00"\x00a\x00"\x00:\x001\x00}\x00,\x00\n\x00{\x00"\x00a\x00"\x00:\x002\x00}\x00]\x00\n\x00', 'a int, b string', {'multiLine': True}, [(1, None), (2, None)]),
     ('{\'a\':1,\'b\':\'x\'}\n{"a":2,"b":\'it\\\'s\'}\n{\'a\':3,\'b\':\'q"q\'}\n', 'a int, b string', {}, [(1, 'x'), (2, "it's"), (3, 'q"q')]),
