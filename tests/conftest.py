@@ -18,7 +18,7 @@ from tests.facts import Facts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +34,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         warehouse=warehouse / "iceberg",
         conf={
             "spark.driver.memory": "2g",
+            "spark.driver.extraJavaOptions": "-XX:NewSize=256m",  # else it is collected twice as often
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "ERROR",
@@ -117,6 +118,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if not os.environ.get("METAINDEX_FIGURES"):  # `make soak` has Java's own ways
         # Tests compile many queries and run each once: the compiler that optimizes took two fifths of a JVM's time.
+        # All of the heap was collected again and again as classes were loaded.
         os.environ.setdefault("SPARK_SUBMIT_OPTS", _QUICK_JAVA)
         os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", _QUICK_JAVA)
     if wanted_figures := os.environ.get("METAINDEX_FIGURES"):
