@@ -120,7 +120,7 @@ def weigh(asked: Asked, hand: AtHand) -> WhatIf:
         candidates=tuple(one.cost for one in built),
         sampled=_told(snapshot, sample, limit),
         rate=rate,
-        notes=hand.notes,
+        notes=(*hand.notes, *_footers_read(built, int(wanted.sum()))),
     )
 
 
@@ -155,6 +155,13 @@ def _told(snapshot: Snapshot, sample: Rows, limit: int) -> Sampled:
     counts = one_array(some.column("record_count"))
     rows = 0 if counts.null_count else int(numbers(counts).sum())
     return Sampled(len(sample), int(numbers(some.column("size_bytes")).sum()), rows, limit, total)
+
+
+def _footers_read(built: Sequence[_Built], files: int) -> list[str]:
+    """What was read beside the sample."""
+    if not any(one.exact for one in built):
+        return []
+    return [f"footers of {counted(files, 'file')} were read, too: they tell what statistics leave out, exactly"]
 
 
 def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:

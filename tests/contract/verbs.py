@@ -130,10 +130,14 @@ def command(lake: Lake, *words: str) -> str:
 
 
 def commands(lake: Lake, option: str, keys: tuple[str, ...], said: str) -> None:
-    """The command line builds it, proves it, tells of it and asks it."""
+    """The command line weighs it, builds it, proves it, tells of it and asks it."""
     assert option in command(lake, "create", "--help")
     asked_for = [word for key in keys for word in (option, key)]
+    query = ("--where", "user = 'user-33'", "--no-indexes", "--json")
+    weighed = json.loads(command(lake, "whatif", *query, *asked_for))["queries"][0]["with"][0]
     command(lake, "create", "again", *asked_for, "--builder", "local")
+    kept = json.loads(command(lake, "prune", "user = 'user-33'", "--index", "again", "--json"))["kept_files"]
+    assert (weighed["exact"], weighed["files"]["expected"]) == (True, kept)
     assert json.loads(command(lake, "verify", "again", "--json"))["sound"]
     assert said in command(lake, "indexes", "again")
     found = json.loads(command(lake, "scan", "user = 'user-33'", "--json"))

@@ -247,8 +247,10 @@ def test_candidates_follow_from_the_queries_where_none_is_given(tmp_path: Path) 
     table = filled(tmp_path, "delta")
     found = table.what_if(["id = 77", "cat > 3 and name in ('a', 'b')"])
     names = [cost.candidate for cost in found.candidates]
-    assert names == ["column_stats(id, cat, name)", "values(id, name)", "bloom_filters(id, name)"]
-    assert [cost.candidate for cost in table.what_if("cat > 3").candidates] == ["column_stats(cat)"]
+    keys = ["column_stats(id, cat, name)", "values(id, name)", "bloom_filters(id, name)"]
+    assert names == [*keys, "covering_range(cat; id, name)"]
+    alone = [cost.candidate for cost in table.what_if("cat > 3").candidates]
+    assert alone == ["column_stats(cat)", "covering_range(cat)"]
 
 
 def test_a_query_that_is_wrong_is_told_and_the_others_go_on(tmp_path: Path) -> None:
