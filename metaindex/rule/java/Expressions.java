@@ -20,13 +20,16 @@ import org.apache.spark.sql.types.TimestampType;
 
 /**
  * Catalyst's expressions as the JSON that `metaindex.expressions.engines.spark_json` reads: nodes in pre-order, values
- * exact. Attributes of other plans than the scan's, and of texts that are compared by a collation, are nodes of a class
- * that nobody knows.
+ * exact. Attributes of other plans than the scan's, and of texts that are compared by a collation, and lists that are
+ * too long to be told, are nodes of a class that nobody knows.
  */
 class Expressions {
+  private static final int MOST_MEMBERS = 100000; // of an IN: a million take some hundred megabytes, and too long
+
   /** The nodes of an expression, put behind those that a list has. */
   static void add(Expression one, AttributeSet scan, ArrayNode out) {
-    boolean foreign = one instanceof Attribute && (!scan.contains((Attribute) one) || collated(one.dataType()));
+    boolean other = one instanceof Attribute && (!scan.contains((Attribute) one) || collated(one.dataType()));
+    boolean foreign = other || one instanceof InSet && ((InSet) one).hset().size() > MOST_MEMBERS;
     ObjectNode node = out.addObject();
     node.put("class", foreign ? "metaindex.Foreign" : one.getClass().getName());
     node.put("num-children", one.children().size());
@@ -41,7 +44,7 @@ class Expressions {
     } else if (one instanceof Literal) {
       node.putRawValue("dataType", Json.type(one.dataType()));
       value(((Literal) one).value(), one.dataType(), node);
-    } else if (one instanceof InSet) {
+    } else if (one instanceof InSet && !foreign) {
       DataType type = ((Expression) ((InSet) one).children().head()).dataType();
       ArrayNode values = node.putArray("values");
       scala.collection.Iterator members = ((InSet) one).hset().iterator();

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
@@ -95,48 +94,5 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
       }
     }
     return true;
-  }
-
-  /**
-   * Do a plan's subqueries read by the scan of one of its leaves, and see other rows of it once it is changed in place?
-   * Under the leaf's own filters they miss none of the files that those prove out. `replaced`: the scan keeps what an
-   * index beside it has not, which copies of the other sides of joins are given as well.
-   */
-  static boolean read(LogicalPlan plan, Found one, boolean replaced, Scans scans) {
-    scala.collection.Iterator expressions = plan.expressions().iterator();
-    while (!plan.children().isEmpty() && expressions.hasNext()) {
-      if (read((Expression) expressions.next(), one, replaced, scans)) {
-        return true;
-      }
-    }
-    for (int i = 0; i < plan.children().size(); i++) {
-      if (read((LogicalPlan) plan.children().apply(i), one, replaced, scans)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private static boolean read(Expression expression, Found one, boolean replaced, Scans scans) {
-    if (expression instanceof SubqueryExpression) {
-      LogicalPlan plan = (LogicalPlan) ((SubqueryExpression) expression).plan();
-      Survey inside = new Survey(scans, plan);
-      boolean copy = expression instanceof DynamicPruningSubquery || !replaced;
-      for (int i = 0; i < inside.leaves.size(); i++) {
-        if (Scans.same((LogicalPlan) inside.leaves.get(i), one.leaf)
-            && !(copy && inside.at(i) != null && same(inside.at(i), one))) {
-          return true;
-        }
-      }
-      if (inside.refused != null || read(plan, one, replaced, scans)) {
-        return true;
-      }
-    }
-    for (int i = 0; i < expression.children().size(); i++) {
-      if (read((Expression) expression.children().apply(i), one, replaced, scans)) {
-        return true;
-      }
-    }
-    return false;
   }
 }

@@ -97,10 +97,9 @@ public class Scans {
     return false;
   }
 
-  /** Do both read by one scan? */
-  static boolean same(LogicalPlan one, LogicalPlan other) {
-    return one == other || IcebergScan.isV2(one) && IcebergScan.isV2(other)
-        && Reflected.call(one, "scan") == Reflected.call(other, "scan");
+  /** What a leaf reads by: one object for all leaves that read by one scan. */
+  static Object shared(LogicalPlan leaf) {
+    return IcebergScan.isV2(leaf) ? Reflected.call(leaf, "scan") : leaf;
   }
 
   /** The same attributes of other files. */

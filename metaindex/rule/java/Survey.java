@@ -66,8 +66,10 @@ class Survey {
   String refused;
   private final Scans scans;
   private final List places = new ArrayList(); // of each leaf, its Found or null
+  private final List numbers = new ArrayList(); // of each leaf
   private final List every; // the same with those that are not asked about
   private final LogicalPlan plan;
+  private Readers readers; // once they are asked for
   private int joins;
   // By an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it.
   private boolean gathered;
@@ -94,12 +96,13 @@ class Survey {
         one.fields = fields;
         found.add(one);
       }
+      numbers.add(Integer.valueOf(places.get(i) == null ? -1 : found.size() - 1));
     }
   }
 
   /** The place of the n-th leaf among what is asked about, or -1. */
   int number(int leaf) {
-    return places.get(leaf) == null ? -1 : found.indexOf(places.get(leaf));
+    return ((Integer) numbers.get(leaf)).intValue();
   }
 
   /** What stands above the n-th leaf; null where it is of no table that could have an index. */
@@ -109,13 +112,10 @@ class Survey {
 
   /** Does nothing else in the plan read by the same scan? `replaced`: an index is to stand beside it. */
   boolean alone(Found one, boolean replaced) {
-    int readers = 0;
-    for (int i = 0; i < leaves.size(); i++) {
-      if (Scans.same((LogicalPlan) leaves.get(i), one.leaf)) {
-        readers++;
-      }
+    if (readers == null) {
+      readers = new Readers(scans, plan, leaves);
     }
-    return readers == 1 && !OtherSides.read(plan, one, replaced, scans);
+    return readers.alone(one, replaced);
   }
 
   /**
