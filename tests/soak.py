@@ -81,6 +81,13 @@ PIECES = (
         1,
         "spark",
     ),
+    Piece(
+        "followed",
+        "random histories written by Spark, with indexes of every kind that follow them, every version under the rule",
+        ("tests/rule/test_random_histories.py",),
+        1,
+        "spark",
+    ),
     Piece("rotation", "every case of the tests of which `make test` has a share", ("tests",), 2, "rotating", False),
 )
 
