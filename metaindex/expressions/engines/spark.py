@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from metaindex.expressions.errors import ExpressionError
-from metaindex.expressions.tree import (
-    Leaf,
-    Predicate,
-    fold,
-)
+from metaindex.expressions.tree import ColumnRef, Leaf, Predicate, fold
 
 from .spark_json import from_spark_json
-from .sql_text import to_sql
+from .sql_text import SparkColumnText
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -116,16 +112,19 @@ def _exact(value: Any, data_type: object) -> dict[str, Any]:
     return {"value": value.toString() if hasattr(value, "toString") else str(value)}
 
 
-def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
+def to_spark(predicate: Predicate, schema: pa.Schema | None = None, hidden: Collection[ColumnRef] = ()) -> Column:
     """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
     ExpressionError.
 
-    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
+    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`. Of the
+    columns `hidden`, floats, Spark asks the rows alone: it hands no condition on them to who reads files.
     """
     from pyspark.sql import functions as f
 
+    text = SparkColumnText(schema, hidden)
+
     def leaf(node: Leaf) -> Column:
-        return f.expr(to_sql(node, "spark column", schema))
+        return f.expr(text.leaf(node))
 
     def joined(parts: list[Column], every: bool) -> Column:
         """Halves, not a chain: Spark walks its trees by recursion."""
