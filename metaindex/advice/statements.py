@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import one_line
 
 from .layouts import Curve
 
@@ -130,5 +131,5 @@ def text_sql(text: str, *, doubled: bool = False) -> str:
 
 
 def text_python(text: str) -> str:
-    """A text of Python, in double quotes."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    """A text of Python, in double quotes: in one line, whatever is in it."""
+    return '"' + one_line(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'

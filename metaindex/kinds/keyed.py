@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.errors import DamagedIndexError
 from metaindex.expressions.deadline import look
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.records import dataclass
@@ -36,6 +37,8 @@ from metaindex.store.layout import PartInfo
 from .canonical import plain_type
 
 Units = npt.NDArray[np.int64]
+
+_MOST_GROUP_BITS = 31  # beside an ordinal
 
 UNKEYED = pa.schema([pa.field("key_id", pa.int64(), nullable=False), pa.field("ordinal", pa.int32(), nullable=False)])
 """The metadata partition `unkeyed`, sorted: the files of which a key knows nothing. It has parts only where there are
@@ -196,6 +199,25 @@ class Hits:
         if self.units is not None:
             out[self.units >> self.group_bits] = True
         return out
+
+    def hold(self, count: int) -> None:
+        """DamagedIndexError where a run of so many files can have no such answer: it would be read as one of other
+        files, or of none."""
+        truths, units, bits = self.files, self.units, self.group_bits
+        right = truths is not None or units is not None
+        if truths is not None:
+            right = isinstance(truths, np.ndarray) and truths.dtype == np.bool_ and truths.shape == (count,)
+        if right and units is not None:
+            right = isinstance(units, np.ndarray) and units.dtype.kind == "i" and units.ndim == 1
+            right = right and type(bits) is int and 0 <= bits <= _MOST_GROUP_BITS
+            if right and len(units):
+                inside = int(units[0]) >= 0 and int(units[-1]) >> bits < count
+                right = bool(inside and (units[1:] > units[:-1]).all())
+        if not right:
+            raise DamagedIndexError(
+                f"a look-up tells of the files of a run, by a truth for each or by units that ascend; this one of"
+                f" {count:,} files does not; mend or upgrade the package that brings the kind"
+            )
 
     @property
     def size_bytes(self) -> int:

@@ -22,7 +22,8 @@ from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import ColumnRef
 from metaindex.expressions.vectors import Matrix
 from metaindex.kinds.keyed import Hits, KeyReader, ReadsMany, ReadsRanges
-from metaindex.kinds.registry import looked_up_rows
+from metaindex.kinds.registry import asked as asked_of_kind
+from metaindex.kinds.registry import looked_up_rows, stranger
 from metaindex.log.entry import CoveredKey
 
 from .combined import Columns, Combination
@@ -168,7 +169,9 @@ class KeySource(Asking):
         key = (asked_key.key.key_id, question)
         if key not in self._answers:
             reader = self._reader(asked_key)
-            hits = None if reader is None else _look_up(reader, question, combination)
+            hits = None
+            if reader is not None:
+                (hits,) = self._held(asked_key, lambda: [_look_up(reader, question, combination)])
             self._answers[key] = None if hits is None else KeyAnswer(asked_key, hits, self.count)
         return self._answers[key]
 
@@ -186,12 +189,27 @@ class KeySource(Asking):
         if reader is None or not new:
             return out
         some = [questions[place] for place in new]
-        for place, question, hits in zip(new, some, _look_up_many(reader, some, self._combinations), strict=True):
+        told = self._held(asked_key, lambda: _look_up_many(reader, some, self._combinations))
+        for place, question, hits in zip(new, some, told, strict=True):
             out[place] = answer = None if hits is None else KeyAnswer(asked_key, hits, self.count)
             self._kept_bytes += 0 if hits is None else hits.size_bytes
             if self._kept_bytes <= KEPT_BYTES:
                 self._answers[asked_key.key.key_id, question] = answer
         return out
+
+    def _held(self, asked_key: AskedKey, look_up: Callable[[], list[Hits | None]]) -> list[Hits | None]:
+        """What a reader answers. Another package's may raise anything, and say what cannot be: DamagedIndexError."""
+        if not stranger(asked_key.kind):
+            return look_up()
+
+        def held() -> list[Hits | None]:
+            answers = look_up()
+            for hits in answers:
+                if hits is not None:
+                    hits.hold(self.count)
+            return answers
+
+        return asked_of_kind(asked_key.kind, held)
 
     def _reader(self, asked_key: AskedKey) -> KeyReader | None:
         if asked_key.key.key_id not in self._readers:

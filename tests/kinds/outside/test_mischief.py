@@ -44,6 +44,24 @@ class Unspeakable(Exception):
 """
 
 
+ANSWERS = {
+    "leaves": "raise SystemExit('no such place')",
+    "numbers below the first file": "return replace(found, units=found.units - (4 << GROUP_BITS))",
+    "numbers behind the last file": "return replace(found, units=found.units + (40 << GROUP_BITS))",
+    "numbers in another order": "return replace(found, units=found.units[::-1])",
+    "numbers that are none": "return replace(found, units=found.units / 1)",
+    "numbers in a list": "return replace(found, units=found.units.tolist())",
+    "numbers of fewer groups than none": "return replace(found, group_bits=-1)",
+    "numbers of more groups than there are": "return replace(found, group_bits=200)",
+    "one truth for all files": "return Hits(files=np.zeros(1, np.bool_))",
+    "a bare truth": "return Hits(files=np.False_)",
+    "truths of more files": "return Hits(files=np.zeros(5, np.bool_))",
+    "truths that are numbers": "return Hits(files=np.zeros(4, np.int64))",
+    "no truths and no numbers": "return Hits()",
+    "no hits": "return found.units",
+}
+
+
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder in which the package is installed, and its module can be written over."""
@@ -112,6 +130,27 @@ def test_queries_answer_whatever_it_does(package: Path, tmp_path: Path, place: s
         text += f"\n{deed}\n"
     (package / "hash_set.py").write_text(text)
     forgotten()
+    answered(folder)
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_that_cannot_be_hides_no_row(package: Path, tmp_path: Path, answer: str) -> None:
+    folder = indexed(package, tmp_path / "t")
+    grouped = pa.table({"id": range(1000, 1100), "s": ["g"] * 100})
+    pq.write_table(grouped, folder / "grouped.parquet", row_group_size=10)
+    opened(folder).refresh_index("sets")
+    text = (PACKAGE / "hash_set.py").read_text().replace("import dataclass, field", "import dataclass, field, replace")
+    text = text.replace("        return Hits(", "        found = Hits(").replace(
+        "group_bits=GROUP_BITS)\n", f"group_bits=GROUP_BITS)\n        {answer}\n"
+    )
+    (package / "hash_set.py").write_text(text)
+    forgotten()
+    for ids in ([13], [13, 1013], [13, 23, 1013, 1093], [13, 1013, *range(2000, 2020)]):
+        for condition in (f"id IN ({', '.join(map(str, ids))})", " OR ".join(f"id = {one}" for one in ids)):
+            found = opened(folder).scan(condition).to_arrow().column("id").to_pylist()
+            assert sorted(found) == [one for one in ids if one < 2000]
+            (told,) = (one for one in opened(folder).prune(condition).indexes if one.name == "sets")
+            assert not told.used or len(ids) != 4  # a value alone has one number
     answered(folder)
 
 
