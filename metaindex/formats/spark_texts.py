@@ -33,8 +33,11 @@ TRUTHS: Final[Mapping[str, bool]] = {
 }
 """What a cast to boolean takes, in lower case. Readers of text files take the two long words alone."""
 
+_DAYS, _MICROS = range(-(2**31), 2**31), range(-(2**63), 2**63)
+
 _HEX_NUMBER = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _EXACT = Context(prec=2000)
+_LARGEST_FLOAT, _BEYOND_FLOATS = 2.0**128 - 2.0**104, 2**128 - 2**103  # what is smaller than this is none of infinity
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -51,20 +54,27 @@ def day_number(year: int, month: int, day: int) -> int | None:
 
 
 def day_of(year: str, month: str | None, day: str | None) -> int | None:
-    """The same of texts; what is not said of a day is the first. The year may have a sign."""
-    return day_number(int(year), int(month or 1), int(day or 1))
+    """The same of texts; what is not said of a day is the first. The year may have a sign. None too for a day that
+    Spark has no number for."""
+    number = day_number(int(year), int(month or 1), int(day or 1))
+    return number if number is not None and number in _DAYS else None
 
 
 def clock_micros(
     days: int | None, clock: tuple[str | None, str | None, str | None], fraction: str | None
 ) -> int | None:
     """Microseconds since 1970 on the clock that shows it; None where there is no such day or time. What is finer than a
-    microsecond is cut."""
+    microsecond is cut. See `held`."""
     hour, minute, second = (int(part or 0) for part in clock)
     if days is None or hour > 23 or minute > 59 or second > 59:
         return None
     whole = days * MICROS_PER_DAY + (hour * 3600 + minute * 60 + second) * 1_000_000
     return whole + int((fraction or "0").ljust(9, "0")[:6])
+
+
+def held(micros: int) -> int | None:
+    """The moment; None for one that Spark has no number for."""
+    return micros if micros in _MICROS else None
 
 
 def fixed_offset(zone: str) -> int | None:
@@ -113,9 +123,11 @@ def nearest_float(double: float, text: str) -> float:
     with np.errstate(over="ignore"):
         near = np.float32(double)
     number = _number_of(text)
-    if float(near) == double or not np.isfinite(near) or not NUMBER.fullmatch(number):
+    if float(near) == double or not NUMBER.fullmatch(number):
         return float(near)
     exact = Decimal(number)
+    if not np.isfinite(near):
+        return float(near) if exact.copy_abs() >= _BEYOND_FLOATS else math.copysign(_LARGEST_FLOAT, double)
     other = np.nextafter(near, np.float32(np.inf if Decimal(float(near)) < exact else -np.inf))
     gap, gap_other = (abs(_EXACT.subtract(Decimal(float(f)), exact)) for f in (near, other))
     return float(other if gap_other < gap else near)

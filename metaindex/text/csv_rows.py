@@ -20,6 +20,7 @@ parser; the others line by line.
 
 from __future__ import annotations
 
+import codecs
 import re
 
 import numpy as np
@@ -131,6 +132,8 @@ class CsvRows:
         d = self._dialect
         if d.trim_left or d.trim_right or d.comment or self._width == 1 or not block.strip():
             return None
+        if block.startswith(codecs.BOM_UTF8):
+            return None  # Arrow takes it for no part of the text
         if not over_lines and d.sep in _BLANKS and _BLANK_LINE.search(block):
             return None  # a line of empty values, which are parted by what Java trims, is no row to Spark
         quoted = bool(d.quote) and d.quote.encode() in block

@@ -45,6 +45,11 @@ class Encoding:
             )
         return cls(known, name is not None, wide, file_format == "json")
 
+    @property
+    def shows_mark(self) -> bool:
+        """Is a byte-order mark at the beginning of a file that is read whole a character of it, which is no JSON?"""
+        return self.json and self.said and self.name == "utf-8"
+
     def utf8(self, data: bytes, where: str) -> bytes:
         """The text in UTF-8; what is no text of the encoding becomes U+FFFD."""
         if self.name == "utf-8":

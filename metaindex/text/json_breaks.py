@@ -26,6 +26,7 @@ _LONG_FORMS = re.compile(
     rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"
     rb"|\xf4[\x90-\xbf][\x80-\xbf]{2}|[\xf5-\xf7][\x80-\xbf]{3}"
 )  # characters in more bytes than they need, or beyond Unicode
+_HALVES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")  # of surrogate pairs
 _BREAK = "\0"  # a character that no text may hold
 _DECODED_AT_ONCE = 4000  # bytes
 _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{0,3}")
@@ -44,7 +45,9 @@ def text_of(raw: bytes, *, decoded: bool) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        if _LONG_FORMS.search(raw) or (decoded and len(raw) > _DECODED_AT_ONCE):
+        cut_off = error.reason == "unexpected end of data"  # of which Spark need not hear
+        unheard = cut_off or len(raw) > _DECODED_AT_ONCE if decoded else _HALVES.search(raw)
+        if unheard or _LONG_FORMS.search(raw):
             raise OtherCharacters from None
         if decoded:
             return None

@@ -24,13 +24,30 @@ from metaindex.formats.files import json_bounds
 from metaindex.formats.model import Field
 
 from . import json_breaks
-from .json_values import Bad, BadBytes, are_bytes, array_of, converter, decoder, holds_bytes
+from .json_values import (
+    MOST_DIGITS,
+    MOST_OF_NAME,
+    Bad,
+    BadBytes,
+    LongNumber,
+    OddName,
+    are_bytes,
+    array_of,
+    converter,
+    decoder,
+    hold_name,
+    holds_bytes,
+)
 from .values import Uncertain, ValueRules
 
-_BLANKS = "".join(map(chr, range(33)))
+_BLANKS = b" \t\r\n"
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE = re.compile(rb"[^\r\n]+")
 _MINUS_ZERO = re.compile(rb"-0[^0-9.eE]")  # an integer, which has no sign; to Arrow it is -0.0
+_LONG_NUMBER = re.compile(rb"[0-9.eE+-]{%d}" % (MOST_DIGITS + 1))
+_NAN = re.compile(rb"NaN\s*[,}\]]")
+_INFINITY = re.compile(rb"Inf(?:inity)?\s*[,}\]]")  # Arrow knows more of these than Spark
+_WRITTEN_ANEW = re.compile(rb":\s*-(?:0\s*[,}])|:\s*-?[0-9]+[.eE]")
 _AT_ONCE = 50_000  # rows of objects in memory
 _MOST_LEVELS = 500
 _MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
@@ -46,17 +63,25 @@ class _BrokenInside(ValueError):
 
 class JsonRows:
     """`columns`: all that the table has in its files, whichever are asked. `line_end`: what ends a line; None: \\n, \\r
-    or \\r\\n. `decoded`: an encoding is named, so that Spark decodes the bytes before it parses them."""
+    or \\r\\n. `decoded`: an encoding is named: Spark decodes the bytes before it parses them. `packed`: of files
+    that are read whole and unpacked, whose bytes Spark cannot go back to, either."""
 
     def __init__(
-        self, values: ValueRules, columns: tuple[Field, ...], line_end: bytes | None = None, *, decoded: bool = False
+        self,
+        values: ValueRules,
+        columns: tuple[Field, ...],
+        line_end: bytes | None = None,
+        *,
+        decoded: bool = False,
+        packed: bool = False,
     ) -> None:
         self._values = values
         self._types = {f.name: f.type for f in columns}
         self._of_bytes = frozenset(f.name for f in columns if holds_bytes(f.type))
         self._line_end = line_end
         self._decoded = decoded
-        self._decoder = decoder()
+        self._written_anew = decoded or packed
+        self._decoder = decoder(anew=self._written_anew)
 
     def parse(
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
@@ -64,7 +89,7 @@ class JsonRows:
         """Rows, one array per field; JSON has no header."""
         _hold_levels(block if self._line_end is None else block.replace(self._line_end, b"\n"), where)
         raw = _LINE.findall(block) if self._line_end is None else block.split(self._line_end)
-        lines = [line for line in (raw_line.strip(_BLANKS.encode()) for raw_line in raw) if line]
+        lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in raw) if line]
         if (arrays := self._fast(lines, fields, where)) is not None:
             return len(lines), arrays, False
         names = frozenset(f.name for f in fields)
@@ -73,7 +98,7 @@ class JsonRows:
 
     def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
         """A file that is one object, or one array of objects; what follows it is ignored."""
-        text = data.strip(_BLANKS.encode())
+        text = data.strip(_BLANKS)
         _hold_levels(text.translate(None, b"\r\n"), where)
         names = frozenset(f.name for f in fields)
         rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])
@@ -130,6 +155,13 @@ class JsonRows:
         block = b"\n".join(lines)
         if self._of_bytes or not _is_utf8(block):  # Arrow does not look at fields that nobody asks for
             return None
+        long = [line for line in lines if len(line) > MOST_DIGITS]
+        if any(len(line) > MOST_OF_NAME or _LONG_NUMBER.search(line) for line in long):
+            return None
+        if _NAN.search(block) or _INFINITY.search(block):
+            return None
+        if self._decoded and _WRITTEN_ANEW.search(block):
+            return None
         if pa.float64() in kinds and _MINUS_ZERO.search(block):
             return None
         import pyarrow.json as json_reader
@@ -158,7 +190,8 @@ class JsonRows:
                 f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in"
                 f" a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
             )
-        raw = raw.removeprefix(codecs.BOM_UTF8)
+        if not self._decoded:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
             line = json_breaks.text_of(raw, decoded=self._decoded)
             if line is None:
@@ -172,6 +205,16 @@ class JsonRows:
             raise ScanError(
                 f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the line"
                 f" {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+            ) from None
+        except LongNumber:
+            raise ScanError(
+                f"a number of JSON has at most {MOST_DIGITS:,} digits, or its line may be a row of NULLs to Spark;"
+                f" {where} has a longer one; read with .to_spark(spark)"
+            ) from None
+        except OddName:
+            raise ScanError(
+                f"names are whole and of at most {MOST_OF_NAME:,} bytes, or Spark may have a row of NULLs for their"
+                f" line; {where} has another in the line {raw[:80]!r}; read with .to_spark(spark)"
             ) from None
         except (ValueError, RecursionError) as error:
             if isinstance(error, _BrokenInside):
@@ -217,6 +260,7 @@ class JsonRows:
             if line[at : at + 1] != '"':
                 raise ValueError("no name")
             name, at = self._decoder.raw_decode(line, at)
+            hold_name(name)
             at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
             if line[at : at + 1] != ":":
                 raise ValueError("no colon")
@@ -230,7 +274,7 @@ class JsonRows:
             if name in self._of_bytes and not are_bytes(value):
                 raise _BrokenInside
             if name in names:
-                row[name] = (value, line[at:end], name in row)
+                row[name] = (value, "" if self._written_anew else line[at:end], name in row)
             at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
             if line[at : at + 1] == "}":
                 return row, at + 1

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,11 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 _NO_BASE64 = re.compile(
     r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2,3}|[A-Za-z0-9+/]*[!-*,\-.:-<>-@\[-`{-~].*", re.DOTALL
 )  # which Spark knows before it has read the quote behind it
+_HALF = re.compile("[\ud800-\udfff]")
+MOST_DIGITS = 1000
+"""Of a number, with all else that is written of it."""
+MOST_OF_NAME = 50_000
+_MOST_OF_TEXT = 20_000_000
 _SPECIAL = {
     "NaN": math.nan,
     "Infinity": math.inf,
@@ -37,39 +43,55 @@ class BadBytes(Bad):
     """It is no base64: to Spark the whole array around the record is broken."""
 
 
+class LongNumber(ValueError):
+    """A number of more digits than Spark's parser takes."""
+
+
+class OddName(ValueError):
+    """A name that holds half a surrogate pair, or is longer than Spark's parser takes."""
+
+
 class _Twice(dict[str, Any]):
     """An object in which a name stands twice."""
 
 
 class _Number(str):
-    """A number as it is written; `whole` tells an integer."""
+    """A number as it is written; `whole` tells an integer, `anew` one that a column of texts shows in another form."""
 
-    __slots__ = ("whole",)
+    __slots__ = ("anew", "whole")
     whole: bool
+    anew: bool
 
 
-def _integer(text: str) -> _Number:
+def _number(text: str, *, whole: bool, anew: bool) -> _Number:
+    if len(text) > MOST_DIGITS:
+        raise LongNumber
     number = _Number(text)
-    number.whole = True
+    number.whole = whole
+    number.anew = anew and (not whole or text == "-0")
     return number
 
 
-def _fraction(text: str) -> _Number:
-    number = _Number(text)
-    number.whole = False
-    return number
+def hold_name(name: str) -> None:
+    """OddName where Spark takes the name, and with it the line, for broken."""
+    if len(name) > MOST_OF_NAME or (not name.isascii() and _HALF.search(name)):
+        raise OddName
+    if len(name) > MOST_OF_NAME // 4 and len(name.encode()) > MOST_OF_NAME:
+        raise OddName
 
 
 def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     once = dict(pairs)
+    for name in once:
+        hold_name(name)
     return once if len(once) == len(pairs) else _Twice(once)
 
 
-def decoder() -> json.JSONDecoder:
-    """Numbers stay as they are written, and an object says whether a name stands twice in it."""
-    return json.JSONDecoder(
-        parse_int=_integer, parse_float=_fraction, parse_constant=_fraction, object_pairs_hook=_named
-    )
+def decoder(*, anew: bool = False) -> json.JSONDecoder:
+    """Numbers stay as they are written, and an object says whether a name stands twice in it. `anew`: Spark shows what
+    is no text in its own form where a text is wanted, as it cannot go back to the bytes."""
+    integer, fraction = partial(_number, whole=True, anew=anew), partial(_number, whole=False, anew=anew)
+    return json.JSONDecoder(parse_int=integer, parse_float=fraction, parse_constant=fraction, object_pairs_hook=_named)
 
 
 def holds_bytes(t: pa.DataType) -> bool:
@@ -142,6 +164,9 @@ def _known(value: object) -> object:
     return _bad() if value is None else value
 
 
+_LONGS = range(-(1 << 63), 1 << 63)
+
+
 def _plain_text(v: Any) -> str:
     if not isinstance(v, str) or isinstance(v, _Number):
         raise Bad
@@ -149,12 +174,16 @@ def _plain_text(v: Any) -> str:
 
 
 def _text(v: Any, text: str) -> str:
+    if isinstance(v, _Number) and v.anew:
+        raise Uncertain("a number that Spark writes anew where a text is wanted")
     if isinstance(v, str):
+        if len(v) > _MOST_OF_TEXT:
+            raise Uncertain(f"a text of more than {_MOST_OF_TEXT:,} characters")
         return str(v)
     if isinstance(v, bool):
         return "true" if v else "false"
     if not text:
-        raise Uncertain("an object or list inside another where a text is wanted")
+        raise Uncertain("an object or a list that is written anew, or is inside another, where a text is wanted")
     return text
 
 
@@ -184,8 +213,8 @@ def _double(v: Any, read: Callable[[str], object]) -> object:
 
 def _instant(v: Any, zoned: bool, read: Callable[[str], object]) -> object:
     if isinstance(v, _Number):
-        if zoned and v.whole and abs(int(v)) < 9_000_000_000_000:
-            return int(v) * 1_000_000
+        if zoned and v.whole and int(v) in _LONGS:
+            return (int(v) * 1_000_000 - _LONGS.start) % (1 << 64) + _LONGS.start  # as Java multiplies
         raise Bad
     return _known(read(_plain_text(v)))
 

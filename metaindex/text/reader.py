@@ -105,20 +105,24 @@ class TextReader:
             local_pattern=_pattern(given, "timestampntzformat"),
         )
         self._rows: CsvRows | JsonRows
+        self._packed: CsvRows | JsonRows | None = None  # of packed files that are read whole, where they are others
         in_file = tuple(f for f in schema if not f.partition)
         if file_format == "csv":
             self._rows = CsvRows(CsvDialect.of(given), in_file, values)
         else:
             line_end = None if self._line_end is None else self._line_end.encode()
             self._rows = JsonRows(values, in_file, line_end, decoded=self._encoding.said)
+            self._packed = JsonRows(values, in_file, line_end, decoded=self._encoding.said, packed=True)
 
     def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
         stream = open_text(source, path)
         if self._whole or self._encoding.wide:
             data = self._encoding.utf8(_whole(stream, where), where)
-            data = data.removeprefix(codecs.BOM_UTF8)
+            if not self._encoding.shows_mark:
+                data = data.removeprefix(codecs.BOM_UTF8)
             if self._whole:
-                count, arrays = self._rows.parse_whole(data, fields, where)
+                of_packed = self._packed if stream is not source else None
+                count, arrays = (of_packed or self._rows).parse_whole(data, fields, where)
             else:
                 count, arrays, _ = self._rows.parse(data, fields, where, True)
             if count:
@@ -128,6 +132,10 @@ class TextReader:
         head = True
         for number, block in enumerate(_blocks(stream, where, (self._line_end or "\n").encode())):
             text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
+            if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):
+                raise ScanError(
+                    f"a text file begins with one byte-order mark at most; {where} has two; read with .to_spark(spark)"
+                )
             count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head)
             if count:
                 yield first, count, arrays

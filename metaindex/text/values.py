@@ -27,6 +27,7 @@ from metaindex.formats.spark_texts import (
     clock_micros,
     day_of,
     fixed_offset,
+    held,
     java_double,
     named_offset,
     nearest_float,
@@ -35,6 +36,7 @@ from metaindex.formats.spark_texts import (
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_TWO_CHARACTERS = re.compile("[\U00010000-\U0010ffff]")  # to Java, and neither is a digit
 _TIMESTAMP = re.compile(
     r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:["
     r" T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?"
@@ -146,7 +148,7 @@ class ValueRules:
         local = clock_micros(day_of(sign + year, month, day), (hour, minute, second), fraction)
         if local is None:
             return None
-        return local - self._offset(local, zone, s) if zoned else local
+        return held(local - self._offset(local, zone, s) if zoned else local)
 
     def _by_pattern(self, pattern: TimePattern, s: str, zoned: bool) -> int | None:
         match = _fit(pattern, s)
@@ -192,12 +194,13 @@ def typed(values: list[object], t: pa.DataType) -> pa.Array:
 
 def decimal_value(text: str, t: pa.DataType) -> Decimal | None:
     """Rounded half up to the type's scale; NULL where it does not fit."""
-    unscaled = unscaled_decimal(text, t) if _DECIMAL.fullmatch(text) else None
+    number = _DECIMAL.fullmatch(text) and not _TWO_CHARACTERS.search(text)
+    unscaled = unscaled_decimal(text, t) if number else None
     return None if unscaled is None else Decimal(unscaled).scaleb(-t.scale)
 
 
 def _integer(s: str, limit: int) -> int | None:
-    if not _INTEGER.fullmatch(s) or len(s) > 4000:
+    if not _INTEGER.fullmatch(s) or len(s) > 4000 or _TWO_CHARACTERS.search(s):
         return None
     number = int(s)
     return number if -limit <= number < limit else None

@@ -424,3 +424,51 @@ def test_bytes_of_an_array_that_are_no_base64_are_refused(tmp_path: Path, text: 
     other = lake_of(tmp_path / "other", "json", "b binary", options)
     other.add("f.json", text.replace("!", "YQ==").replace("a,b", ""))
     assert len(other.read()) == text.count("{")
+
+
+MOMENTS: list[tuple[str, str, str, int | None]] = [
+    ("json", '{"a":1700000000000000}', "a timestamp", 2899545218721251328),  # as Java multiplies
+    ("json", '{"a":9223372036854775807}', "a timestamp", -1000000),
+    ("json", '{"a":9223372036855}', "a timestamp", -9223372036854551616),
+    ("json", '{"a":9223372036854775808}', "a timestamp", None),
+    ("csv", "294247-01-10T04:00:54.775807", "a timestamp", 2**63 - 1),
+    ("csv", "294247-01-10T04:00:54.775808", "a timestamp", None),
+    ("csv", "294247-01-10T05:00:00+01:00", "a timestamp", 9223372036800000000),
+    ("csv", "294247-01-10T04:00:00-01:00", "a timestamp", None),
+    ("csv", "-290308-12-21T19:59:05.224192", "a timestamp", -(2**63)),
+    ("csv", "-290308-12-21T19:59:05.2+01:00", "a timestamp", None),
+    ("csv", "294247-01-10T04:00:54.775808", "a timestamp_ntz", None),
+    ("json", '{"a":"999999-01-01"}', "a timestamp", None),
+    ("csv", "5881580-07-11", "a date", 2**31 - 1),
+    ("csv", "5881580-07-12", "a date", None),
+    ("json", '{"a":"-5877641-06-22"}', "a date", None),
+]
+"""What `unix_micros` and `unix_date` say in Spark."""
+
+
+@pytest.mark.parametrize(("file_format", "text", "schema", "expected"), MOMENTS)
+def test_moments_and_days_at_the_end_of_time(
+    tmp_path: Path, file_format: str, text: str, schema: str, expected: int | None
+) -> None:
+    lake = lake_of(tmp_path, file_format, f"{schema}, k string")
+    lake.add("f.txt", text + ("\n" if file_format == "json" else ",k\n"))
+    found = lake.scan(columns=["a"]).to_arrow().column("a").combine_chunks()
+    number = pa.int32() if pa.types.is_date(found.type) else pa.int64()
+    assert found.view(number).to_pylist() == [expected]
+
+
+def test_negative_zero_of_json_is_an_integer(tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, "json", "a double, b double")
+    lake.add("f.json", '{"a":-0,"b":-0.0}\n{"a": -0 ,"b":1}\n')
+    assert [math.copysign(1.0, value) for row in rows(lake) for value in row] == [1.0, -1.0, 1.0, 1.0]
+
+
+def test_numbers_of_a_packed_file_that_is_read_whole_are_no_texts(tmp_path: Path) -> None:
+    """Spark shows 1.5 for 1.50 there: it cannot go back to the bytes."""
+    lake = lake_of(tmp_path, "json", "a string, b int", {"multiLine": True})
+    lake.add("f.json.gz", gzip.compress(b'{"a":1.50,"b":1}'))
+    with pytest.raises(ScanError, match=r"f\.json\.gz.*to_spark"):
+        lake.read()
+    plain_file = lake_of(tmp_path / "plain", "json", "a string, b int", {"multiLine": True})
+    plain_file.add("f.json", '{"a":1.50,"b":1}')
+    assert rows(plain_file) == [("1.50", 1)]

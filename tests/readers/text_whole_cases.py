@@ -6,6 +6,9 @@ from __future__ import annotations
 from tests.readers.text_cases import Case
 
 CSV: list[Case] = [
+    ('h,i\n\ufeffa,b\n', 'a string, b string', {'header': True}, [('\ufeffa', 'b')]),
+    ('\ufeffh,i\n\ufeffa,b\n', 'a string, b string', {'header': True, 'multiLine': True}, [('\ufeffa', 'b')]),
+    ('\ufeff\ufeffa,b\n', 'a string, b string', {'multiLine': True}, [('\ufeffa', 'b')]),
     ('a,b\nc,d\n', 'a string, b string', {'multiLine': True}, [('a', 'b'), ('c', 'd')]),
     ('"a\nb",c\nd,e\n', 'a string, b string', {'multiLine': True}, [('a\nb', 'c'), ('d', 'e')]),
     ('"a\r\nb",c\r\nd,e\r\n', 'a string, b string', {'multiLine': True}, [('a\nb', 'c'), ('d', 'e')]),
@@ -105,6 +108,7 @@ JSON: list[Case] = [
 REFUSED_CSV: list[Case] = [
     ('a,b?c,d?', 'a string, b string', {'encoding': 'US-ASCII', 'lineSep': '\u2028'}, [('a', 'b'), ('c', 'd')]),
     (' -,x\nc,d\ne,f\n', 'a string, b string', {'header': True, 'comment': '-'}, [('c', 'd'), ('e', 'f')]),
+    ('\ufeff\ufeffa,b\n', 'a string, b string', {}, [('a', 'b')]),
     ('"a\r\nb",c\nd,e\n', 'a string, b string', {'multiLine': True}, [('a\nb', 'c\nd')]),
     ('"a\rb",c\nd,e\n', 'a string, b string', {'multiLine': True}, [('a\nb', 'c\nd')]),
     ('a,b\r\nc,d\n', 'a string, b string', {'multiLine': True}, [('a', 'b'), ('c', 'd')]),
@@ -120,6 +124,19 @@ REFUSED_CSV: list[Case] = [
 
 REFUSED_JSON: list[Case] = [
     ('{"a":1}?{"a":2}?', 'a int, b string', {'encoding': 'US-ASCII', 'lineSep': '\u2028'}, [(1, None), (2, None)]),
+    (b'{"a":1,"b":"x\xed\xa0\xbd"}\n{"a":7,"b":"end"}\n', "a int, b string", {}, [(None, None), (7, "end")]),
+    ('{"a":1.50,"b":1}\n', 'a string, b int', {'encoding': 'UTF-8'}, [('1.5', 1)]),
+    ('{"a":-0,"b":1}\n', 'a string, b int', {'encoding': 'UTF-8'}, [('0', 1)]),
+    ('{"a":{"x" : 1},"b":1}\n', 'a string, b int', {'encoding': 'UTF-8'}, [('{"x":1}', 1)]),
+    ('{"a":1e5,"b":1}', 'a string, b int', {'encoding': 'UTF-8', 'multiLine': True}, [('100000.0', 1)]),
+    (b'{"a":1}\xe9\n', 'a int', {'encoding': 'UTF-8'}, [(1,)]),
+    (b'{"q":"x\xed\xa0\x80y","a":1}\n', 'a int', {}, [(1,)]),
+    ('{"\\ud83d":"q","a":1}\n', 'a int', {}, [(None,)]),
+    ('{"q":{"\\ud83d":1},"a":1}\n', 'a int', {}, [(None,)]),
+    ('{"q":' + '1' * 1001 + ',"a":1}\n', 'a int', {}, [(None,)]),
+    ('{"q":[0.' + '1' * 1100 + '],"a":1}\n', 'a int', {}, [(None,)]),
+    ('{"' + 'n' * 50_001 + '":1,"a":1}\n', 'a int', {}, [(None,)]),
+    ('{"b":"' + 'n' * 20_000_001 + '","a":1}\n', 'a int, b string', {}, [(1, None)]),
     (b'\xff\xfe{\x00"\x00a\x00"\x00:\x001\x00}\x00\n\x00{\x00"\x00a\x00"\x00:\x002\x00}\x00\n\x00', 'a int, b string', {}, [(1, None), (2, None), (None, None)]),
     (b'[\x00{\x00"\x00a\x00"\x00:\x001\x00}\x00,\x00\n\x00{\x00"\x00a\x00"\x00:\x002\x00}\x00]\x00\n\x00', 'a int, b string', {'multiLine': True}, [(1, None), (2, None)]),
     ('{\'a\':1,\'b\':\'x\'}\n{"a":2,"b":\'it\\\'s\'}\n{\'a\':3,\'b\':\'q"q\'}\n', 'a int, b string', {}, [(1, 'x'), (2, "it's"), (3, 'q"q')]),

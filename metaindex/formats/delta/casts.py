@@ -31,6 +31,7 @@ from metaindex.formats.spark_texts import (
     clock_micros,
     day_of,
     fixed_offset,
+    held,
     java_double,
     named_offset,
     nearest_float,
@@ -130,8 +131,7 @@ def _decimal(text: str, type_: pa.DataType) -> int | bytes | None:
 
 def _day(text: str) -> int | None:
     day_text = DAY.fullmatch(text)
-    day = None if day_text is None else day_of(day_text[1] + day_text[2], day_text[3], day_text[4])
-    return day if day is not None and -(2**31) <= day < 2**31 else None
+    return None if day_text is None else day_of(day_text[1] + day_text[2], day_text[3], day_text[4])
 
 
 def _moment(text: str, zoned: bool) -> int | LocalMicros | Unknown | None:
@@ -142,14 +142,16 @@ def _moment(text: str, zoned: bool) -> int | LocalMicros | Unknown | None:
     sign, year, month, day, *clock, fraction, rest = moment_text.groups()
     micros = clock_micros(day_of(sign + year, month, day), (clock[0], clock[1], clock[2]), fraction)
     zone = (rest or "").strip(BLANKS)
-    if micros is None or not -(2**63) <= micros < 2**63:
+    if micros is None:
+        return None
+    if not zone and held(micros) is None:
         return None
     if not zone:
         return LocalMicros(micros) if zoned else micros
     offset = _offset(zone, micros)
     if offset is None:
         return UNKNOWN
-    return micros - offset if zoned else micros  # what has no zone keeps its clock
+    return held(micros - offset if zoned else micros)  # what has no zone keeps its clock
 
 
 def _offset(zone: str, local_micros: int) -> int | None:
