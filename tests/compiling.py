@@ -1,6 +1,7 @@
 """Whether Spark compiles the queries of a test. To compile a query takes longer than to run it over the few rows of a
-test: in modules marked `uncompiled` Spark only writes tables and says what is in them, and compiles one commit in
-three, and wherever every case is run (`tests/rotation.py`). All others compile, but for what they compare with."""
+test. Tests marked `uncompiled`, of which it decides nothing (tables that Spark writes and tells, files that the rule
+leaves out), compile one commit in three, and wherever every case is run (`tests/rotation.py`). All others compile, but
+for what they compare with."""
 
 from __future__ import annotations
 

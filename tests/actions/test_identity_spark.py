@@ -43,6 +43,7 @@ def right(spark: SparkSession, table: mi.Table, name: str) -> None:
         )
 
 
+@pytest.mark.rotating(family="identities of what Spark wrote", of=2)
 def test_what_commands_of_delta_do(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     name = f"delta.`{path}`"
@@ -108,6 +109,7 @@ def test_what_procedures_of_iceberg_do(spark: SparkSession, tmp_path: Path, form
     assert len(table.prune("id = 1003").files) == 1
 
 
+@pytest.mark.rotating(family="identities of what Spark wrote", of=2)
 def test_files_written_anew_are_read_by_queries_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     size = made(path, 0, "one", 1000)

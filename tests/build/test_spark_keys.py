@@ -44,6 +44,7 @@ from tests.tables import settle
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 KINDS: list[KeyKind] = [Values("x"), Values("x", by="value"), ValueList("x", limit=3), Bloom("x", fpp=0.01)]
 KINDS += [
     kind(*KINDS[0].keys)
@@ -258,6 +259,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["every_type", "damaged_files", "partition_columns", "csv_files", "json_files", "no_files"]
 )
+@pytest.mark.rotating(of=5, always="every_type")
 def test_spark_writes_the_rows_of_the_local_builder(name: str, tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "table").mkdir()
     request = SCENARIOS[name](tmp_path / "table")

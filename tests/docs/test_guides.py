@@ -57,12 +57,14 @@ def test_each_guide_that_can_run_is_run() -> None:
 
 
 @pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "text", "whatif"])
+@pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.rotating(family="what documents show in Spark", of=2)
 def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import metaindex as mi
 

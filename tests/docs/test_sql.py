@@ -196,7 +196,8 @@ def test_filters_of_many_files_are_read_alike(tmp_path: Path, files: int) -> Non
     connection.execute(f"CREATE TEMP MACRO of_folder(folder, none) AS TABLE FROM {rows}")
     begin, end = SQL.index("CREATE OR REPLACE TEMP MACRO _filtered"), SQL.index("-- `hash`: as for no_hash")
     connection.execute(SQL[begin:end])
-    for value in (0, 4, 25, 3 * files - 2, 10**9):
+    some = (0, 4, 25, 3 * files - 2, 10**9) if files < 16_384 else (25, 3 * files - 2)
+    for value in some:
         (hashed,) = filters.hashes_of(pa.array([value], pa.int64())).tolist()
         found = connection.execute(f"SELECT ordinal FROM _filtered({hashed}::UBIGINT) WHERE run = '{run.ref.run}'")
         assert sorted(n for (n,) in found.fetchall()) == run.holding(np.array([hashed], np.uint64)), value

@@ -3,7 +3,6 @@ knows the columns, in runs of many parts and row groups, partitioned or not, sta
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from metaindex.pruning.result import PruneResult
 from tests.tables import settle
 
 FILES = 30
+_PROFILE = settings.default.max_examples if settings.default is not None else 100
 INDEXES: dict[str, Sequence[mi.Kind]] = {
     "stats": [mi.ColumnStats()],
     "keys": [mi.Values("k"), mi.Bloom("s"), mi.ValueList("p")],
@@ -98,7 +98,7 @@ def told(result: PruneResult) -> object:
 
 
 @settings(
-    max_examples=3 if os.environ.get("METAINDEX_FAST") else 60,
+    max_examples={10: 3, 100: 20}.get(_PROFILE, _PROFILE // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
 )

@@ -36,6 +36,8 @@ from tests.rule.changing_lakes import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.uncompiled
+
 
 FILTERS = [
     "SELECT k, id, name, v, d FROM {t} WHERE k = 7",
@@ -136,6 +138,7 @@ def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Pa
             asked(spark, text.format(t=lake.name), by="cov: covering" if text != GROUPS[0] else "")
 
 
+@pytest.mark.rotating(family="covering indexes under queries", of=2)
 def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSession, tmp_path: Path) -> None:
     """A frame that was made before a file went, or came, or was replaced by another of the same name."""
     spark = sorting
@@ -176,6 +179,7 @@ def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
+@pytest.mark.rotating(family="covering indexes under queries", of=2)
 def test_settings_bound_a_hybrid_scan(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path))
@@ -218,6 +222,7 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
     assert "metaindex" not in plan_of(sample)
 
 
+@pytest.mark.rotating(family="covering indexes under queries", of=2)
 def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(sorting: SparkSession, tmp_path: Path) -> None:
     """Iceberg's equality deletes: files before one are read from the table, those after it, and versions before it,
     from the index."""
@@ -261,6 +266,7 @@ def _delete_by_value(lake: Lake, ids: list[int]) -> None:
     spark.sql(f"REFRESH TABLE {lake.name}")
 
 
+@pytest.mark.rotating(family="covering indexes under queries", of=2)
 def test_ranges_leave_parts_out(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path), mi.CoveringRange(indexed=["d", "k"], included=["id", "v"]))
@@ -275,6 +281,7 @@ def test_ranges_leave_parts_out(sorting: SparkSession, tmp_path: Path) -> None:
     asked(spark, text.format(t=lake.name))
 
 
+@pytest.mark.rotating(family="covering indexes under queries", of=2)
 def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     path = str(tmp_path / "csv")
@@ -334,6 +341,7 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
     asked(sorting, "SELECT name, count(*), sum(id) FROM texts GROUP BY name", by="files that it lacks")
 
 
+@pytest.mark.rotating(family="covering indexes under queries", of=2)
 def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path))

@@ -23,6 +23,7 @@ from tests.rule.changing_lakes import Lake, covered, make_delta, make_iceberg, p
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 GROUPS = "SELECT k, count(*) AS c, sum(id) AS s FROM {t} GROUP BY k"
 JOIN = "SELECT a.k, a.id, b.name FROM {t} a JOIN {t} b ON a.k = b.k"
 LOOK_UP = "SELECT id, name FROM {t} WHERE k = 7"

@@ -18,6 +18,7 @@ from tests.rule.lakes import location_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
 ROWS, FILES, BUCKETS, KEYS = 48_000, 8, 24, 600
 KIND = mi.Covering(["k"], ["id", "s"], buckets=BUCKETS)
 LOOK_UP = "SELECT id, s FROM {t} WHERE k = 77"

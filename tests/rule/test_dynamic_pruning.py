@@ -15,6 +15,7 @@ from tests.rule.changing_lakes import MAKERS, Lake, asked, covered, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 KIND = mi.Covering(indexed=["k"], included=["id", "v", "p"], buckets=64)
 JOIN = "SELECT f.id, f.v FROM {t} f JOIN dim d ON f.p = d.p WHERE d.label = 'd1'"
 

@@ -14,6 +14,7 @@ from tests.rule.changing_lakes import asked
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 CONDITIONS = (
     "k = 77 OR v = 5",  # of several columns, none of partitions: planning never came to an end
     "v + k = 88",
@@ -27,6 +28,7 @@ CONDITIONS = (
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.rotating
 def test_every_condition_is_planned(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     spark, path = sorting, str(tmp_path / form)
     rows = spark.range(0, 4_000, 1, 2).selectExpr(

@@ -17,6 +17,7 @@ from tests.rule.lakes import location_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
 STATS = mi.ColumnStats()
 COPY = mi.Covering(indexed=["n"], included=["p", "label"], buckets=4)
 RANGES = mi.CoveringRange(["n"], ["p", "label"])

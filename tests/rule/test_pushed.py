@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 from tests.rule.lakes import location_of
 
+pytestmark = pytest.mark.uncompiled
+
 COLUMNS = ("id", "id AS `day:1`", "named_struct('n', id, 's', concat('n', id)) AS st", "uuid() AS noise")
 ROWS = 60_000
 
@@ -30,6 +32,7 @@ def _pushed(frame: DataFrame) -> list[set[str]]:
 
 @pytest.mark.parametrize("form", ["parquet", "delta"])
 @pytest.mark.parametrize("condition", ["st.n = 7", "st.s = 'n9'", "`day:1` BETWEEN 5 AND 9", "id = 11 AND st.n < 40"])
+@pytest.mark.rotating(of=4)
 def test_fewer_files_are_asked_as_all_are(sorting: SparkSession, tmp_path: Path, form: str, condition: str) -> None:
     path = str(tmp_path / "t")
     rows = sorting.range(0, 400, 1, 4).selectExpr(*COLUMNS)

@@ -18,6 +18,7 @@ from metaindex.rule.text_scans import meaning, usual_session, zone_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
+
 FILES, ROWS = 8, 10
 SCHEMA = "id BIGINT, k INT, name STRING, at TIMESTAMP, day DATE"
 
