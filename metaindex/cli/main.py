@@ -220,6 +220,8 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
     """A wrong or misplaced command, said in a line. Options of the main parser stand before it."""
     known = [command.name for command in COMMANDS]
     first = words[0]
+    if first in ("--json", "--debug") and len(words) > 1:
+        parser.error(f"{first} stands behind the command: metaindex {words[1]} {first} ...")
     if first.startswith("-") or first in known:
         return
     if len(words) > 1 and words[1] in known:

@@ -14,7 +14,7 @@ from metaindex.formats.model import COLLATED, Leaf, Schema
 def find_leaf(schema: Schema, name: str) -> Leaf:
     """The leaf that a dotted name means, which can be indexed: see `named`."""
     try:
-        leaf = named(schema.leaves(), name, "an indexed column is a primitive column of the table")
+        leaf = named(schema.leaves(), name, "a column is named that the table has, no struct, list or map")
     except UnknownColumnError:
         _refuse_unlike_bytes(schema, name)
         raise

@@ -61,7 +61,7 @@ class Searched(Shown):
         said += [f"not asked: {column}: {reason}" for column, reason in self.not_asked.items()]
         rows = self.table.slice(0, SHOWN).to_pylist()
         if not rows:
-            return Answer((*said, "in no file"))
+            return Answer((*said, "in no file; columns that no index keys were not asked"))
         cells = tuple((row["column"], row["path"], *place(row)) for row in rows)
         shown = TextTable((Column("column"), Column("file"), *PLACE), cells)
         return Answer(tuple(said), shown, self.table.num_rows - len(rows))
