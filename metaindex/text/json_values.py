@@ -52,7 +52,9 @@ class OddName(ValueError):
 
 
 class _Twice(dict[str, Any]):
-    """An object in which a name stands twice."""
+    """An object in which a name stands twice; `pairs` has all its values."""
+
+    pairs: list[tuple[str, Any]]
 
 
 class _Number(str):
@@ -84,7 +86,11 @@ def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     once = dict(pairs)
     for name in once:
         hold_name(name)
-    return once if len(once) == len(pairs) else _Twice(once)
+    if len(once) == len(pairs):
+        return once
+    twice = _Twice(once)
+    twice.pairs = pairs
+    return twice
 
 
 def decoder(*, anew: bool = False) -> json.JSONDecoder:
@@ -150,7 +156,7 @@ def converter(t: pa.DataType, name: str, rules: ValueRules) -> Callable[[Any, st
         return lambda v, _: [_element(e, element) for e in v] if isinstance(v, list) else _bad()
     if is_.is_map(t) and is_.is_string(t.key_type):
         item = converter(t.item_type, f"{name}.value", rules)
-        return lambda v, _: [(k, _element(e, item)) for k, e in v.items()] if isinstance(v, dict) else _bad()
+        return lambda v, _: _map(v, item)
     raise ScanError(
         f"column {name!r} is of type {t}, which JSON files are not read as here; read with .to_spark(spark)"
     )
@@ -232,6 +238,14 @@ def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str,
                 raise Uncertain("an object with two values of a name") from None
             out[name] = None
     return out
+
+
+def _map(v: Any, convert: Callable[[Any, str], object]) -> list[tuple[str, object]]:
+    """Every value of a name is to be one of the type, and the last counts."""
+    if not isinstance(v, dict):
+        raise Bad
+    pairs = v.pairs if isinstance(v, _Twice) else v.items()
+    return list({name: _element(value, convert) for name, value in pairs}.items())
 
 
 def _element(v: Any, convert: Callable[[Any, str], object]) -> object:

@@ -205,6 +205,7 @@ JSON: list[Case] = [
     ('{"b":[1],"c":5}\n', "b map<string,int>, c int", {}, [(None, 5)]),
     ('{"b":{"k":null},"c":5}\n', "b map<string,int>, c int", {}, [({"k": None}, 5)]),
     ('{"b":{"k":1,"k":2},"c":5}\n', "b map<string,int>, c int", {}, [({"k": 2}, 5)]),
+    ('{"b":{"k":1,"k":"x","k":2},"c":5}\n', "b map<string,int>, c int", {}, [(None, 5)]),
     ('{"b":"YWJj"}\n', "b binary", {}, [(b"abc",)]),
     ('{"b":"!"}\n', "b binary", {}, [(None,)]),
     ('{"b":"YWJ"}\n', "b binary", {}, [(None,)]),
