@@ -24,6 +24,7 @@ from metaindex.formats.files import json_bounds
 from metaindex.formats.model import Field
 
 from . import json_breaks
+from .encodings import text_of
 from .json_values import (
     MOST_DIGITS,
     MOST_OF_NAME,
@@ -99,6 +100,8 @@ class JsonRows:
     def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
         """A file that is one object, or one array of objects; what follows it is ignored."""
         text = data.strip(_BLANKS)
+        if self._decoded:
+            text = text_of(text).encode()  # of a whole file Spark replaces what is no text of the encoding
         _hold_levels(text.translate(None, b"\r\n"), where)
         names = frozenset(f.name for f in fields)
         rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])

@@ -90,6 +90,8 @@ JSON: list[Case] = [
     ('{"a":1}\r\n{"a":2}\r{"a":3}\n', 'a int, b string', {'lineSep': '\n'}, [(1, None), (2, None)]),
     ('{"a":1}||{"a":2}||{"a":3}|', 'a int, b string', {'lineSep': '||'}, [(1, None), (2, None), (3, None)]),
     ('{"l":[1,2', 'a int, l array<int>', {}, [(None, None)]),
+    (b'[{},\n{"\xeda":null}]', 'a int, b string', {'multiLine': True, 'encoding': 'UTF-8'}, [(None, None), (None, None)]),
+    (b'{"b":"caf\xe9","a":1}', 'a int, b string', {'multiLine': True, 'encoding': 'UTF-8'}, [(1, 'caf\ufffd')]),
     ('{"a":3,"b":["x', 'a int, b string', {}, [(None, None)]),
     ('{"a":[1 2],"b":"x"}\n', 'a int, b string', {}, [(None, None)]),
     ('{"b":"x\\q","a":1}\n', 'a int, b string', {}, [(None, None)]),
