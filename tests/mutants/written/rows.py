@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a mark at a later line",
         "metaindex/text/json_rows.py",
-        "        raw = raw.removeprefix(codecs.BOM_UTF8)\n",
+        "        if not self._decoded:\n            raw = raw.removeprefix(codecs.BOM_UTF8)\n",
         "",
         ("tests/readers/test_text_scan.py",),
         "a row of JSON files that were put together is NULL",
