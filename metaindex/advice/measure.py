@@ -24,7 +24,7 @@ from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
 from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
 from .order import numbers_of
 from .overlap import Floats
-from .sample import Sampled, SampleRows, chosen, limit_of, read_sample
+from .sample import Sampled, SampleRows, check_share, chosen, limit_of, read_sample
 from .statements import Rewrite
 
 logger = logging.getLogger("metaindex")
@@ -48,13 +48,7 @@ class ClusteringQuestion:
     rewritable: bool = True  # is all below `path` the table, as an engine reads it?
 
     def __post_init__(self) -> None:
-        share = self.sample
-        number = share is None or (isinstance(share, int | float) and not isinstance(share, bool))
-        if not number or (share is not None and not 0 <= share <= 1):
-            raise ArgumentError(
-                f"a sample is a share of the table's bytes, from 0 (nothing is read) to 1; got {share!r}; give such as"
-                " sample=0.01"
-            )
+        check_share(self.sample)
 
 
 def measure(asked: ClusteringQuestion, bounds: BoundsOf) -> Clustering:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.physical import to_physical
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, numbers, one_array
@@ -66,6 +67,16 @@ class SampleRows:
 
     def __len__(self) -> int:
         return len(self.file)
+
+
+def check_share(share: object) -> None:
+    """ArgumentError unless it is None or a share."""
+    if share is None or (isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1):
+        return
+    raise ArgumentError(
+        f"a sample is a share of the table's bytes, from 0 (nothing is read) to 1; got {share!r}; give such as"
+        " sample=0.01"
+    )
 
 
 def limit_of(share: float | None, total_bytes: int) -> int:

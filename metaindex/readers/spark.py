@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from metaindex.expressions.engines.spark import to_spark
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.expressions.references import columns, conjuncts, leaves
+from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.formats.model import Snapshot
 from metaindex.spark.running import check_running
 
@@ -32,7 +32,7 @@ from .spark_iceberg import iceberg_frame
 from .spark_parquet import CALENDARS, SETTINGS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 # Of our own making, and nothing to Spark's readers.
 _NOT_FOR_SPARK = {"file_format", "columns_by", "name_mapping", "partition_columns", "partition_types", "schema"}
@@ -90,25 +90,40 @@ def _has_just_the_columns(scan: ScanPlan) -> bool:
 
 
 def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
-    """The rows that match. No condition on floats is handed to who reads files: by footers that know nothing of NaN,
-    and hold -0.0 for less than 0.0, Spark's Parquet reader leaves out row groups with rows that match."""
-    from pyspark.sql import functions as f
-
+    """The rows that match, whatever Spark's readers make of a condition that is pushed into them: by footers that know
+    nothing of NaN, and hold -0.0 for less than 0.0, the one of Parquet leaves out row groups with rows that match;
+    those of CSV and JSON leave out broken records, which are rows of NULLs."""
     predicate = scan.predicate
     if predicate is None:
         return frame
-    floats = [leaf.parts for leaf in scan.snapshot.schema.leaves() if pa.types.is_floating(leaf.type)]
+    texts = scan.snapshot.details.read_options().get("file_format") in ("csv", "json")
+    floats = {leaf.parts for leaf in scan.snapshot.schema.leaves() if pa.types.is_floating(leaf.type)}
     opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    if not opaque and texts:
+        return frame.where(_held_back(to_spark(predicate)))
     if not opaque:
-        return frame.where(to_spark(predicate, hidden={c for c in columns(predicate) if c.parts in floats}))
+        of_floats = tuple(p for p in conjuncts(predicate) if any(ref.parts in floats for ref in columns(p)))
+        if not of_floats:
+            return frame.where(to_spark(predicate))
+        others = tuple(part for part in conjuncts(predicate) if part not in of_floats)
+        return frame.where(to_spark(And(others)) & _held_back(to_spark(And(of_floats))))
     if scan.predicate_text is None:
         raise ScanError(
             f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was"
             " given; write the predicate as SQL"
         )
+    from pyspark.sql import functions
+
     _refuse_other_zone(scan, predicate, frame.sparkSession)
-    condition = f.expr(scan.predicate_text)
-    return frame.where(f.coalesce(condition, f.lit(False)) if floats else condition)
+    condition = functions.expr(scan.predicate_text)
+    return frame.where(_held_back(condition) if texts or floats else condition)
+
+
+def _held_back(condition: Column) -> Column:
+    """The same in a form that no reader of files takes, and that the optimizer does not undo."""
+    from pyspark.sql import functions
+
+    return functions.array_contains(functions.array(condition), True)
 
 
 def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession) -> None:

@@ -36,6 +36,7 @@ from .json_values import (
     array_of,
     converter,
     decoder,
+    has_long_texts,
     hold_name,
     holds_bytes,
 )
@@ -159,7 +160,7 @@ class JsonRows:
         if self._of_bytes or not _is_utf8(block):  # Arrow does not look at fields that nobody asks for
             return None
         long = [line for line in lines if len(line) > MOST_DIGITS]
-        if any(len(line) > MOST_OF_NAME or _LONG_NUMBER.search(line) for line in long):
+        if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in long):
             return None
         if _NAN.search(block) or _INFINITY.search(block):
             return None

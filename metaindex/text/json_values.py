@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from metaindex.errors import ScanError
@@ -21,10 +22,11 @@ _NO_BASE64 = re.compile(
     r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2,3}|[A-Za-z0-9+/]*[!-*,\-.:-<>-@\[-`{-~].*", re.DOTALL
 )  # which Spark knows before it has read the quote behind it
 _HALF = re.compile("[\ud800-\udfff]")
+_NAMED = re.compile(rb"\s*:")
 MOST_DIGITS = 1000
 """Of a number, with all else that is written of it."""
 MOST_OF_NAME = 50_000
-_MOST_OF_TEXT = 20_000_000
+MOST_OF_TEXT = 20_000_000
 _SPECIAL = {
     "NaN": math.nan,
     "Infinity": math.inf,
@@ -41,6 +43,21 @@ class Bad(Exception):
 
 class BadBytes(Bad):
     """It is no base64: to Spark the whole array around the record is broken."""
+
+
+def has_long_texts(line: bytes) -> bool:
+    """May a name in it, or a text, be longer than Spark's parser takes? For lines whose quotes come in pairs."""
+    if len(line) <= MOST_OF_NAME:
+        return False
+    plain = line.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in line else line
+    quotes = np.flatnonzero(np.frombuffer(plain, np.uint8) == ord('"'))
+    if len(quotes) % 2:
+        return True
+    begins, ends = quotes[::2], quotes[1::2]
+    for place in np.flatnonzero(ends - begins > MOST_OF_NAME).tolist():
+        if ends[place] - begins[place] > MOST_OF_TEXT or _NAMED.match(plain, ends[place] + 1):
+            return True
+    return False
 
 
 class LongNumber(ValueError):
@@ -183,8 +200,8 @@ def _text(v: Any, text: str) -> str:
     if isinstance(v, _Number) and v.anew:
         raise Uncertain("a number that Spark writes anew where a text is wanted")
     if isinstance(v, str):
-        if len(v) > _MOST_OF_TEXT:
-            raise Uncertain(f"a text of more than {_MOST_OF_TEXT:,} characters")
+        if len(v) > MOST_OF_TEXT:
+            raise Uncertain(f"a text of more than {MOST_OF_TEXT:,} characters")
         return str(v)
     if isinstance(v, bool):
         return "true" if v else "false"

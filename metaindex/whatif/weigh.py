@@ -10,7 +10,7 @@ from dataclasses import field
 import numpy as np
 
 from metaindex.actions.runs import in_order
-from metaindex.advice.sample import Sampled, chosen, limit_of
+from metaindex.advice.sample import Sampled, check_share, chosen, limit_of
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
@@ -40,6 +40,8 @@ logger = logging.getLogger("metaindex")
 _MOST_FILES = 64
 _SMALL_FILES = 2_000
 """So many files of a small table are all read."""
+_MOST_FOOTERS = 10_000
+"""Beside the sample, of files that queries read now; of more the sample speaks for statistics, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,7 @@ class Asked:
     path: str
 
     def __post_init__(self) -> None:
-        share = self.sample
-        number = share is None or (isinstance(share, int | float) and not isinstance(share, bool))
-        if not number or (share is not None and not 0 <= share <= 1):
-            raise ArgumentError(
-                f"a sample is a share of the table's bytes, from 0 (nothing is read) to 1; got {share!r}; give such as"
-                " sample=0.01"
-            )
+        check_share(self.sample)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +244,7 @@ def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wante
         names = [refs[leaf.parts] for leaf in kind.leaves(bench.snapshot.schema) if leaf.parts in refs]
         if names:
             kinds.append(kind.narrowed(names))
-    if not kinds or not len(wanted):
+    if not kinds or not 0 < len(wanted) <= _MOST_FOOTERS:
         return []
     trial = tried(bench, f"bounds of {candidate.name}", kinds, wanted, scans=False)
     return [] if trial.unread_files else [trial]

@@ -9,14 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import deltalake
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
-import metaindex as mi
 from metaindex.formats.model import Schema, Snapshot
 from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.storage_local import LocalStorage
@@ -76,51 +72,6 @@ def scan_of(
         rows=None if rows is None else np.array(list(rows), dtype=np.int64),
         predicate=None if where is None else bound(where, snapshot.schema), predicate_text=where, columns=columns,
     )  # fmt: skip
-
-
-def floats() -> pa.Table:
-    """Row groups whose footers say less than they hold: NaN, which no bound counts, and -0.0 beside 0.0."""
-    values = [1.0, math.nan, -5.0, 0.0, -0.0, None, -0.0, -0.0, math.inf, 7.5, math.nan, math.nan]
-    return pa.table(
-        {
-            "id": range(len(values)),
-            "d": pa.array(values, pa.float64()),
-            "f": pa.array(values, pa.float32()),
-            "s": pa.array([{"x": value} for value in values], pa.struct({"x": pa.float64()})),
-        }
-    )
-
-
-@pytest.mark.parametrize("table_format", ["files", "delta", "iceberg"])
-def test_no_footer_is_asked_of_floats(spark: SparkSession, tmp_path: Path, table_format: str) -> None:
-    """Parquet's reader in Spark leaves out row groups with NaN by bounds that do not count it."""
-    rows, root = floats(), str(tmp_path / "t")
-    if table_format == "files":
-        (tmp_path / "t").mkdir()
-        pq.write_table(rows, f"{root}/a.parquet", row_group_size=1)
-    elif table_format == "delta":
-        deltalake.write_deltalake(root, rows, writer_properties=deltalake.WriterProperties(max_row_group_size=1))
-    else:
-        catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
-        catalog.create_namespace("db")
-        written = catalog.create_table("db.t", rows.schema, properties={"write.parquet.row-group-limit": "1"})
-        written.append(rows)
-        root = str(tmp_path / "warehouse" / "db" / "t")
-    table = mi.open_table(root)
-    plain = 0
-    for where in ("{} > 100", "{} >= 0", "{} = 0", "{} IN (0, 3)", "NOT ({} <= 100)", "{} <=> 0", "{} < 0.1",
-                  "{} > 100 AND id > 0", "{} > 100 AND concat(id, '') > '0'"):  # fmt: skip
-        for column in ("d", "f", "s.x"):
-            condition = where.format(column)
-            ids = sorted(row.id for row in table.scan(condition).to_spark(spark).select("id").collect())
-            if "concat" in where:
-                assert ids == [1, 8, 10, 11], (condition, ids)
-                continue
-            assert ids == sorted(table.scan(condition).to_arrow()["id"].to_pylist()), condition
-            plain += table_format == "files" and ids != sorted(
-                row.id for row in spark.read.parquet(root).where(condition).select("id").collect()
-            )
-    assert plain or table_format != "files"  # or nothing was shown
 
 
 # Plain files --------------------------------------------------------------------------------------------------------

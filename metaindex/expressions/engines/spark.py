@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from metaindex.expressions.errors import ExpressionError
-from metaindex.expressions.tree import ColumnRef, Leaf, Predicate, fold
+from metaindex.expressions.tree import (
+    Leaf,
+    Predicate,
+    fold,
+)
 
 from .spark_json import from_spark_json
-from .sql_text import SparkColumnText
+from .sql_text import to_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -112,19 +116,16 @@ def _exact(value: Any, data_type: object) -> dict[str, Any]:
     return {"value": value.toString() if hasattr(value, "toString") else str(value)}
 
 
-def to_spark(predicate: Predicate, schema: pa.Schema | None = None, hidden: Collection[ColumnRef] = ()) -> Column:
+def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
     """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
     ExpressionError.
 
-    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`. Of the
-    columns `hidden`, floats, Spark asks the rows alone: it hands no condition on them to who reads files.
+    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
     """
     from pyspark.sql import functions as f
 
-    text = SparkColumnText(schema, hidden)
-
     def leaf(node: Leaf) -> Column:
-        return f.expr(text.leaf(node))
+        return f.expr(to_sql(node, "spark column", schema))
 
     def joined(parts: list[Column], every: bool) -> Column:
         """Halves, not a chain: Spark walks its trees by recursion."""

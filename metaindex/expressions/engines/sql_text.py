@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 from decimal import Decimal
 from typing import Final, assert_never
 from uuid import UUID
@@ -225,17 +224,9 @@ class _Spark(_Dialect):
         return self.string(str(value))  # Spark has no UUID: it shows the text
 
 
-class SparkColumnText(_Spark):
+class _SparkColumn(_Spark):
     """For `expr(...)` in a session whose parser may take backslashes as they are
-    (spark.sql.parser.escapedStringLiterals). `hidden`: columns about which no reader of files is to be asked."""
-
-    def __init__(self, schema: pa.Schema | None = None, hidden: Collection[ColumnRef] = ()) -> None:
-        super().__init__(schema)
-        self.hidden = hidden
-
-    def column(self, column: ColumnRef) -> str:
-        name = super().column(column)
-        return f"nanvl({name}, {name})" if column in self.hidden else name
+    (spark.sql.parser.escapedStringLiterals)."""
 
     def string(self, value: str) -> str:
         if any(c in _SPARK_ESCAPES for c in value):
@@ -279,7 +270,7 @@ class _DuckDB(_Dialect):
         return f"CAST('{value}' AS UUID)"
 
 
-_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB, "spark column": SparkColumnText}
+_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB, "spark column": _SparkColumn}
 _SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
 
 
