@@ -29,7 +29,7 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
 )
 
-from .config import Config
+from .config import Config, QueryLog
 from .errors import (
     BuildError,
     ConcurrentWriteError,
@@ -119,6 +119,7 @@ __all__ = [
     "ObjectNotFoundError",
     "OutsideTableError",
     "PruneResult",
+    "QueryLog",
     "RuleConfig",
     "ScanError",
     "SettingError",

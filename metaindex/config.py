@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import field
 from types import UnionType
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.storage_local import local_path
 
 BuilderName = Literal["spark", "local", "default"]
+Literals = Literal["kept", "hashed", "left out"]
 
 _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
     "index_location": (str | os.PathLike | None, "a folder or URI, or None"),
@@ -24,6 +25,61 @@ _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
     "confine": (bool, "True or False"),
     "confine_to": (tuple, "a tuple of folders or URIs"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLog:
+    """How queries of a table are noted beside its indexes (`Table.query_log`, `Table.savings`). ArgumentError for a
+    value that is none.
+
+    * `literals`: the values in conditions are "kept" as they are, "hashed" (equal values stay equal), or "left out".
+    * `salt`: a secret of 16 bytes or more by which values are hashed; None: that of the environment variable
+      METAINDEX_QUERY_LOG_SALT. Hashing without one is refused: who has the log could try values out. Never shown.
+    * `flush_rows`, `flush_seconds`: rows wait in the process until there are so many, or the first of them waits so
+      long; a file is written then, by another thread.
+    * `keep_days`, `keep_bytes`: what `clean` leaves of the log.
+    """
+
+    literals: Literals = "kept"
+    salt: str | bytes | None = field(default=None, repr=False)
+    flush_rows: int = 1_000
+    flush_seconds: float = 30.0
+    keep_days: float = 90.0
+    keep_bytes: int = 64 << 20
+
+    def __post_init__(self) -> None:
+        if self.literals not in get_args(Literals):
+            raise ArgumentError(
+                f"QueryLog(literals=...) is 'kept', 'hashed' or 'left out'; got {self.literals!r}; give one of these"
+            )
+        for name, least in (("flush_rows", 1), ("flush_seconds", 0), ("keep_days", 0), ("keep_bytes", 0)):
+            value, whole = getattr(self, name), name in ("flush_rows", "keep_bytes")
+            right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+            if not (right and least <= value < 1e15):
+                raise ArgumentError(f"QueryLog({name}=...) is a number from {least} on; got {value!r}; give one")
+        if self.salt is not None or self.literals == "hashed":
+            self.key()
+
+    def key(self) -> bytes:
+        """By which values are hashed; empty where none is needed."""
+        found = _secret(self.salt, "METAINDEX_QUERY_LOG_SALT", "QueryLog(salt=...)")
+        if found is None and self.literals == "hashed":
+            raise ArgumentError(
+                "hashed literals need a salt, as whoever reads the log could try values out; none is given; set"
+                " QueryLog(salt=...) or METAINDEX_QUERY_LOG_SALT, a secret of 16 bytes or more"
+            )
+        return found or b""
+
+
+def noting(given: QueryLog | bool | None) -> QueryLog | None:
+    """How queries are noted: as it is given, else as the environment variable METAINDEX_QUERY_LOG says (kept, hashed,
+    left out). None: not at all. ArgumentError for what is none of these."""
+    if isinstance(given, QueryLog):
+        return given
+    if given is not None:
+        return QueryLog() if given else None
+    word = os.environ.get("METAINDEX_QUERY_LOG", "").strip().lower().replace("-", " ")
+    return None if word in ("", "off", "false") else QueryLog(word)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +103,8 @@ class Config:
       of queries. It is never shown. `docs/operation-log.md` says what it covers.
     * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether
       put-if-absent has one winner (`docs/storage.md`).
+    * `query_log`: a `QueryLog` (True: as it is by default) notes each query beside the indexes; False: none; None: as
+      the environment variable METAINDEX_QUERY_LOG says (kept, hashed or left out), and none where it is not set.
     * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike
       (OutsideTableError), links looked through: for who indexes tables that others write.
     * `confine_to`: the same, with other folders (paths, or URIs of the table's store) in which files may lie, too.
@@ -62,6 +120,7 @@ class Config:
     single_writer: bool = False
     confine: bool = False
     confine_to: tuple[str, ...] = ()
+    query_log: QueryLog | bool | None = None
     seal_key: str | bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +134,8 @@ class Config:
         if self.index_location is not None:
             object.__setattr__(self, "index_location", _place(self.index_location))
         sealing(self.seal_key)
+        if not isinstance(self.query_log, QueryLog | bool | None):
+            raise ArgumentError(f"Config(query_log=...) is a QueryLog, True, False or None; got {self.query_log!r}")
         if self.builder not in ("spark", "local", "default"):
             raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")
 
@@ -89,21 +150,22 @@ def _place(location: str | os.PathLike[str]) -> str:
 
 def sealing(key: str | bytes | None) -> bytes | None:
     """The key that is given, else that of the environment. ArgumentError, which does not show it, where it is none."""
-    given = os.environ.get("METAINDEX_SEAL_KEY") or None if key is None else key
-    if given is None:
+    return _secret(key, "METAINDEX_SEAL_KEY", "Config(seal_key=...)")
+
+
+def _secret(given: str | bytes | None, variable: str, setting: str) -> bytes | None:
+    secret = os.environ.get(variable) or None if given is None else given
+    if secret is None:
         return None
     try:
-        data = given.encode("utf-8", "surrogateescape") if isinstance(given, str) else given
+        data = secret.encode("utf-8", "surrogateescape") if isinstance(secret, str) else secret
     except UnicodeEncodeError:
         # Its own words show a part of the key.
-        raise ArgumentError(
-            "Config(seal_key=...) has characters that are no text (half of a pair); give bytes"
-        ) from None
+        raise ArgumentError(f"{setting} has characters that are no text (half of a pair); give bytes") from None
     if not isinstance(data, bytes) or len(data) < _KEY_BYTES:
         what = f"{len(data)} bytes" if isinstance(data, bytes) else f"a {type(data).__name__}"
         raise ArgumentError(
-            f"Config(seal_key=...) or METAINDEX_SEAL_KEY is a secret of {_KEY_BYTES} bytes or more, as text or bytes;"
-            f" got {what}"
+            f"{setting} or {variable} is a secret of {_KEY_BYTES} bytes or more, as text or bytes; got {what}"
         )
     return data
 

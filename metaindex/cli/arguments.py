@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import difflib
+import re
 import sys
 from collections.abc import Iterable
 from typing import NoReturn
@@ -194,6 +196,17 @@ def only_indexes(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def query_log(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--query-log",
+        choices=["kept", "hashed", "left out", "off"],
+        help=(
+            "note this query beside the indexes, with the values in its condition kept, hashed (by the salt of"
+            " METAINDEX_QUERY_LOG_SALT) or left out; default: as METAINDEX_QUERY_LOG says, else off"
+        ),
+    )
+
+
 def builder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--builder",
@@ -240,6 +253,14 @@ def share(text: str) -> float:
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"a share is a number from 0 to 1, such as 0.01; got {text!r}")
     return number
+
+
+def duration(text: str) -> dt.timedelta:
+    """How long, in one unit."""
+    named = re.fullmatch(r"(\d{1,9})([smhd])", text)
+    if not named:
+        raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
+    return dt.timedelta(seconds=int(named[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[named[2]])
 
 
 def at_least_zero(text: str) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import re
 
 from metaindex.views.output import Output
 
@@ -14,15 +12,13 @@ from .opening import merging_builder, open_from
 from .outcomes import report
 from .progress import Progress
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     arguments.table(parser)
     arguments.index_name(parser)
     parser.add_argument(
         "--retention",
-        type=_duration,
+        type=arguments.duration,
         metavar="TIME",
         help="spare what was in use so recently, for queries that run: such as 12h, 7d (default) or 0s",
     )
@@ -33,13 +29,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="take out, at once, every value that no retained version of the table holds; overrides the retention",
     )
     arguments.merging_builder(parser)
-
-
-def _duration(text: str) -> dt.timedelta:
-    duration = re.fullmatch(r"(\d{1,9})([smhd])", text)
-    if not duration:
-        raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
-    return dt.timedelta(seconds=int(duration[1]) * _UNITS[duration[2]])
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -54,7 +43,8 @@ COMMAND = Command(
     "clean",
     "remove what an index does not need any more",
     """Removes runs that are out of use (merged, or replaced by a full refresh) for longer than the retention, what
-writers that died left behind, and old log entries. Queries and other verbs go on meanwhile: nothing is taken that
+writers that died left behind, and old log entries. The query log of the table, where it has one, is bounded and its
+small files become one. Queries and other verbs go on meanwhile: nothing is taken that
 they may need. The table's own files are never touched.
 
 --erase is for what must be gone: it rewrites the runs without the values of files that left the table and of rows that

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from metaindex.config import QueryLog
 from metaindex.expressions.errors import ArgumentError, MissingDependencyError
 from metaindex.views.output import Output
 
@@ -32,6 +33,7 @@ def open_from(
         use_indexes=not getattr(arguments, "no_indexes", False),
         confine=arguments.confine,
         confine_to=tuple(arguments.confine_to),
+        query_log=_query_log(getattr(arguments, "query_log", None)),
     )
     return open_table(
         path or ([arguments.table, *arguments.root] if arguments.root else arguments.table),
@@ -43,6 +45,12 @@ def open_from(
         trust_index=arguments.trust_index,
         **options,
     )
+
+
+def _query_log(word: str | None) -> QueryLog | bool | None:
+    if word is None or word == "off":
+        return None if word is None else False
+    return QueryLog(word)  # type: ignore[arg-type]  # one of the choices
 
 
 def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, str]:

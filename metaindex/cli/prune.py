@@ -24,6 +24,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paths", action="store_true", help="write only the paths of the kept files, one a line")
     arguments.version(parser)
     arguments.only_indexes(parser)
+    arguments.query_log(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:

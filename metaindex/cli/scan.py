@@ -41,6 +41,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="--output may replace a file")
     arguments.version(parser)
     arguments.only_indexes(parser)
+    arguments.query_log(parser)
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:

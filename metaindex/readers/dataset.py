@@ -34,12 +34,13 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
     pyarrow does with a dataset's files without asking `scanner` (joins, sorting, unions of datasets) is refused: it
     would know nothing of deletes."""
 
-    def __init__(self, scan: ScanPlan, condition: pc.Expression | None = None) -> None:
+    def __init__(self, scan: ScanPlan, condition: pc.Expression | None = None, engine: str = "dataset") -> None:
         batches(scan)  # what cannot be answered is refused here and not within an engine
         parquet, refusing = ds.ParquetFileFormat(), fs.PyFileSystem(_Refusing())
         super().__init__([parquet.make_fragment("no-file", filesystem=refusing)], scan.schema, parquet, refusing)
         self._scan = scan
         self._condition = condition
+        self._engine = engine
         self._asking = threading.Lock()  # engines scan from several threads; a table is asked by one at a time
 
     def scanner(
@@ -56,6 +57,8 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         if condition is not None:
             with self._asking:
                 scan = scan.narrowed(condition, self.schema)
+        if scan.noted is not None:
+            scan.note(self._engine, list(columns) if columns is not None and not isinstance(columns, Mapping) else None)
         return DatasetScanner(scan, self.schema, columns, condition, batch_size)
 
     def to_table(self, columns: Columns = None, filter: pc.Expression | None = None, **hints: Any) -> pa.Table:  # noqa: A002
@@ -79,7 +82,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
         return self.scanner([], filter, **hints).count_rows()
 
     def filter(self, expression: pc.Expression) -> ScanDataset:
-        return ScanDataset(self._scan, self._and(expression))
+        return ScanDataset(self._scan, self._and(expression), self._engine)
 
     @property
     def files(self) -> NoReturn:

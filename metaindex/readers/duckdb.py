@@ -22,4 +22,4 @@ def relation(scan: ScanPlan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyR
     """
     if not hasattr(con, "from_arrow"):
         raise ArgumentError(f"to_duckdb takes a connection, as duckdb.connect() gives it; got {con!r}")
-    return con.from_arrow(ScanDataset(readable(scan)))
+    return con.from_arrow(ScanDataset(readable(scan), engine="duckdb"))

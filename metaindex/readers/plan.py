@@ -4,7 +4,7 @@ what a user holds."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
@@ -54,6 +54,9 @@ class ScanPlan:
     load: Callable[[], Snapshot] | None = field(
         default=None, repr=False
     )  # where `snapshot` has just the files that an index kept: the table's own
+    noted: Callable[[ScanPlan, str, Sequence[str] | None], None] | None = field(
+        default=None, repr=False, compare=False
+    )  # told of each reading: by which engine, and of which columns where those are not the scan's
     footers: HeldFooters | None = field(default=None, repr=False, compare=False)  # of files that were read before
     anew: Callable[[], Self | None] | None = field(
         default=None, repr=False, compare=False
@@ -83,6 +86,11 @@ class ScanPlan:
         if self.rows is None:
             return np.arange(len(self.snapshot.files), dtype=np.int64)
         return np.asarray(self.rows, dtype=np.int64)
+
+    def note(self, engine: str, columns: Sequence[str] | None = None) -> None:
+        """It is read now."""
+        if self.noted is not None:
+            self.noted(self, engine, columns)
 
     def whole(self) -> Self:
         """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept

@@ -34,6 +34,7 @@ def lazy_frame(scan: ScanPlan) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         # The first rows of a scan are not the first of a narrower one.
         narrowed = scan if predicate is None or rows is not None else scan.narrowed(predicate, schema)
+        narrowed.note("polars", columns)
         left = rows
         for batch in batches(narrowed if columns is None else replace(narrowed, columns=tuple(columns))):
             frame = pl.from_arrow(batch)

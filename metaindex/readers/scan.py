@@ -64,6 +64,7 @@ class Scan(Shown, ScanPlan):
         """The rows as they are read: one file at a time, never a whole large file in memory."""
         from .recorded_scan import batches
 
+        self.note("arrow")
         return batches(self)
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -71,6 +72,7 @@ class Scan(Shown, ScanPlan):
         whatever else takes one."""
         from .recorded_scan import batches, readable
 
+        self.note("arrow")
         plan = readable(self)
         return pa.RecordBatchReader.from_batches(plan.schema, batches(plan))
 
@@ -80,6 +82,10 @@ class Scan(Shown, ScanPlan):
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
+        self.note("arrow")
+        return self._read()
+
+    def _read(self) -> pa.Table:
         from .arrow import read_batches
 
         return self.trying(lambda plan: pa.Table.from_batches(read_batches(plan), schema=plan.schema))
@@ -93,7 +99,8 @@ class Scan(Shown, ScanPlan):
                 "a pandas DataFrame needs pandas; it is not installed; install pandas, or take to_arrow() or"
                 " to_polars()"
             ) from error
-        return self.to_arrow().to_pandas()
+        self.note("pandas")
+        return self._read().to_pandas()
 
     def to_dataset(self) -> ScanDataset:
         """As a pyarrow Dataset, whose scans ask the indexes about their own filters, too."""
@@ -107,6 +114,7 @@ class Scan(Shown, ScanPlan):
         such a dataset can read. `table`: whose store reads, needed where the table is in one."""
         from .deltalake import file_dataset
 
+        self.note("deltalake")
         return file_dataset(self, table)
 
     def to_duckdb(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
@@ -130,11 +138,13 @@ class Scan(Shown, ScanPlan):
                 "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra:"
                 " metaindex[iceberg]"
             ) from error
+        self.note("pyiceberg")
         return data_scan(self.whole(), table)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame
 
+        self.note("spark")
         return data_frame(self, spark)
 
     @property

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.advice.clustering import Clustering
     from metaindex.build.protocol import Builder, Progress
     from metaindex.export import Exported
+    from metaindex.querylog.cleaning import QueriesCleaned
     from metaindex.readers.scan import Scan
     from metaindex.verify import Verification
     from metaindex.views.explanation import Explanation
@@ -48,7 +49,7 @@ class Table:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        self._queries = Queries(handle)
+        self._queries = Queries(handle, noted=True)
 
     def __repr__(self) -> str:
         return f"<{self.format} table at {self.path}>"
@@ -123,7 +124,7 @@ class Table:
         candidates. What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the
         answer wider, never wrong.
         """
-        return self._queries.prune(predicate, version, timestamp, indexes=indexes)
+        return self._queries.noted_prune(predicate, version, timestamp, indexes=indexes)
 
     def scan(
         self,
@@ -396,6 +397,24 @@ class Table:
         from .verbs import set_enabled
 
         return set_enabled(self._handle, name, False)
+
+    # -- its queries ---------------------------------------------------------------------------------------------------
+
+    def query_log(self, since: dt.timedelta | None = None) -> pa.Table:
+        """The queries that were noted beside the indexes (`Config.query_log`), oldest first, a row each; `since`: how
+        far back. What is not known of a query is NULL; `indexes` are those that left files out, or were read in the
+        table's place. At most a million rows, the newest; a file of the log that is damaged, or too large to be one, is
+        left out with a warning that names it."""
+        from .query_log import logged_queries
+
+        return logged_queries(self._handle, since).rows
+
+    def clean_query_log(self) -> QueriesCleaned:
+        """Removes what of the query log is older or larger than `Config.query_log` allows (90 days, 64 MB where
+        nothing is said), and makes one file of the many small ones of a day. `clean_index` does it, too."""
+        from .query_log import clean_query_log
+
+        return clean_query_log(self._handle)
 
     # -- what an operator asks -----------------------------------------------------------------------------------------
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaindex.config import noting
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import one_array, truths
@@ -19,13 +20,15 @@ from metaindex.pruning.result import PruneResult
 
 from .asked import TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
+from .noting import note_prune, note_scan, recorder_of
 from .planner import PlannedAnswer, Planner
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from metaindex.querylog.writer import Recorder
     from metaindex.readers.footer import HeldFooters
-    from metaindex.readers.plan import Choose
+    from metaindex.readers.plan import Choose, ScanPlan
     from metaindex.readers.scan import Scan
     from metaindex.views.explanation import Explanation
 
@@ -33,8 +36,12 @@ if TYPE_CHECKING:
 class Queries:
     """What is asked of one table. Footers of data files, and answers, are kept for the next question."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, *, noted: bool = False) -> None:
+        """`noted`: in the query log, where the table has one."""
         self.handle = handle
+        self._noting = noting(handle.config.query_log) if noted else None
+        if self._noting is not None:
+            self._noting.key()  # says what is wrong with it
         self._planner = Planner(handle)
 
     def versions(self) -> Sequence[Version]:
@@ -61,6 +68,20 @@ class Queries:
         """See `Table.prune`."""
         at, only = at_version(version, timestamp), names_of(indexes, "indexes")
         return self._planner.planned(predicate, at, only).result
+
+    def noted_prune(
+        self,
+        predicate: object,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> PruneResult:
+        """The same, as a query of its own."""
+        result = self.prune(predicate, version, timestamp, indexes=indexes)
+        if self._noting is not None:
+            note_prune(self._recorder, result)
+        return result
 
     def proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
         """See `Planner.proved`."""
@@ -150,7 +171,17 @@ class Queries:
             self.handle.config.time_zone,
             choose=choose,
             footers=self._footers,
+            noted=self._noted,
         )
+
+    @cached_property
+    def _noted(self) -> Callable[[ScanPlan, str, Sequence[str] | None], None] | None:
+        """Told of each reading of a scan."""
+        return None if self._noting is None else partial(note_scan, self._recorder)
+
+    @cached_property
+    def _recorder(self) -> Recorder | None:
+        return None if self._noting is None else recorder_of(self.handle, self._noting)
 
     def _suspected(self, planned: PlannedAnswer) -> bool:
         """Did an index record something else of the version that was answered than the table has? Asked when what it

@@ -23,7 +23,7 @@ from metaindex.actions.target import Target, retains
 from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.formats.files.history import forget as forget_listings
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
@@ -185,7 +185,17 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
-    return cleaning.clean(handle.log(name), name, cleaning.RETENTION_SECONDS if seconds is None else seconds)
+    outcome = cleaning.clean(handle.log(name), name, cleaning.RETENTION_SECONDS if seconds is None else seconds)
+    from .query_log import clean_query_log  # where nobody cleans, nothing of the query log is loaded
+
+    try:
+        cleaned = clean_query_log(handle)
+    except MetaIndexError as error:  # the index is clean
+        return replace(outcome, notes=(*outcome.notes, f"the query log is not cleaned: {error}"))
+    if not (cleaned or cleaned.left):
+        return outcome
+    notes = (*outcome.notes, str(cleaned), *cleaned.left)
+    return replace(outcome, changed=outcome.changed or bool(cleaned), notes=notes)
 
 
 def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:

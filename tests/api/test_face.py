@@ -17,6 +17,7 @@ from tests.tables import delta_lake
 NAMES = [
     "cancel_index",
     "clean_index",
+    "clean_query_log",
     "clustering",
     "config",
     "create_index",
@@ -35,6 +36,7 @@ NAMES = [
     "optimize_index",
     "path",
     "prune",
+    "query_log",
     "refresh_index",
     "reopened",
     "repair_index",

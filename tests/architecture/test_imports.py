@@ -53,6 +53,7 @@ ORDER: tuple[str, ...] = (
     "verify",
     "export",
     "views",
+    "querylog",
     "advice",
     "whatif",
     "table",

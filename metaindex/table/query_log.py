@@ -1,0 +1,36 @@
+"""What a user asks of a table's query log."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+from metaindex.config import QueryLog, noting
+from metaindex.expressions.errors import ArgumentError
+from metaindex.querylog.cleaning import QueriesCleaned, clean
+from metaindex.querylog.reading import LoggedQueries, logged
+from metaindex.querylog.writer import WRITER
+
+from .handle import Handle
+from .noting import place_of
+
+_FLUSH_SECONDS = 10.0
+
+
+def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQueries:
+    """See `Table.query_log`. What waits in this process is written first."""
+    if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
+        raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")
+    WRITER.flush(_FLUSH_SECONDS)
+    since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
+    return logged(place_of(handle).storage(), since_ms)
+
+
+def setting_of(handle: Handle) -> QueryLog:
+    """As queries are noted, or would be."""
+    return noting(handle.config.query_log) or QueryLog()
+
+
+def clean_query_log(handle: Handle, setting: QueryLog | None = None) -> QueriesCleaned:
+    """See `Table.clean_query_log`."""
+    return clean(place_of(handle).storage(), setting or setting_of(handle))

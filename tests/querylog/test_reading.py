@@ -1,0 +1,172 @@
+"""A query log lies in a lake that others write: what is no file of it is refused by name, no reader filled up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from metaindex.querylog import files
+from metaindex.querylog.files import ID, new_name
+from metaindex.querylog.reading import logged
+from metaindex.querylog.row import SCHEMA
+from metaindex.querylog.summary import summary
+from tests.querylog.lake import START_MS, folder_of, noted, numbers, storage_of, written
+from tests.tables import delta_lake
+
+ABOUT = {b"metaindex.query_log": b"1"}
+STORED = pa.schema([pa.field(ID, pa.binary(16)), *SCHEMA])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mi.Table:
+    table = noted(delta_lake(tmp_path))
+    written(storage_of(table), range(3))
+    return table
+
+
+def _rows(count: int, **columns: object) -> pa.Table:
+    values = {
+        ID: [number.to_bytes(16, "big") for number in range(count)],
+        "at": [dt.datetime(2026, 1, 1, tzinfo=dt.UTC)] * count,
+        **columns,
+    }
+    arrays = [pa.array(values.get(field.name, [None] * count), field.type) for field in STORED]  # type: ignore[arg-type]
+    return pa.table(arrays, schema=STORED)
+
+
+def _parquet(table: pa.Table, about: dict[bytes, bytes] | None = None) -> Callable[[Path], None]:
+    return lambda path: pq.write_table(table.replace_schema_metadata(ABOUT if about is None else about), path)
+
+
+def _bytes(data: bytes) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(data) and None  # type: ignore[func-returns-value]
+
+
+def _cut(path: Path) -> None:
+    _parquet(_rows(2))(path)
+    path.write_bytes(path.read_bytes()[:-40] + b"PAR1")
+
+
+def _turned(path: Path) -> None:
+    _parquet(_rows(2))(path)
+    data = bytearray(path.read_bytes())
+    data[8:60] = b"\xff" * 52
+    path.write_bytes(data)
+
+
+def _large(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(files.MOST_BYTES + 1)
+
+
+HOSTILE: dict[str, Callable[[Path], None]] = {
+    "nothing in it": _bytes(b""),
+    "no Parquet": _bytes(b"PAR1" * 100),
+    "cut": _cut,
+    "turned bytes": _turned,
+    "too large": _large,
+    "no metadata": _parquet(_rows(1), {}),
+    "a newer format": _parquet(_rows(1), {b"metaindex.query_log": b"2"}),
+    "another format": _parquet(_rows(1), {b"metaindex.query_log": b"\xff"}),
+    "other columns": _parquet(pa.table({"a": [1]})),
+    "another type": _parquet(_rows(1).set_column(5, "join_keys", pa.array([None], pa.list_(pa.int64())))),
+    "no id": _parquet(_rows(1, **{ID: [None]})),
+    "no time": _parquet(_rows(1, at=[None])),
+    "texts longer than any": _parquet(_rows(1, predicate=["x" * (1 << 18)])),
+    "texts that a dictionary makes small": _parquet(_rows(10_000, predicate=["x" * (1 << 16)] * 10_000)),
+    "lists that a dictionary makes small": _parquet(_rows(500, columns=[["x" * (1 << 16)] * 20] * 500)),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_no_file_of_the_log_is_refused_by_name(
+    make: Callable[[Path], None], table: mi.Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = new_name(START_MS + 1)
+    make(folder_of(table) / name)
+    with caplog.at_level(logging.WARNING, "metaindex"):
+        assert numbers(table.query_log()) == [0, 1, 2]
+    assert sum(name in each.getMessage() for each in caplog.records) == 1
+    assert name in "".join(summary("t", logged(storage_of(table))).notes)
+    written(storage_of(table), range(3, 5), START_MS + 1)
+    cleaned = table.clean_query_log()
+    assert (folder_of(table) / name).exists() == (cleaned.removed == 0)
+    assert numbers(table.query_log()) in ([0, 1, 2, 3, 4], [])
+
+
+def test_other_files_there_are_nobodys(table: mi.Table) -> None:
+    for name in ("notes.txt", "1-2.queries", new_name(1).upper(), f"{new_name(1)}.bak"):
+        (folder_of(table) / name).write_bytes(b"x")
+    (folder_of(table) / "below").mkdir()
+    (folder_of(table) / "below" / new_name(1)).write_bytes(b"x")
+    before = sorted(path.name for path in folder_of(table).iterdir() if not path.name.startswith("017"))
+    assert numbers(table.query_log()) == [0, 1, 2]
+    table.reopened(mi.Config(query_log=mi.QueryLog(keep_days=0))).clean_query_log()
+    assert [name for name in before if not (folder_of(table) / name).exists()] == []
+    assert table.query_log().num_rows == 0
+
+
+def test_a_link_is_refused_by_name(table: mi.Table, tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"x")
+    (folder_of(table) / new_name(START_MS)).symlink_to(tmp_path / "other")
+    with pytest.raises(mi.StorageError, match="link"):
+        table.query_log()
+
+
+def test_values_of_others_do_not_steer_a_terminal(table: mi.Table) -> None:
+    hostile = "\x1b[31m<script>alert(1)</script>\n"
+    _parquet(_rows(1, predicate=[hostile], engine=[hostile]))(folder_of(table) / new_name(START_MS + 2))
+    told = summary("t", logged(storage_of(table)))
+    assert "\x1b" not in repr(told)
+    assert "<script>" not in told._repr_html_()
+    assert "\x1b" not in str(told)
+
+
+def test_the_newest_rows_are_read_where_there_are_too_many(table: mi.Table) -> None:
+    for day in range(1, 6):
+        written(storage_of(table), range(day * 10, day * 10 + 3), START_MS + day * 1000)
+    told = logged(storage_of(table), most_rows=7)
+    assert numbers(told.rows) == [30, 31, 32, 40, 41, 42, 50, 51, 52]
+    assert told.older == 3
+    assert numbers(logged(storage_of(table), START_MS + 4000).rows) == [40, 41, 42, 50, 51, 52]
+
+
+def test_since_is_how_far_back(table: mi.Table) -> None:
+    table.prune("id = 1")
+    assert table.query_log(dt.timedelta(hours=1)).num_rows == 1
+    with pytest.raises(mi.ArgumentError):
+        table.query_log(5)  # type: ignore[arg-type]
+
+
+def test_a_summary_groups_queries_by_what_they_have_in_common(tmp_path: Path) -> None:
+    table = noted(delta_lake(tmp_path))
+    for number in range(5):
+        table.prune(f"id = {number}")
+    table.prune("id > -1")
+    table.scan().to_arrow()
+    told = summary(table.path, logged(storage_of(table)))
+    assert told.queries < 7  # what waits is not there yet
+    table.query_log()
+    told = summary(table.path, logged(storage_of(table)))
+    first, *others = told.templates
+    assert (first.text, first.queries, first.helped, first.files_read, first.files_left_out) == (
+        "(`id` = ?)",
+        5,
+        5,
+        5,
+        5,
+    )
+    assert [(each.text, each.queries, each.helped, each.files_read) for each in others] == [
+        ("(`id` > ?)", 1, 0, 2),
+        ("every row", 1, 0, 2),
+    ]
+    assert "(`id` = ?)" in str(told)
+    assert told.to_json()["queries"] == 7
+    assert "nothing" not in str(summary("t", logged(storage_of(noted(delta_lake(tmp_path / "other"))))))
