@@ -15,6 +15,7 @@ import metaindex as mi
 from metaindex.expressions.errors import MissingDependencyError
 from metaindex.expressions.shown import LINES, Shown, html_table
 from metaindex.readers.scan import Scan
+from tests.tables import settle
 
 HOSTILE = "<script>alert('x')</script> & \x1b[31m"
 ASKED = f"`{HOSTILE}` = 1"
@@ -42,6 +43,7 @@ def table(tmp_path: Path) -> mi.Table:
     root.mkdir()
     for at in range(3):
         pq.write_table(pa.table({HOSTILE: [at], "t": [f"<b>{at}</b>"]}), root / f"<i>{at}.parquet")
+    settle(root)
     found = mi.open_table(str(root))
     found.create_index("find", mi.ColumnStats(), mi.Values(f"`{HOSTILE}`"), mi.Values("t"), builder="local")
     return found

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex.cli import main
+from tests.tables import settle
 
 LONG = "x" * 200
 
@@ -55,6 +56,7 @@ def write_table(root: Path) -> Path:
                 "v": [1.0, float("nan"), None, float("inf"), float(first)],
             }
             pq.write_table(pa.table(rows), folder / f"part-{part}.parquet")
+    settle(root)
     return root
 
 

@@ -48,7 +48,7 @@ from tests.strategies import TYPES, literals, values
 _PROFILE = settings.default.max_examples if settings.default is not None else 100
 inherited = settings(
     deadline=None,
-    max_examples={10: 4, 100: 30}.get(_PROFILE, _PROFILE),
+    max_examples={10: 4, 60: 30}.get(_PROFILE, _PROFILE),
     suppress_health_check=[HealthCheck.differing_executors],
 )
 """Each kind runs the tests as its own."""

@@ -41,7 +41,7 @@ def test_every_kind_is_here() -> None:
     assert {kind.name for kind, _, _ in KINDS.values()} == {kind.name for kind in registry.KINDS}
 
 
-@pytest.mark.rotating(of=5)
+@pytest.mark.rotating(of=8)
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", HERE)

@@ -180,7 +180,7 @@ def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     assert rows_held(mi.open_table(uri, storage_options=server.options), runs=1) == (FILES + 2) * ROWS
 
 
-@pytest.mark.rotating(family="a worker is lost")
+@pytest.mark.rotating(family="a cluster at work")
 def test_a_worker_is_lost_in_mid_build(site: Site, tmp_path: Path) -> None:
     """The job goes on with the other one, and the index is whole."""
     folder = tmp_path / "events"
@@ -196,7 +196,7 @@ def test_a_worker_is_lost_in_mid_build(site: Site, tmp_path: Path) -> None:
     assert not any(spills.rglob("*.*"))
 
 
-@pytest.mark.rotating(family="a worker is lost")
+@pytest.mark.rotating(family="a cluster at work")
 def test_a_worker_is_lost_while_rows_are_put_into_buckets_and_merged(site: Site, tmp_path: Path) -> None:
     """What it had read for others is read again, what it had written is not named; the index has every row once."""
     folder = tmp_path / "events"
