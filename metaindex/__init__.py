@@ -61,6 +61,8 @@ if TYPE_CHECKING:  # loaded when asked for
     from .rule import is_enabled as is_enabled
     from .table.frames import create_index as create_index
     from .table.what_if import what_if as what_if
+    from .workloads.taking import workload as workload
+    from .workloads.template import Workload as Workload
 
 __version__ = "0.1.0"
 
@@ -78,6 +80,14 @@ def __getattr__(name: str) -> object:
         from .table.what_if import what_if
 
         return what_if
+    if name == "workload":
+        from .workloads.taking import workload
+
+        return workload
+    if name == "Workload":
+        from .workloads.template import Workload
+
+        return Workload
     if name == "hooks" or name in _OF_RULE:
         from importlib import import_module
 
@@ -132,6 +142,7 @@ __all__ = [
     "ValueList",
     "Values",
     "VersionNotFoundError",
+    "Workload",
     "col",
     "create_index",
     "disable",
@@ -142,4 +153,5 @@ __all__ = [
     "is_enabled",
     "open_table",
     "what_if",
+    "workload",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from metaindex.views.output import Output
+from metaindex.workloads.taking import workload
 
 from . import arguments, kinds
 from .arguments import DONE
@@ -15,12 +17,29 @@ from .progress import Progress
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     arguments.table(parser)
-    parser.add_argument(
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument(
         "--where",
         action="append",
-        required=True,
+        default=[],
         metavar="PREDICATE",
         help="a SQL condition as behind WHERE, in one argument; can be repeated: one for each query",
+    )
+    asked.add_argument(
+        "--queries",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a workload: a file of SQL statements (.sql), or of one in each line; those of this table are asked, each "
+        "template once. Can be repeated",
+    )
+    parser.add_argument(
+        "--as",
+        dest="called",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name that the table has in SQL, as db.flights; without it the last part of its path. Can be repeated",
     )
     kinds.arguments(parser)
     parser.add_argument(
@@ -41,14 +60,18 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     named = kinds.named_kinds(args)
     candidates = [named] if args.together and named else named
     table = open_from(args)
+    queries: object = args.where
+    if args.queries:
+        queries = workload([*map(Path, args.queries)], time_zone=table.config.time_zone)
     with Progress() as progress, progress.during("weighing"):
         answer = table.what_if(
-            args.where,
+            queries,
             *candidates,
             version=args.version,
             timestamp=args.timestamp,
             sample=args.sample,
             indexes=args.index,
+            tables=dict.fromkeys(args.called, args.table),
         )
     out.data(answer.to_json())
     for part in answer.shown if not out.json else ():
@@ -74,6 +97,7 @@ weighed: statistics of all, values and bloom filters of those that are compared 
         "metaindex whatif lake/flights --where \"dest = 'SEA'\" --where 'dep_delay > 1000' --values dest --bloom dest",
         "metaindex whatif lake/flights --where 'dep_delay > 1000' --stats --values tailnum --together",
         "metaindex whatif lake/flights --where 'dep_delay > 1000' --sample 0.05 --json",
+        "metaindex whatif lake/flights --queries queries.sql --as db.flights",
     ),
     _arguments,
     _run,

@@ -8,7 +8,8 @@ result = table.prune("tailnum = 'N14228' AND dep_delay > 60")
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.config import BuilderName, Config
@@ -228,10 +229,14 @@ class Table:
         timestamp: TimestampLike = None,
         sample: float | None = None,
         indexes: Iterable[str] | None = None,
+        tables: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> WhatIf:
         """What would queries read if there were such an index, and what would it cost? Nothing is built or written.
 
-        `queries`: a condition, or a list of them, in any words that `prune` takes. `candidates`: a kind each, or a list
+        `queries`: a condition, or a list of them, in any words that `prune` takes; or a workload (`mi.workload`), or
+        the path of a file of one, of which each template is asked once and counts as often as it was seen. Of its
+        queries those are asked that name this table, by the last part of its path, or as `tables` says
+        (`{"db.flights": "lake/flights"}`); the others are counted. `candidates`: a kind each, or a list
         of kinds for one index of several; where none is given, those that follow from the columns of the queries. Of
         each the files, row groups and bytes that a query reads now and then, the size of the index, processor time to
         build it, and upkeep a day by the table's own history: estimates with the bounds of 90%, from files that are
@@ -243,7 +248,14 @@ class Table:
         from .weighing import weighed
 
         return weighed(
-            self._handle, queries, candidates, version=version, timestamp=timestamp, sample=sample, indexes=indexes
+            self._handle,
+            queries,
+            candidates,
+            version=version,
+            timestamp=timestamp,
+            sample=sample,
+            indexes=indexes,
+            tables=tables,
         )
 
     # -- indexes -------------------------------------------------------------------------------------------------------

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaindex.expressions.errors import ArgumentError
-from metaindex.formats.model import Leaf
+from metaindex.expressions.shown import one_line
+from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.kind import Kind
 from metaindex.readers.scan import Scan
 from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import named
 from metaindex.whatif.growth import rate_of
-from metaindex.whatif.weigh import Asked, AtHand, weigh
+from metaindex.whatif.weigh import Asked, AskedQuery, AtHand, weigh
+from metaindex.workloads.asked import OfTable, TableNames, TableQuery, of_table
+from metaindex.workloads.taking import path_in, workload
+from metaindex.workloads.template import Workload
 
 from .asked import TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
 
 if TYPE_CHECKING:
     from metaindex.whatif.answer import WhatIf
+
+_MOST_TOLD = 10
+"""Reasons why something of a workload could not be read."""
 
 
 def weighed(
@@ -32,13 +40,25 @@ def weighed(
     timestamp: TimestampLike,
     sample: float | None,
     indexes: Iterable[str] | None,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """See `Table.what_if`."""
+    if path_in(queries) is not None:
+        queries = workload(queries, time_zone=handle.config.time_zone)
     several = tuple(queries) if isinstance(queries, list | tuple) else (queries,)
     if not several or queries is None:
         raise ArgumentError("what-if weighs at least one query; none was given; name a condition, as behind WHERE")
-    asked = Asked(several, tuple(named(candidates)), sample, handle.config.time_zone, handle.path)
+    kinds = tuple(named(candidates))
     snapshot = handle.snapshot(at_version(version, timestamp))
+    notes: tuple[str, ...] = ()
+    if isinstance(queries, Workload):
+        mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
+        chosen = of_table(queries, TableNames(handle.path, mapped), [field.name for field in snapshot.schema.fields])
+        several_asked = tuple(_of_workload(query, snapshot.schema) for query in chosen.queries)
+        notes = tuple(_left_out(queries, chosen))
+    else:
+        several_asked = tuple(AskedQuery(query, " ".join(str(query).split())) for query in several)
+    asked = Asked(several_asked, kinds, sample, handle.config.time_zone, handle.path)
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
 
     def scan(row: int, leaves: Sequence[Leaf]) -> Scan:
@@ -51,6 +71,29 @@ def weighed(
         Standing(snapshot, tuple(opened)),
         scan,
         lambda: rate_of(handle.table_format, handle.ref, snapshot),
-        tuple(f"index {report.name} is left out: {report.reason}" for report in refused),
+        (*(f"index {report.name} is left out: {report.reason}" for report in refused), *notes),
     )
     return weigh(asked, hand)
+
+
+def _of_workload(query: TableQuery, schema: Schema) -> AskedQuery:
+    """`columns` by the names of the table; one that it does not have is none."""
+    names = {leaf.parts[0].lower() for leaf in schema.leaves()}
+    every = {tuple(part.lower() for part in leaf.parts): leaf.parts for leaf in schema.leaves()}
+    wanted = query.columns if query.columns is not None else frozenset((name,) for name in names)
+    needs = {
+        parts
+        for lower, parts in every.items()
+        for column in wanted
+        if lower[: len(column)] == tuple(part.lower() for part in column)
+    }
+    return AskedQuery(query.predicate, query.text, query.seen, frozenset(needs))
+
+
+def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:
+    if chosen.others:
+        yield f"of the workload {chosen.others:,} of {queries.seen:,} queries are of other tables"
+    for problem in queries.problems[:_MOST_TOLD]:
+        yield f"of the workload not read: {one_line(str(problem))}"
+    if len(queries.problems) > _MOST_TOLD:
+        yield f"of the workload not read for {len(queries.problems) - _MOST_TOLD:,} more reasons; its problems have all"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.kinds.kind import Kind
@@ -24,9 +24,12 @@ def what_if(
     timestamp: TimestampLike = None,
     sample: float | None = None,
     indexes: Iterable[str] | None = None,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """What would queries of a table read if there were such an index? `mi.what_if("lake/flights", "tailnum = 'N14228'",
     mi.Values("tailnum"))`. `table`: as `open_table` gives it, or its path. The rest is that of `Table.what_if`, and so
     is what is raised."""
     opened = table if isinstance(table, Table) else open_table(table)
-    return opened.what_if(queries, *candidates, version=version, timestamp=timestamp, sample=sample, indexes=indexes)
+    return opened.what_if(
+        queries, *candidates, version=version, timestamp=timestamp, sample=sample, indexes=indexes, tables=tables
+    )

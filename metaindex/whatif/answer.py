@@ -47,6 +47,15 @@ class Effect:
         """Is the number of files no estimate?"""
         return self.reads.files.exact
 
+    def saved_of(self, now: Reads) -> Estimate:
+        """Bytes that the query would not read any more."""
+        before, then = now.size_bytes, self.reads.size_bytes
+        if self.instead_of_bytes:
+            before = Estimate.exactly(self.instead_of_bytes)
+        left_out = (before.low - then.high, before.expected - then.expected, before.high - then.low)
+        low, expected, high = (max(size, 0.0) for size in left_out)
+        return Estimate(low, expected, high)
+
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         said = {"candidate": self.candidate, "exact": self.exact, "sampled_files": self.sampled_files}
@@ -55,12 +64,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class QueryWeighed:
-    """One query: what it reads now, and with each candidate. `problem`: why it cannot be answered, else empty."""
+    """One query: what it reads now, and with each candidate. `problem`: why it cannot be answered, else empty.
+    `weight`: how often a workload has it."""
 
     query: str
     now: Reads | None = None
     effects: tuple[Effect, ...] = ()
     problem: str = ""
+    weight: int = 1
 
     def __getitem__(self, candidate: str) -> Effect:
         """With a candidate by its name. KeyError where there is none."""
@@ -74,6 +85,7 @@ class QueryWeighed:
         """Plain data for machines."""
         return {
             "query": self.query,
+            "weight": self.weight,
             "problem": self.problem,
             "now": None if self.now is None else self.now.to_json(),
             "with": [effect.to_json() for effect in self.effects],
@@ -173,6 +185,30 @@ class WhatIf(Shown):
         names = ", ".join(other.candidate for other in self.candidates)
         raise KeyError(f"a candidate of this answer is one of {names}; got {candidate!r}")
 
+    def saved(self, candidate: str) -> Estimate:
+        """Over the workload: bytes that its queries would not read any more, each as often as it is asked. The bounds
+        are the sums of theirs."""
+        parts = [
+            (weighed.weight, weighed[candidate].saved_of(weighed.now))
+            for weighed in self.queries
+            if weighed.now is not None
+        ]
+        low, expected, high = (
+            sum(weight * getattr(size, name) for weight, size in parts) for name in ("low", "expected", "high")
+        )
+        return Estimate(low, expected, high)
+
+    @property
+    def read_bytes(self) -> float:
+        """Over the workload: bytes that its queries read now, each as often as it is asked."""
+        return sum(
+            weighed.weight * weighed.now.size_bytes.expected for weighed in self.queries if weighed.now is not None
+        )
+
+    @property
+    def _weighted(self) -> bool:
+        return any(weighed.weight != 1 for weighed in self.queries)
+
     @property
     def refused(self) -> int:
         """How many queries could not be answered."""
@@ -207,22 +243,30 @@ class WhatIf(Shown):
 
     def _effects(self) -> TextTable:
         titles = ("files", "row groups", "bytes", "saved")
-        columns = (Column("query"), Column("with"), *(Column(title, right=True) for title in titles))
+        weight = (Column("times", right=True),) if self._weighted else ()
+        columns = (*weight, Column("query"), Column("with"), *(Column(title, right=True) for title in titles))
         rows: list[tuple[str, ...]] = []
         for weighed in self.queries:
             if weighed.now is None:
                 continue
-            rows.append((weighed.query, "as it is", *_cells(weighed.now), ""))
+            times = (f"{weighed.weight:,}",) if weight else ()
+            rows.append((*times, weighed.query, "as it is", *_cells(weighed.now), ""))
             for each in weighed.effects:
                 now = each.instead_of_bytes or weighed.now.size_bytes.expected
-                saved = 1 - each.reads.size_bytes.expected / now if now else 0.0
-                rows.append(("", each.candidate, *_cells(each.reads), percent(max(saved, 0.0))))
+                saved = each.saved_of(weighed.now).expected / now if now else 0.0
+                rows.append((*("" for _ in weight), "", each.candidate, *_cells(each.reads), percent(saved)))
         return TextTable(columns, tuple(rows))
 
     def _costs(self) -> TextTable:
         titles = ("size", "of the table", "CPU to build", "a day: bytes", "a day: CPU")
-        columns = (Column("candidate"), *(Column(title, right=True) for title in titles))
+        over = (Column("saved over the workload", right=True),) if self._over else ()
+        columns = (Column("candidate"), *(Column(title, right=True) for title in titles), *over)
         return TextTable(columns, tuple(self._cost(cost) for cost in self.candidates))
+
+    @property
+    def _over(self) -> bool:
+        """Is there more than one question, whose sum tells something?"""
+        return sum(weighed.weight for weighed in self.queries if weighed.now is not None) > 1
 
     def _cost(self, cost: Cost) -> tuple[str, ...]:
         size = cost.size_bytes
@@ -231,7 +275,12 @@ class WhatIf(Shown):
         day = ("-", "-")
         if cost.upkeep is not None:
             day = (human_bytes(int(cost.upkeep.size_bytes)), duration(int(cost.upkeep.cpu_seconds * 1000)))
-        return (cost.candidate, "-" if size is None else _range(size, human_bytes), share, cpu, *day)
+        saved: tuple[str, ...] = ()
+        if self._over:
+            bytes_saved = self.saved(cost.candidate)
+            part = percent(bytes_saved.expected / self.read_bytes) if self.read_bytes else "-"
+            saved = (f"{_range(bytes_saved, human_bytes)}, {part}",)
+        return (cost.candidate, "-" if size is None else _range(size, human_bytes), share, cpu, *day, *saved)
 
     @property
     def _read(self) -> str:
@@ -255,7 +304,10 @@ class WhatIf(Shown):
             "size_bytes": self.size_bytes,
             "queries": [weighed.to_json() for weighed in self.queries],
             "refused": self.refused,
-            "candidates": [cost.to_json() for cost in self.candidates],
+            "candidates": [
+                {**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates
+            ],
+            "read_bytes": self.read_bytes,
             "sampled": self.sampled.to_json(),
             "rate": self.rate.to_json(),
             "notes": list(self.notes),

@@ -103,9 +103,10 @@ class CopyRead:
     note: str = ""
 
 
-def read_of(sight: Sight, now: Now, copy: Copy) -> CopyRead:
+def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Copy) -> CopyRead:
     """By the rules of covering indexes: all columns of the query are there, and it asks the first one."""
-    missing = [ref.name for ref in columns(now.tree) if ref.parts not in copy.names]
+    asked_for = [*(ref.parts for ref in columns(now.tree)), *sorted(needs)]
+    missing = [ColumnRef(parts).name for parts in asked_for if parts not in copy.names]
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
     first = ColumnRef(copy.names[0])

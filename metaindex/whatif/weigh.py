@@ -45,11 +45,22 @@ _MOST_FOOTERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of a table. `queries`: conditions in whatever words; `candidates`: none for those that follow from
-    them; `sample`: the share of the table's bytes that may be read, None for a hundredth, of small tables all."""
+class AskedQuery:
+    """A condition in whatever words, and how it is called. `seen`: how often it is asked; `needs`: the columns that the
+    query reads beside those of its condition, by their paths."""
 
-    queries: tuple[object, ...]
+    condition: object
+    text: str
+    seen: int = 1
+    needs: frozenset[tuple[str, ...]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a table. `candidates`: none for those that follow from the queries; `sample`: the share of the
+    table's bytes that may be read, None for a hundredth, of small tables all."""
+
+    queries: tuple[AskedQuery, ...]
     candidates: tuple[Candidate, ...]
     sample: float | None
     time_zone: str
@@ -83,7 +94,7 @@ class _Built:
 def weigh(asked: Asked, hand: AtHand) -> WhatIf:
     """Raises nothing of a query or a candidate: what is wrong with one is told, and the others go on."""
     snapshot = hand.standing.snapshot
-    trees = [_tree(one, snapshot, asked.time_zone) for one in asked.queries]
+    trees = [_tree(query.condition, snapshot, asked.time_zone) for query in asked.queries]
     known = [tree for tree in trees if not isinstance(tree, str)]
     candidates = asked.candidates or tuple(following(known, snapshot.schema))
     total = snapshot.files.size_bytes
@@ -101,9 +112,9 @@ def weigh(asked: Asked, hand: AtHand) -> WhatIf:
             _build(bench, sight, one, known, np.flatnonzero(wanted), rate, footers=limit > 0) for one in candidates
         ]
         queries = [
-            QueryWeighed(_text(query), problem=tree)
+            QueryWeighed(query.text, problem=tree, weight=query.seen)
             if isinstance(tree, str)
-            else QueryWeighed(_text(query), nows[tree].reads, tuple(_effect(sight, nows[tree], one) for one in built))
+            else _weighed(sight, nows[tree], query, built)
             for query, tree in zip(asked.queries, trees, strict=True)
         ]
     return WhatIf(
@@ -168,8 +179,9 @@ def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
         return str(error)
 
 
-def _text(query: object) -> str:
-    return " ".join(str(query).split())
+def _weighed(sight: Sight, now: Now, query: AskedQuery, built: Sequence[_Built]) -> QueryWeighed:
+    effects = tuple(_effect(sight, now, query.needs, candidate) for candidate in built)
+    return QueryWeighed(query.text, now.reads, effects, weight=query.seen)
 
 
 def _build(
@@ -250,13 +262,13 @@ def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wante
     return [] if trial.unread_files else [trial]
 
 
-def _effect(sight: Sight, now: Now, built: _Built) -> Effect:
+def _effect(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], built: _Built) -> Effect:
     tried_on = int(np.count_nonzero(now.kept[sight.sample]))
     name = built.cost.candidate
     if built.cost.problem:
         return Effect(name, now.reads, 0, "it cannot be built")
     if built.copies:
-        found = read_of(sight, now, built.copies[0])
+        found = read_of(sight, now, needs, built.copies[0])
         return Effect(name, found.reads or now.reads, tried_on, found.note, found.instead_of)
     exact, sampled = [one.index for one in built.exact], [one.index for one in built.sampled]
     if not exact and not sampled:

@@ -55,6 +55,7 @@ ORDER: tuple[str, ...] = (
     "views",
     "querylog",
     "advice",
+    "workloads",
     "whatif",
     "table",
     "hooks",
@@ -207,4 +208,4 @@ def test_no_module_hides_a_name_of_the_public_face() -> None:
     names = {file.stem for file in (ROOT / "metaindex").glob("*.py")} | {
         file.parent.name for file in (ROOT / "metaindex").glob("*/__init__.py")
     }
-    assert names.isdisjoint({"enable", "disable", "is_enabled", "explain", "open_table", "col"})
+    assert names.isdisjoint({"enable", "disable", "is_enabled", "explain", "open_table", "col", "what_if", "workload"})

@@ -76,6 +76,11 @@ def _is_column(dialect: str, name: str) -> bool:
     return reads_as_column(name, lambda text: _parsed(text, dialect, "UTC", None))
 
 
+def condition_of(node: exp.Expression, dialect: str, timezone: str) -> Predicate:
+    """Of a condition inside a statement, as the parser has read it."""
+    return _SqlReader(dialect, timezone, None, hex_is_binary=False).predicate(node)
+
+
 def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) -> Predicate:
     tree = syntax_tree(text, dialect)
     return _SqlReader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)

@@ -1,0 +1,402 @@
+"""A SQL statement becomes what it reads: tables, and of each what is asked of it.
+
+A name without its table may be of any table in its FROM, or of a query around it: such names, and the conditions on
+them, are kept apart (`Unplaced`) until the columns of a table are known (`placed`). Nothing here is a proof: what
+cannot be told of a table is left out of what is said of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Set
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.optimizer.simplify import simplify
+
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.normalize import normalize
+from metaindex.expressions.reads import (
+    JoinKey,
+    StatementReads,
+    TableRead,
+    Unplaced,
+    conjoined,
+    null_rejecting,
+    restricted,
+)
+from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate, fold
+
+from .sql import condition_of
+
+_STATEMENT: Final = re.compile(
+    r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|from|insert|create|delete|update|merge|values|table|explain|"
+    r"describe|show|use|set|drop|alter|truncate|cache|refresh|analyze|replace)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_IS_COMPARED: Final = re.compile(
+    r"(?:\s|\()*\w+\s*(?:[=<>!]|\.[A-Za-z_`]|(?:is|in|like|between|and|or)\b|not\s+(?:in|like|between)\b)",
+    re.IGNORECASE,
+)
+_SUBQUERY: Final = re.compile(r"\(\s*(?:select|with)\b", re.IGNORECASE)
+_TOKEN: Final = re.compile(r"<Token.*", re.DOTALL)
+_DEEPEST: Final = 200
+_BRACKETS: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|([(\[])|([)\]])", re.DOTALL)
+
+
+def is_statement(text: str) -> bool:
+    """Does it begin as a statement does, and not as a condition?"""
+    return bool(_STATEMENT.match(text)) and not _IS_COMPARED.match(text)
+
+
+def statement_reads(text: str, dialect: str = "spark", *, timezone: str = "UTC") -> StatementReads:
+    """What the statement reads. ExpressionError where it cannot be read, or reads no table."""
+    if _depth(text) > _DEEPEST:
+        raise ExpressionError(f"a statement is nested {_DEEPEST} deep at most; it is nested deeper; flatten it")
+    try:
+        tree = sqlglot.parse_one(text, read=dialect)
+        return _read(tree, dialect, timezone)
+    except RecursionError:
+        raise ExpressionError("a statement must not be nested too deeply to be read; flatten it") from None
+    except ExpressionError:
+        raise
+    except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+        raise ExpressionError(f"a statement must be SQL as Spark reads it; {_said(error)}; mend it") from None
+
+
+def _said(error: Exception) -> str:
+    """What the parser has against it, and where."""
+    first = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    what = " ".join(str(first.get("description") or error).split())
+    what = _TOKEN.sub("something else", what)[:160].rstrip(".")
+    return f"at line {first['line']}, column {first['col']}: {what}" if "line" in first and "col" in first else what
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for bracket in _BRACKETS.finditer(text):
+        depth += bool(bracket[1]) - bool(bracket[2])
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _read(tree: exp.Expression | None, dialect: str, timezone: str) -> StatementReads:
+    if isinstance(tree, exp.Insert | exp.Create):
+        tree = tree.expression
+    if isinstance(tree, exp.Delete | exp.Update):
+        tree = exp.Select(
+            from_=exp.From(this=tree.this), **{"from": exp.From(this=tree.this)}, where=tree.args.get("where")
+        )
+    if not isinstance(tree, exp.Query):
+        raise ExpressionError("a statement of a workload reads tables; it does not; give queries")
+    reader = _StatementReader(tree, dialect, timezone)
+    if not reader.reads:
+        raise ExpressionError("a statement of a workload reads tables; it names none; give queries of tables")
+    whole = tree.unnest()
+    return StatementReads(tuple(reader.reads), tuple(dict.fromkeys(reader.joins)), _limit(whole))
+
+
+def _limit(query: exp.Expression) -> int | None:
+    limit = query.args.get("limit")
+    count = None if limit is None else limit.args.get("expression") or limit.args.get("count")
+    return int(count.name) if isinstance(count, exp.Literal) and count.name.isdigit() and len(count.name) < 19 else None
+
+
+class _Names:
+    """What stands in the FROM of one SELECT: names, and the tables behind them (None: of a query)."""
+
+    def __init__(self, select: exp.Select, within: Set[str], around: _Names | None, ctes: Set[str]) -> None:
+        self.select, self.around = select, around
+        self.joins: list[exp.Join] = list(select.args.get("joins") or ())
+        first = select.args.get("from_") or select.args.get("from")
+        self.nodes = [node.this for node in ([first] if first is not None else []) + self.joins]
+        self.nodes += [*(select.args.get("laterals") or ())]
+        self.aliases = [str(node.alias_or_name).lower() for node in self.nodes]
+        self.tables = [_table_name(node, ctes) for node in self.nodes]
+        self.within = within  # names of sources anywhere in the statement
+
+    @property
+    def alone(self) -> bool:
+        """Is a name without a table of the one that there is?"""
+        return len(self.nodes) == 1 and self.around is None
+
+    def place_of(self, ref: ColumnRef) -> tuple[int | None, ColumnRef] | None:
+        """Which of the sources has it, and its name there; None for any that might; nothing where it is of none."""
+        names = [part.lower() for part in ref.parts]
+        for place, (alias, table) in enumerate(zip(self.aliases, self.tables, strict=True)):
+            if len(names) > 1 and names[0] == alias:
+                return place, ColumnRef(ref.parts[1:])
+            whole = (table or "").lower().split(".")
+            if len(whole) > 1 and len(names) > len(whole) and names[: len(whole)] == whole:
+                return place, ColumnRef(ref.parts[len(whole) :])
+        if len(names) > 1 and names[0] in self.within:
+            return None
+        return (0, ref) if self.alone else (None, ref)
+
+    def side(self, ref: ColumnRef) -> tuple[str, str, int] | None:
+        """Table ("" where nobody knows), column, and a number for the source; None for a column of no table."""
+        known = self.place_of(ref)
+        if known is None:
+            return None if self.around is None else self.around.side(ref)
+        place, column = known
+        if place is None:
+            return "", column.name, -1
+        table = self.tables[place]
+        return None if table is None else (table, column.name, id(self.nodes[place]))
+
+
+def _table_name(node: exp.Expression, ctes: Set[str]) -> str | None:
+    if type(node) is not exp.Table or node.args.get("joins") or not isinstance(node.this, exp.Identifier | exp.Dot):
+        return None
+    name = ".".join(str(part.name) for part in node.parts)
+    return None if name.lower() in ctes or not name else name
+
+
+class _StatementReader:
+    def __init__(self, tree: exp.Query, dialect: str, timezone: str) -> None:
+        self.dialect, self.timezone = dialect, timezone
+        self.reads: list[TableRead] = []
+        self.joins: list[JoinKey] = []
+        self.ctes = {str(cte.alias).lower() for cte in tree.find_all(exp.CTE)}
+        every = list(tree.find_all(exp.Select))
+        within = {str(node.alias_or_name).lower() for node in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
+        self.names: dict[int, _Names] = {}
+        for select in every:  # those around come first
+            above = select.find_ancestor(exp.Select)
+            around = None if above is None or _stands_alone(select) else self.names[id(above)]
+            self.names[id(select)] = _Names(select, within, around, self.ctes)
+        for select in every:
+            self._select(self.names[id(select)])
+
+    def _select(self, names: _Names) -> None:
+        select = names.select
+        own = list(select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query)))
+        columns = dict.fromkeys(ref for node in own if (ref := _plain(node)) is not None)
+        stars = _stars(select)
+        groups = [*_keys(select, _group(select))]
+        orders = [*_ordered(select)]
+        conditions = [*self._conditions(names)]
+        for place, table in enumerate(names.tables):
+            if table is None:
+                continue
+            asked = [part for condition, every, some in conditions for part in _asked(condition, place, every, some)]
+            strict = _places(names, place, loose=False)
+            certain = _conjunction(asked, strict)
+            unplaced = None
+            if not names.alone:
+                loose = _places(names, place, loose=True)
+                unplaced = Unplaced(
+                    _conjunction(asked, loose),
+                    tuple(_names(columns, loose)),
+                    tuple(_names(groups, loose)),
+                    tuple(_sorted(orders, loose)),
+                )
+            alias = names.aliases[place]
+            self.reads.append(
+                TableRead(
+                    table,
+                    certain,
+                    tuple(_names(columns, strict)),
+                    tuple(_names(groups, strict)),
+                    tuple(_sorted(orders, strict)),
+                    every_column="*" in stars or alias in stars,
+                    unplaced=unplaced,
+                )
+            )
+
+    def _conditions(self, names: _Names) -> Iterator[tuple[Predicate, Set[int], Set[int]]]:
+        """Each condition, the sources of which it holds, and those of them of which it does as far as it is true of
+        no NULL."""
+        count = len(names.nodes)
+        nullable: set[int] = set()
+        for number, join in enumerate(names.joins, 1):
+            side, kind = str(join.side).upper(), str(join.kind).upper()
+            if side in ("LEFT", "FULL") and kind not in ("SEMI", "ANTI"):
+                nullable.add(number)
+            if side in ("RIGHT", "FULL"):
+                nullable |= set(range(number))
+        where = names.select.args.get("where")
+        if where is not None:
+            self._note_joins(where.this, names)
+            yield self._predicate(where.this), set(range(count)), nullable
+        for number, join in enumerate(names.joins, 1):
+            side, kind = str(join.side).upper(), str(join.kind).upper()
+            holds = set(range(number + 1))
+            if side == "FULL":
+                holds = set()
+            elif side == "RIGHT":
+                holds = set(range(number))
+            elif kind == "ANTI" or (side == "LEFT" and kind != "SEMI"):
+                holds = {number}
+            on = join.args.get("on")
+            if on is not None:
+                self._note_joins(on, names)
+                yield self._predicate(on), holds, nullable - {number}
+            for using in join.args.get("using") or ():
+                right = names.tables[number]
+                left = names.tables[0] if number == 1 else ""
+                if right is not None and left is not None:
+                    self.joins.append(JoinKey(left, str(using.name), right, str(using.name)))
+
+    def _predicate(self, node: exp.Expression) -> Predicate:
+        node = node.copy()
+        for part in list(node.walk(prune=lambda part: isinstance(part, exp.Query))):
+            if isinstance(part, exp.Binary) and part.parent is not None and _is_constant(part):
+                part.replace(simplify(part.copy(), dialect=self.dialect))
+        return normalize(condition_of(node, self.dialect, self.timezone))
+
+    def _note_joins(self, node: exp.Expression, names: _Names) -> None:
+        for left, right, inner in _equalities(node, self.names):
+            side, other_side = names.side(left), (inner or names).side(right)
+            if side is None or other_side is None:
+                continue
+            (table, column, source), (other, other_column, other_source) = side, other_side
+            if source != other_source or (source == -1 and (left != right or inner is not None)):
+                self.joins.append(JoinKey(table, column, other, other_column))
+
+
+def _stands_alone(select: exp.Select) -> bool:
+    """Can it not name columns of queries around it? A derived table and a WITH cannot."""
+    above = select.find_ancestor(exp.Select, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having)
+    return isinstance(above, exp.CTE | exp.From) or (isinstance(above, exp.Join) and _is_source(select, above))
+
+
+def _is_source(select: exp.Select, join: exp.Join) -> bool:
+    node: exp.Expression | None = select
+    while node is not None and node is not join:
+        if node is join.this:
+            return True
+        node = node.parent
+    return False
+
+
+def _is_constant(node: exp.Expression) -> bool:
+    return node.find(exp.Column, exp.Query, exp.Func) is None or all(
+        type(part) in (exp.Cast, exp.Interval, exp.Literal, exp.Neg, exp.Paren, exp.DataType, exp.Var, exp.Add, exp.Sub)
+        for part in node.walk()
+    )
+
+
+def _equalities(node: exp.Expression, names: dict[int, _Names]) -> set[tuple[ColumnRef, ColumnRef, _Names | None]]:
+    """Pairs of columns that are equal wherever the condition is true; the other side may be of a query in an IN."""
+    node = node.unnest()
+    match node:
+        case exp.And():
+            return {pair for part in node.flatten() for pair in _equalities(part, names)}
+        case exp.Or():
+            return set.intersection(*(_equalities(part, names) for part in node.flatten()))
+        case exp.EQ():
+            left, right = _plain(node.this.unnest()), _plain(node.expression.unnest())
+            return {(left, right, None)} if left is not None and right is not None else set()
+        case exp.In() if node.args.get("query") is not None:
+            left, query = _plain(node.this.unnest()), node.args["query"].unnest()
+            if left is None or not isinstance(query, exp.Select) or len(query.expressions) != 1:
+                return set()
+            right = _plain(query.expressions[0].unalias())
+            return set() if right is None else {(left, right, names[id(query)])}
+        case _:
+            return set()
+
+
+def _plain(node: exp.Expression) -> ColumnRef | None:
+    """The column that it is; None for what is none."""
+    if isinstance(node, exp.Dot) and not isinstance(node.parent, exp.Dot):
+        above = _plain(node.this)
+        return (
+            above
+            if above is None or not isinstance(node.expression, exp.Identifier)
+            else ColumnRef((*above.parts, node.expression.name))
+        )
+    if not isinstance(node, exp.Column) or not all(type(part) is exp.Identifier for part in node.parts):
+        return None
+    return ColumnRef(tuple(str(part.name) for part in node.parts))
+
+
+def _stars(select: exp.Select) -> set[str]:
+    """Whose columns are all given: "*", or names of sources. EXISTS asks for none."""
+    if isinstance(select.parent, exp.Exists):
+        return set()
+    stars: set[str] = set()
+    for given in select.expressions:
+        if isinstance(given, exp.Star):
+            stars.add("*")
+        elif isinstance(given, exp.Column) and isinstance(given.this, exp.Star):
+            stars.add(str(given.table).lower())
+    return stars
+
+
+def _group(select: exp.Select) -> list[exp.Expression]:
+    group = select.args.get("group")
+    keys = [] if group is None else list(group.expressions)
+    if not keys and select.args.get("distinct") is not None:
+        keys = [given.unalias() for given in select.expressions]
+    return keys
+
+
+def _keys(select: exp.Select, keys: Iterable[exp.Expression]) -> Iterator[ColumnRef | None]:
+    """Columns behind keys: by their names, their places in what is given, or other names that it has."""
+    given = {str(part.alias).lower(): part.unalias() for part in select.expressions if isinstance(part, exp.Alias)}
+    for key in keys:
+        node = key.unnest()
+        if isinstance(node, exp.Literal) and node.name.isdigit() and 0 < int(node.name[:9]) <= len(select.expressions):
+            node = select.expressions[int(node.name[:9]) - 1].unalias()
+        elif isinstance(node, exp.Column) and not node.table and str(node.name).lower() in given:
+            node = given[str(node.name).lower()]
+        yield _plain(node)
+
+
+def _ordered(select: exp.Select) -> Iterator[tuple[ColumnRef | None, str]]:
+    order = select.args.get("order")
+    parts = [] if order is None else [part for part in order.expressions if isinstance(part, exp.Ordered)]
+    for part, ref in zip(parts, _keys(select, [part.this for part in parts]), strict=True):
+        yield ref, " DESC" if part.args.get("desc") else ""
+
+
+Own = Callable[[ColumnRef], ColumnRef | None]
+
+
+def _places(names: _Names, place: int, *, loose: bool) -> Own:
+    def own(ref: ColumnRef) -> ColumnRef | None:
+        known = names.place_of(ref)
+        if known is None:
+            return None
+        at, column = known
+        return column if at == place or (loose and at is None) else None
+
+    return own
+
+
+def _names(refs: Iterable[ColumnRef | None], own: Own) -> Iterator[str]:
+    mine = (own(ref) for ref in refs if ref is not None)
+    return iter(dict.fromkeys(ref.name for ref in mine if ref is not None))
+
+
+def _sorted(refs: Iterable[tuple[ColumnRef | None, str]], own: Own) -> Iterator[str]:
+    for ref, direction in refs:
+        mine = None if ref is None else own(ref)
+        if mine is None:
+            return
+        yield f"{mine.name}{direction}"
+
+
+def _asked(condition: Predicate, place: int, every: Set[int], nullable: Set[int]) -> Iterator[Predicate]:
+    if place in every:
+        parts = condition.parts if isinstance(condition, And) else (condition,)
+        yield from (part for part in parts if place not in nullable or null_rejecting(part))
+
+
+def _conjunction(parts: Iterable[Predicate], own: Own) -> Predicate:
+    mine = [part for whole in parts if (part := restricted(whole, own)) is not None]
+    return conjoined(part for part in mine if not _has_subquery(part))
+
+
+def _has_subquery(predicate: Predicate) -> bool:
+    return fold(
+        predicate,
+        lambda leaf: isinstance(leaf, Opaque) and bool(_SUBQUERY.search(leaf.text)),
+        lambda child: child,
+        any,
+        any,
+    )

@@ -1,0 +1,150 @@
+"""What a query reads of tables, in no engine's words: which columns, by what predicate, joined, grouped and sorted by
+what. Nothing here proves anything: it says what indexes might be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import replace
+from typing import Final, assert_never
+
+from .normalize import normalize
+from .records import dataclass
+from .tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, Predicate, StartsWith
+
+EVERY_ROW: Final = Constant(True)
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """Of a table among several what names columns without it: its own and those that may be, until its columns are
+    known."""
+
+    predicate: Predicate = EVERY_ROW
+    columns: tuple[str, ...] = ()
+    group_keys: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """One table of a query, as often as it is read. `table`: as it is written, "" for the one that a bare condition is
+    asked of. `predicate`: in normal form, TRUE where nothing is asked. `columns`: that are named, all of them with
+    `every_column`. `order`: columns, those from the last to the first with " DESC" behind them."""
+
+    table: str
+    predicate: Predicate = EVERY_ROW
+    columns: tuple[str, ...] = ()
+    group_keys: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    every_column: bool = False
+    unplaced: Unplaced | None = None
+
+    def placed(self, columns: Set[str]) -> TableRead:
+        """With what is the table's, once the names of its columns are known (in small letters, the first part of
+        those in structs)."""
+        if self.unplaced is None:
+            return self
+
+        def own(ref: ColumnRef) -> ColumnRef | None:
+            return ref if ref.parts[0].lower() in columns else None
+
+        def known(names: Iterable[str]) -> tuple[str, ...]:
+            return tuple(name for name in names if first_part(name) in columns)
+
+        mine = restricted(self.unplaced.predicate, own)
+        order = self.unplaced.order
+        kept = next((at for at, name in enumerate(order) if first_part(name) not in columns), len(order))
+        return replace(
+            self,
+            predicate=conjoined([self.predicate, *([] if mine is None else [mine])]),
+            columns=known(self.unplaced.columns),
+            group_keys=known(self.unplaced.group_keys),
+            order=order[:kept],
+            unplaced=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """`left = right`, columns of two tables; a table is "" where nobody knows whose column it is."""
+
+    left_table: str
+    left: str
+    right_table: str
+    right: str
+
+    def placed(self, columns: Mapping[str, Set[str]]) -> JoinKey:
+        """`columns`: the names of each table's. A column that several have stays as it is."""
+
+        def table(known: str, name: str) -> str:
+            having = [] if known else [table for table, names in columns.items() if first_part(name) in names]
+            return having[0] if len(having) == 1 else known
+
+        return replace(
+            self, left_table=table(self.left_table, self.left), right_table=table(self.right_table, self.right)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReads:
+    """`limit`: of the whole."""
+
+    tables: tuple[TableRead, ...]
+    joins: tuple[JoinKey, ...] = ()
+    limit: int | None = None
+
+
+def first_part(name: str) -> str:
+    """Of a column's name, or one with " DESC" behind it, in small letters."""
+    return (name[1:].split("`")[0] if name.startswith("`") else name.removesuffix(" DESC").split(".")[0]).lower()
+
+
+def conjoined(parts: Iterable[Predicate]) -> Predicate:
+    """All of them, each once, in normal form."""
+    flat: dict[Predicate, None] = {}
+    for part in parts:
+        flat |= dict.fromkeys(part.parts if isinstance(part, And) else (part,))
+    return normalize(And(tuple(flat)))
+
+
+def restricted(predicate: Predicate, own: Callable[[ColumnRef], ColumnRef | None]) -> Predicate | None:
+    """What follows from a normal form for the columns that are `own`, by their names there; None where nothing does.
+    AND leaves out what speaks of others; OR says something where each part does."""
+    match predicate:
+        case And():
+            parts = [part for whole in predicate.parts if (part := restricted(whole, own)) is not None]
+            return And(tuple(parts)) if parts else None
+        case Or():
+            some = [restricted(whole, own) for whole in predicate.parts]
+            return None if any(part is None for part in some) else Or(tuple(part for part in some if part is not None))
+        case Not():
+            child = restricted(predicate.child, own)
+            return None if child is None or isinstance(predicate.child, And | Or) else Not(child)
+        case Opaque():
+            columns = [own(ref) for ref in predicate.columns]
+            mine = tuple(ref for ref in columns if ref is not None)
+            return replace(predicate, columns=mine) if mine and len(mine) == len(columns) else None
+        case Comparison() | In() | IsNull() | IsNan() | StartsWith():
+            column = own(predicate.column)
+            return None if column is None else replace(predicate, column=column)
+        case Constant():
+            return predicate
+        case _:
+            assert_never(predicate)
+
+
+def null_rejecting(predicate: Predicate) -> bool:
+    """Is it surely not true where all its columns are NULL?"""
+    match predicate:
+        case And():
+            return any(map(null_rejecting, predicate.parts))
+        case Or():
+            return all(map(null_rejecting, predicate.parts))
+        case Comparison():
+            return predicate.op is not Op.NULL_SAFE_EQ
+        case In() | StartsWith() | IsNan() | Not(IsNull() | In() | StartsWith()):
+            return True
+        case Not() | IsNull() | Opaque() | Constant():
+            return False
+        case _:
+            assert_never(predicate)

@@ -1,0 +1,124 @@
+"""Queries as they come, gathered into templates: a text is read by a parser once for its shape, and some more for
+examples; what cannot be read is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Final
+
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.reads import StatementReads
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import one_line
+
+from .shape import shape_of_reads, shape_of_text
+from .splitting import MOST_CHARACTERS
+from .template import QueryTemplate, Unread, Workload
+
+MOST_TEMPLATES: Final = 10_000
+MOST_REASONS: Final = 100
+"""That are told, of what could not be read."""
+_MOST_SHAPES: Final = 20_000
+_EXAMPLES: Final = 3
+_SHORT: Final = 120
+_TEXT: Final = 2_000
+
+
+@dataclass(slots=True)
+class _Met:
+    """A template as far as it was seen."""
+
+    text: str
+    examples: list[StatementReads]
+    seen: int = 0
+    seconds: float | None = None
+    texts: int = 0  # that were read for it
+
+    def add(self, seen: int, seconds: float | None) -> None:
+        self.seen += seen
+        if seconds is not None:
+            self.seconds = (self.seconds or 0.0) + seconds
+
+
+@dataclass(slots=True)
+class Gathering:
+    _met: dict[str, _Met] = field(default_factory=dict)
+    _by_text: dict[str, _Met | str] = field(default_factory=dict)
+    _problems: dict[str, Unread] = field(default_factory=dict)
+
+    def text(
+        self, text: str, read: Callable[[str], StatementReads], *, seen: int = 1, seconds: float | None = None
+    ) -> None:
+        """A query by its text. `read`: the parser; it raises a MetaIndexError for what it cannot read."""
+        if len(text) > MOST_CHARACTERS:
+            self.problem(too_long(), text, seen)
+            return
+        shape = shape_of_text(text)
+        known = self._by_text.get(shape)
+        if isinstance(known, str):
+            self.problem(known, text, seen)
+            return
+        if known is not None and (len(known.examples) == _EXAMPLES or known.texts >= 4 * _EXAMPLES):
+            known.add(seen, seconds)
+            return
+        if len(self._by_text) >= _MOST_SHAPES:
+            self._by_text.clear()
+        try:
+            reads = read(text)
+        except MetaIndexError as error:
+            self._by_text[shape] = str(error)
+            self.problem(str(error), text, seen)
+            return
+        met = self.reads(reads, text, seen=seen, seconds=seconds)
+        if met is not None:
+            self._by_text[shape] = met
+
+    def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> _Met | None:
+        """A query by what it reads."""
+        shape = shape_of_reads(reads)
+        met = self._met.get(shape)
+        if met is None:
+            if len(self._met) >= MOST_TEMPLATES:
+                self.problem(f"a workload has {MOST_TEMPLATES:,} templates at most; it has more; split it", text, seen)
+                return None
+            met = self._met[shape] = _Met(_begun(" ".join(text.split()), _TEXT), [])
+        met.texts += 1
+        if len(met.examples) < _EXAMPLES and reads not in met.examples:
+            met.examples.append(reads)
+        met.add(seen, seconds)
+        return met
+
+    def problem(self, reason: str, example: str = "", seen: int = 1) -> None:
+        """What could not be read, or not all of it."""
+        known = self._problems.get(reason)
+        if known is None and len(self._problems) >= MOST_REASONS:
+            reason = "other reasons"
+            known = self._problems.get(reason)
+        count = seen + (0 if known is None else known.seen)
+        shown = _begun(one_line(" ".join(example[: 10 * _SHORT].split())), _SHORT) if known is None else known.example
+        self._problems[reason] = Unread(reason, count, shown)
+
+    def merge(self, workload: Workload) -> None:
+        """The templates and problems of another workload."""
+        for template in workload.templates:
+            first, *more = template.examples
+            met = self.reads(first, template.text, seen=template.seen, seconds=template.seconds)
+            for example in more if met is not None else ():
+                self.reads(example, template.text, seen=0)
+        for unread in workload.problems:
+            self.problem(unread.reason, unread.example, unread.seen)
+
+    def workload(self) -> Workload:
+        templates = [QueryTemplate(met.text, tuple(met.examples), met.seen, met.seconds) for met in self._met.values()]
+        templates.sort(key=lambda template: -template.seen)
+        problems = sorted(self._problems.values(), key=lambda problem: -problem.seen)
+        return Workload(tuple(templates), tuple(problems))
+
+
+def too_long() -> str:
+    return f"a statement has {MOST_CHARACTERS:,} characters at most; it has more; leave it out"
+
+
+def _begun(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

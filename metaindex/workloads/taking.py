@@ -1,0 +1,175 @@
+"""Ways into a workload: texts, conditions, files of statements, and rows of a query log."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import (
+    ArgumentError,
+    ExpressionError,
+    MetaIndexError,
+    ObjectNotFoundError,
+    StorageError,
+)
+from metaindex.expressions.normalize import normalize
+from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+
+from .gathering import Gathering, too_long
+from .pieces import lines, pieces
+from .splitting import statements
+from .template import Workload
+
+_SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.lz4")
+_NO_PATH: Final = re.compile(r"[\s\0']")
+_LONGEST_PATH: Final = 4096
+_WORDS: Final = "a workload is conditions, SQL texts, a path to a file of them, or several in a list"
+
+
+def workload(queries: object, *, time_zone: str = "UTC") -> Workload:
+    """What is asked, grouped into templates with weights: `mi.workload(["dest = 'SEA'", "SELECT * FROM flights"])`.
+
+    `queries`: the text of a condition (as behind WHERE) or of SQL statements, a predicate in any words that `prune`
+    takes, a path to a file, or several of them in a list. A file `.sql` has statements that semicolons end; any other
+    one a line. It is read as it comes: of a million statements templates are kept, and some examples of their literals.
+    Packed files (`.gz`, `.zst`, `.lz4`) are unpacked on the way. Moments without a zone are of `time_zone`.
+
+    What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
+    what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read.
+    """
+    gathering = Gathering()
+    taker = _Taker(gathering, time_zone)
+    if queries is None:
+        raise ArgumentError(f"{_WORDS}; got None")
+    for query in queries if isinstance(queries, list | tuple) else (queries,):
+        taker.take(query)
+    return gathering.workload()
+
+
+def path_in(queries: object) -> Path | None:
+    """The path that it is: a path, or a text without blanks that names a file that is there, or ends like one."""
+    if isinstance(queries, os.PathLike):
+        return Path(os.fsdecode(os.fspath(queries)))
+    if not isinstance(queries, str) or not 0 < len(queries) <= _LONGEST_PATH or _NO_PATH.search(queries):
+        return None
+    path = Path(queries)
+    try:
+        return path if queries.lower().endswith(_SUFFIXES) or path.exists() else None
+    except OSError:
+        return None
+
+
+class _Taker:
+    def __init__(self, gathering: Gathering, time_zone: str) -> None:
+        self.gathering, self.time_zone = gathering, time_zone
+
+    def take(self, query: object) -> None:
+        path = path_in(query)
+        if path is not None:
+            self._file(path)
+        elif isinstance(query, Workload):
+            self.gathering.merge(query)
+        elif isinstance(query, str):
+            self._texts(statements([query]))
+        else:
+            self._condition(query)
+
+    def _texts(self, texts: Iterator[str | None]) -> None:
+        read = partial(reads_of, time_zone=self.time_zone)
+        for text in texts:
+            if text is None:
+                self.gathering.problem(too_long())
+            else:
+                self.gathering.text(text, read)
+
+    def _condition(self, query: object) -> None:
+        from metaindex.expressions.engines import engine_of, to_predicate
+
+        if not isinstance(query, Predicate | bool) and engine_of(query) is None:
+            kind = type(query)
+            raise ArgumentError(f"{_WORDS}; got {kind.__module__}.{kind.__qualname__}")
+        try:
+            reads = _bare(to_predicate(query, time_zone=self.time_zone))
+        except MetaIndexError as error:
+            self.gathering.problem(str(error), str(query))
+        else:
+            self.gathering.reads(reads, str(query))
+
+    def _file(self, path: Path) -> None:
+        if not path.exists():
+            raise ObjectNotFoundError(f"a workload is read from a file that is there; {path} is not; mend the path")
+        try:
+            if any(suffix.lower() == ".sql" for suffix in path.suffixes):
+                self._texts(statements(pieces(path)))
+            else:
+                self._texts(
+                    part for line in lines(path) for part in (statements([line]) if line is not None else [None])
+                )
+        except OSError as error:
+            raise StorageError(f"a workload is read from a file; {path} cannot be read: {error}; mend it") from None
+
+
+def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
+    """What a text asks, a condition or a statement. ExpressionError where it cannot be read."""
+    from metaindex.expressions.engines import to_predicate
+    from metaindex.expressions.engines.sql_statement import is_statement, statement_reads
+
+    if is_statement(text):
+        return statement_reads(text, timezone=time_zone)
+    return _bare(to_predicate(text, time_zone=time_zone))
+
+
+def _bare(predicate: Predicate) -> StatementReads:
+    """A condition of the table that is asked."""
+    return StatementReads((TableRead("", normalize(predicate), tuple(ref.name for ref in columns(predicate))),))
+
+
+def from_query_log(rows: pa.Table) -> Workload:
+    """A workload of rows of a query log: `predicate` (SQL), and where they are there `table` (its path), `columns`,
+    `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`. Nothing is raised of a row that cannot be read."""
+    if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
+        raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
+    gathering = Gathering()
+    names = [name for name in _LOGGED if name in rows.column_names]
+    for batch in rows.select(names).to_batches(max_chunksize=4096):
+        for row in batch.to_pylist():
+            _logged(gathering, row)
+    return gathering.workload()
+
+
+_LOGGED: Final = ("table", "predicate", "columns", "join_keys", "group_keys", "order", "limit", "milliseconds")
+
+
+def _logged(gathering: Gathering, row: dict[str, Any]) -> None:
+    text = row["predicate"] if row["predicate"] is not None else "TRUE"
+    table = str(row.get("table") or "")
+    try:
+        predicate = normalize(_condition(text))
+    except MetaIndexError as error:
+        gathering.problem(str(error), str(text))
+        return
+    named = tuple(str(name) for name in row.get("columns") or ())
+    grouped = tuple(str(name) for name in row.get("group_keys") or ())
+    order = tuple(str(name) for name in row.get("order") or ())
+    read = TableRead(table, predicate, named or tuple(ref.name for ref in columns(predicate)), grouped, order)
+    joins = tuple(JoinKey(table, str(name), "", "") for name in row.get("join_keys") or ())
+    limit, spent = row.get("limit"), row.get("milliseconds")
+    seconds = float(spent) / 1000 if isinstance(spent, int | float) else None
+    reads = StatementReads((read,), joins, limit if isinstance(limit, int) else None)
+    gathering.reads(reads, text, seconds=seconds)
+
+
+def _condition(text: object) -> Predicate:
+    from metaindex.expressions.engines import to_predicate
+
+    if not isinstance(text, str):
+        raise ExpressionError(f"a predicate of a query log is SQL text; got {type(text).__name__}; read the log anew")
+    return to_predicate(text)
