@@ -20,9 +20,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import OutsideTableError
 
 from .storage import ObjectInfo, Storage
-from .storage_local import LocalStorage, at_once, disk_errors, local_path, size_of_regular
-
-_HANDLES = "/proc/self/fd"
+from .storage_local import HANDLES, LocalStorage, disk_errors, local_path, opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +94,13 @@ class ConfinedDisk(LocalStorage):
         """What was opened is asked where it is: the name may lead elsewhere by now."""
         where = LocalStorage.uri(self, path)
         with disk_errors(where, "open"):
-            handle = at_once(where, os.O_RDONLY)
-            try:
-                size_of_regular(os.fstat(handle), where)
-                if not os.path.isdir(_HANDLES):
-                    self.confines.check([where])
-                    return pa.OSFile(where, "rb")
-                self.confines.hold(os.readlink(f"{_HANDLES}/{handle}"), where)
-                return pa.OSFile(f"{_HANDLES}/{handle}", "rb")
-            finally:
-                os.close(handle)
+            return opened(where, lambda handle: self._hold(handle, where))
+
+    def _hold(self, handle: int, where: str) -> None:
+        if os.path.isdir(HANDLES):
+            self.confines.hold(os.readlink(f"{HANDLES}/{handle}"), where)
+        else:
+            self.confines.check([where])
 
     def uri(self, path: str) -> str:
         where = LocalStorage.uri(self, path)

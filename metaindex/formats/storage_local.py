@@ -11,7 +11,7 @@ import builtins
 import errno
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -42,6 +42,7 @@ _FULL = {
     errno.EDQUOT: "the quota is used up; free some space, or choose another place with Config(index_location=...)",
     errno.EFBIG: "the file would be larger than is allowed here; raise the limit (ulimit -f)",
 }
+HANDLES = "/proc/self/fd"
 TEMPORARY = "._put_"  # hidden from every engine's listing by its dot, from ours by the whole prefix
 
 
@@ -123,8 +124,7 @@ class LocalStorage:
     def open_input(self, path: str) -> pa.NativeFile:
         where = self.uri(path)
         with disk_errors(where, "open"):
-            size_of_regular(os.stat(where), where)
-            return pa.OSFile(where, "rb")
+            return opened(where)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         where = self.uri(path)
@@ -206,6 +206,18 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
 def at_once(path: str, flags: int) -> int:
     """Opens without waiting: a pipe would keep its reader until somebody writes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+
+
+def opened(where: str, check: Callable[[int], None] = lambda handle: None) -> pa.NativeFile:
+    """The regular file that is there. What was looked at is what is opened, where handles have names: somebody may put
+    a pipe in its place in between, which would keep its reader for ever. `check` looks at the handle, too."""
+    handle = at_once(where, os.O_RDONLY)
+    try:
+        size_of_regular(os.fstat(handle), where)
+        check(handle)
+        return pa.OSFile(f"{HANDLES}/{handle}" if os.path.isdir(HANDLES) else where, "rb")
+    finally:
+        os.close(handle)
 
 
 def read_part(file: FileIO, size: int, start: int, length: int | None) -> bytes:

@@ -38,11 +38,19 @@ class CsvDialect:
         sep = single("sep" if "sep" in given else "delimiter", ",")
         if not sep:
             raise ScanError("sep of CSV files is one character; it is empty; name one")
+        quote, escape, comment = single("quote", '"'), single("escape", "\\"), single("comment", "")
+        ends = given.get("linesep", "")
+        if sep in (quote, escape, comment) or (quote and quote == comment) or {sep, quote, escape} & {*ends}:
+            raise ScanError(
+                "a character of CSV files means one thing, but that quotes may be escaped by quotes; the table has sep"
+                f" {sep!r}, quote {quote!r}, escape {escape!r}, comment {comment!r} and lineSep {ends!r}; read with"
+                " .to_spark(spark)"
+            )
         return cls(
             sep=sep,
-            quote=single("quote", '"'),
-            escape=single("escape", "\\"),
-            comment=single("comment", ""),
+            quote=quote,
+            escape=escape,
+            comment=comment,
             header=given.get("header", "false").lower() == "true",
             null_value=given.get("nullvalue", ""),
             empty_value=given.get("emptyvalue", ""),

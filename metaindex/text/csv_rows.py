@@ -104,7 +104,8 @@ class CsvRows:
         while start < len(block):
             before, start = start, _BLANK.match(block, start).end()  # type: ignore[union-attr]  # it matches everywhere
             end = line_end(block, start, self._dialect.line_end)
-            text = block[start:end].decode("utf-8", "replace").strip(_BLANKS)
+            line = block[start:end].decode("utf-8", "replace")
+            text = line.removesuffix(self._dialect.line_end or "\n").strip(_BLANKS)
             is_comment = bool(self._dialect.comment) and text.startswith(self._dialect.comment)
             if is_comment and block[before:start].strip(b"\r\n"):
                 raise ScanError(

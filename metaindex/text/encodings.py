@@ -19,12 +19,13 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """`name` is Python's; `said`: the user named it."""
+    """`name` is Python's; `said`: the user named it. `whole`: files are read whole."""
 
     name: str
     said: bool
     wide: bool
     json: bool
+    whole: bool
 
     @classmethod
     def of(cls, name: str | None, file_format: str, whole: bool, line_end: str | None) -> Encoding:
@@ -43,15 +44,16 @@ class Encoding:
                 "lines are told by the bytes of lineSep in the encoding, which may be those of another character; the"
                 f" table has lineSep {line_end!r} in {name!r}; read with .to_spark(spark)"
             )
-        return cls(known, name is not None, wide, file_format == "json")
+        return cls(known, name is not None, wide, file_format == "json", whole)
 
-    @property
-    def shows_mark(self) -> bool:
-        """Is a byte-order mark at the beginning of a file that is read whole a character of it, which is no JSON?"""
-        return self.json and self.said and self.name == "utf-8"
+    def shows_mark(self, data: bytes) -> bool:
+        """Is a byte-order mark at the beginning of a file that is read whole a character of it, which is no JSON? Where
+        no encoding is named, Spark looks for one in four bytes or more."""
+        return self.json and (self.name == "utf-8" if self.said else data == codecs.BOM_UTF8)
 
     def utf8(self, data: bytes, where: str) -> bytes:
-        """The text in UTF-8; what is no text of the encoding becomes U+FFFD."""
+        """The text in UTF-8; what is no text of the encoding becomes U+FFFD, as in Spark, but for lines of JSON: those
+        it does not read."""
         if self.name == "utf-8":
             if self.json and not self.said and b"\0" in data:
                 raise ScanError(
@@ -62,7 +64,15 @@ class Encoding:
         name = self.name
         if name in _MARKS:  # the byte-order mark says which; without one it is big-endian
             name = next((marked for mark, marked in _MARKS[name] if data.startswith(mark)), f"{name}-be")
-        return data.decode(name, "replace").encode("utf-8", "replace")
+        if not self.json or self.whole:
+            return data.decode(name, "replace").encode("utf-8", "replace")
+        try:
+            return data.decode(name).encode()
+        except UnicodeError:
+            raise ScanError(
+                f"lines of JSON are text of their encoding, or may be rows of NULLs to Spark; {where} has bytes that"
+                f" are none of {self.name}; name its encoding, or read with .to_spark(spark)"
+            ) from None
 
 
 def text_of(data: bytes) -> str:

@@ -258,11 +258,12 @@ def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str,
 
 
 def _map(v: Any, convert: Callable[[Any, str], object]) -> list[tuple[str, object]]:
-    """Every value of a name is to be one of the type, and the last counts."""
+    """A name that stands there twice is there twice: it is the reader of the map who takes the first value, or the
+    last."""
     if not isinstance(v, dict):
         raise Bad
     pairs = v.pairs if isinstance(v, _Twice) else v.items()
-    return list({name: _element(value, convert) for name, value in pairs}.items())
+    return [(name, _element(value, convert)) for name, value in pairs]
 
 
 def _element(v: Any, convert: Callable[[Any, str], object]) -> object:

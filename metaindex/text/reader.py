@@ -118,7 +118,7 @@ class TextReader:
         stream = open_text(source, path)
         if self._whole or self._encoding.wide:
             data = self._encoding.utf8(_whole(stream, where), where)
-            if not self._encoding.shows_mark:
+            if not self._encoding.shows_mark(data):
                 data = data.removeprefix(codecs.BOM_UTF8)
             if self._whole:
                 of_packed = self._packed if stream is not source else None

@@ -10,7 +10,7 @@ import pytest
 
 from metaindex.expressions.errors import StorageError, StoragePermissionError
 from metaindex.formats.storage import Storage
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.formats.storage_local import HANDLES, LocalStorage, opened
 from metaindex.formats.storage_opening import storage_for
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
@@ -119,6 +119,22 @@ def test_what_is_no_regular_file_is_no_object_and_keeps_nobody_waiting(tmp_path:
             store.read(name, 0, 10)
         with pytest.raises(StorageError, match="no regular file; remove it"):
             store.open_input(name)
+
+
+@pytest.mark.skipif(not os.path.isdir(HANDLES), reason="open files have no names here")
+def test_what_was_looked_at_is_what_is_opened(tmp_path: Path) -> None:
+    """A pipe that is put in its place in between would keep its reader for ever."""
+    where = tmp_path / "x"
+    where.write_bytes(b"looked at")
+
+    def swap(handle: int) -> None:
+        where.unlink()
+        os.mkfifo(where)
+
+    with opened(str(where), swap) as file:
+        assert file.read() == b"looked at"
+    with pytest.raises(StorageError, match="no regular file; remove it"):
+        opened(str(where))
 
 
 def test_no_more_memory_is_taken_than_there_are_bytes(tmp_path: Path) -> None:

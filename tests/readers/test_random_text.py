@@ -149,19 +149,9 @@ def asked(table: TextTable) -> dict[str, Any]:
 
 
 def rows(table: pa.Table) -> list[str]:
-    """Each as a text; days and moments by their numbers, for some are beyond Python's calendar. Of a key that a map has
-    twice the last value counts: in Arrow Spark shows both."""
+    """Each as a text; days and moments by their numbers, for some are beyond Python's calendar."""
     plain = table.cast(pa.schema([pa.field(f.name, numbered(f.type)) for f in table.schema]))
-    maps = [pa.types.is_map(f.type) for f in plain.schema]
-    return [
-        repr(
-            [
-                canonical(dict(v) if is_map and v is not None else v)
-                for v, is_map in zip(row.values(), maps, strict=True)
-            ]
-        )
-        for row in plain.to_pylist()
-    ]
+    return [repr([canonical(v) for v in row.values()]) for row in plain.to_pylist()]
 
 
 def numbered(t: pa.DataType) -> pa.DataType:

@@ -35,9 +35,9 @@ def canonical(value: Any) -> Any:
         case bytearray():
             return bytes(value)
         case dict():
-            return tuple(sorted((k, canonical(v)) for k, v in value.items()))
+            return tuple(sorted(((k, canonical(v)) for k, v in value.items()), key=repr))
         case list() | tuple() if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):
-            return tuple(sorted((k, canonical(v)) for k, v in value))  # a map, as Arrow shows it
+            return tuple(sorted(((k, canonical(v)) for k, v in value), key=repr))  # a map, as Arrow shows it
         case list() | tuple():
             return tuple(canonical(v) for v in value)
         case _:

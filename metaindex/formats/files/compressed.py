@@ -3,13 +3,15 @@
 .gz .bz2 .zst .zstd    the tools' own formats; members may follow each other
 .deflate               zlib, one or several
 .snappy                Hadoop's blocks: the size of a block, then chunks of it, each with its size, until the block is
-                       full
+                       full; a block of no bytes is the end, whatever follows
+
+Behind the last member Hadoop fails at anything, zeros too; only in .bz2 it looks for another member behind what is
+none, so zeros alone are passed over here, and all else is refused.
 """
 
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import zlib
 from abc import ABC, abstractmethod
@@ -22,6 +24,8 @@ from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureEr
 SUFFIXES = ("gz", "bz2", "zst", "zstd", "deflate", "snappy")
 _SNAPPY_CHUNK = 64 << 20  # Hadoop's own have 256 KB
 _SNAPPY_FACTOR = 64  # three bytes copy at most 64
+_GZIP = 16 + zlib.MAX_WBITS
+_PACKED, _UNPACKED = 1 << 14, 1 << 24  # bytes at once: what follows a member is copied, and a bomb is large
 REFUSED = ("lz4", "lzo", "xz", "zip", "passthrough")
 
 
@@ -36,13 +40,13 @@ def open_text(source: pa.NativeFile, path: str) -> IO[bytes]:
     raw = cast(IO[bytes], source)
     match suffix:
         case "gz":
-            return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+            return cast(IO[bytes], io.BufferedReader(_Zlib(raw, _GZIP)))
         case "bz2":
-            return cast(IO[bytes], bz2.BZ2File(raw))
+            return cast(IO[bytes], io.BufferedReader(_Bzip2(raw)))
         case "zst" | "zstd":
             return cast(IO[bytes], pa.CompressedInputStream(source, "zstd"))
         case "deflate":
-            return cast(IO[bytes], io.BufferedReader(_Deflate(raw)))
+            return cast(IO[bytes], io.BufferedReader(_Zlib(raw, zlib.MAX_WBITS)))
         case "snappy":
             return cast(IO[bytes], io.BufferedReader(_Snappy(raw)))
         case _:
@@ -75,33 +79,74 @@ class _Unpacked(io.RawIOBase, ABC):
         """The next piece; None at the end."""
 
 
-class _Deflate(_Unpacked):
-    def __init__(self, raw: IO[bytes]) -> None:
+class _Zlib(_Unpacked):
+    def __init__(self, raw: IO[bytes], form: int) -> None:
         super().__init__(raw)
-        self._stream = zlib.decompressobj()
+        self._form = form
+        self._stream: zlib._Decompress | None = None  # none yet
 
     def _piece(self) -> bytes | None:
-        packed = self._stream.unused_data or self._raw.read(1 << 18)
-        if packed:
-            if self._stream.eof:  # another follows
-                self._stream = zlib.decompressobj()
-            return self._stream.decompress(packed)
-        if not self._stream.eof:
+        stream = self._stream
+        if stream is None or stream.eof:
+            packed = _behind(stream, self._raw)
+            if not packed:
+                return None
+            stream = self._stream = zlib.decompressobj(self._form)
+            return stream.decompress(packed, _UNPACKED)
+        packed = stream.unconsumed_tail or self._raw.read(_PACKED)
+        piece = stream.decompress(packed, _UNPACKED)
+        if not (packed or piece or stream.eof):
             raise EOFError("it ends before its end-of-stream marker")
-        return None
+        return piece
+
+
+def _behind(member: zlib._Decompress | bz2.BZ2Decompressor | None, raw: IO[bytes]) -> bytes:
+    return (member.unused_data if member is not None else b"") or raw.read(_PACKED)
+
+
+class _Bzip2(_Unpacked):
+    def __init__(self, raw: IO[bytes]) -> None:
+        super().__init__(raw)
+        self._stream: bz2.BZ2Decompressor | None = None  # none yet
+
+    def _piece(self) -> bytes | None:
+        stream = self._stream
+        if stream is None or stream.eof:
+            packed = _behind(stream, self._raw)
+            if not packed or (stream is not None and self._is_padding(packed)):
+                return None
+            self._stream = bz2.BZ2Decompressor()
+            return self._stream.decompress(packed, _UNPACKED)
+        packed = self._raw.read(_PACKED) if stream.needs_input else b""
+        if stream.needs_input and not packed:
+            raise EOFError("it ends before its end-of-stream marker")
+        return stream.decompress(packed, _UNPACKED)
+
+    def _is_padding(self, packed: bytes) -> bool:
+        """Are there zeros alone, to the end of the file?"""
+        if packed[0]:
+            return False
+        while packed:
+            if packed.strip(b"\0"):
+                raise CorruptTableError("something stands behind its end")
+            packed = self._raw.read(_PACKED)
+        return True
 
 
 class _Snappy(_Unpacked):
     def __init__(self, raw: IO[bytes]) -> None:
         super().__init__(raw)
         self._left = 0
+        self._ended = False
 
     def _piece(self) -> bytes | None:
-        while self._left == 0:
-            size = self._number(first=True)
-            if size is None:
-                return None
-            self._left = size
+        if self._ended:
+            return None
+        if self._left == 0:
+            self._left = self._number(first=True) or 0
+        if self._left == 0:
+            self._ended = True
+            return None
         packed = self._exactly(self._number() or 0)
         size = _snappy_size(packed)
         if size > min(self._left, _SNAPPY_FACTOR * len(packed)):  # before as many bytes are asked for

@@ -108,10 +108,18 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the first of several streams",
         "metaindex/formats/files/compressed.py",
-        "packed = self._stream.unused_data or self._raw.read(1 << 18)",
-        "packed = self._raw.read(1 << 18)",
-        ("tests/readers/test_text_scan.py",),
-        "rows behind the first deflate stream of a file are lost",
+        'return (member.unused_data if member is not None else b"") or raw.read(_PACKED)',
+        "return raw.read(_PACKED)",
+        ("tests/readers/test_packed_text.py",),
+        "rows behind the first gzip stream of a file are lost",
+    ),
+    Mutant(
+        "something behind the end",
+        "metaindex/formats/files/compressed.py",
+        'if packed.strip(b"\\0"):',
+        "if False:",
+        ("tests/readers/test_packed_text.py",),
+        "rows of a bzip2 stream behind what is none are lost",
     ),
     Mutant(
         "bytes that are no text",
