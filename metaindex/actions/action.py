@@ -75,7 +75,7 @@ class Outcome(Shown):
     entry: IndexLogEntry
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         what = f"{self.operation} of index {self.index!r}: " + ("done" if self.changed else "nothing to do")
         return "; ".join((f"{what}, {self.entry.state.value} (entry {self.entry.id})", *self.notes))
 

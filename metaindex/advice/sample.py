@@ -3,7 +3,7 @@ applied. What may be read is limited beforehand, and what was read is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -109,15 +109,39 @@ def read_sample(scan_of: Callable[[int], Scan], rows: Ints, leaves: Sequence[Lea
     values: list[list[pa.Array]] = [[] for _ in leaves]
     places = []
     for row in rows.tolist():
-        table = scan_of(row).to_arrow()
-        if table.num_rows > most:
-            some = np.linspace(0, table.num_rows - 1, most).astype(np.int64)
-            table = table.take(from_vector(some, None, pa.int64()))
+        stream = scan_of(row).to_reader()
+        table = evenly(stream, stream.schema, most)
         for leaf, column in zip(leaves, values, strict=True):
             column.append(to_physical(of_leaf(table, leaf), leaf.type, upper=False))
         places.append(np.full(table.num_rows, row, np.int64))
     joined = (pa.concat_arrays(column) for column in values)
     return SampleRows(tuple(joined), np.concatenate(places) if places else np.zeros(0, np.int64))
+
+
+def evenly(batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int) -> pa.Table:
+    """At most so many rows, equally far from each other. Twice as many and one batch are held, however many come."""
+    held: list[pa.RecordBatch] = []
+    seen = count = 0
+    step = 1
+    for batch in batches:
+        found = batch.take(_every(-seen % step, batch.num_rows, step))
+        seen += batch.num_rows
+        count += found.num_rows
+        held.append(found)
+        while count > 2 * most:
+            thinned = pa.Table.from_batches(held, schema=schema)
+            held = thinned.take(_every(0, count, 2)).to_batches()
+            step *= 2
+            count = sum(one.num_rows for one in held)
+    table = pa.Table.from_batches(held, schema=schema)
+    if table.num_rows <= most:
+        return table
+    places = np.linspace(0, table.num_rows - 1, most).astype(np.int64)
+    return table.take(from_vector(places, None, pa.int64()))
+
+
+def _every(first: int, end: int, step: int) -> pa.Array:
+    return from_vector(np.arange(first, end, step, dtype=np.int64), None, pa.int64())
 
 
 def of_leaf(table: pa.Table, leaf: Leaf) -> pa.Array:

@@ -46,7 +46,7 @@ class Exported(Shown):
     rows: dict[str, int]
     version: str | None
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         said = ", ".join(f"{name} ({count:,} rows)" for name, count in self.rows.items())
         return f"exported to {self.target}: {said}" + (f", as of version {self.version}" if self.version else "")
 

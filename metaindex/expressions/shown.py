@@ -19,8 +19,8 @@ class Tabular(Protocol):
 
 
 class Shown:
-    """Gives a class with `__str__`, or with `shown` (texts and tables, one below the other), the other ways to be
-    looked at. A dataclass of it says `repr=False`."""
+    """Gives a class with `_printed`, or with `shown` (texts and tables, one below the other), all ways to be looked at:
+    names and values in them steer no terminal. A dataclass of it says `repr=False`."""
 
     __slots__ = ()
 
@@ -28,8 +28,11 @@ class Shown:
     def shown(self) -> Sequence[str | Tabular]:
         return (str(self),)
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         return "\n".join(map(str, self.shown))
+
+    def __str__(self) -> str:
+        return lines(self._printed())
 
     def __repr__(self) -> str:
         return bounded(str(self))

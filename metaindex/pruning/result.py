@@ -152,7 +152,7 @@ class PruneResult(Shown):
     def dropped_files(self) -> int:
         return self.total_files - self.kept_files
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         lines = [
             f"{self.table} ({self.format}) at version {self.version}: read {self.kept_files:,} of {self.total_files:,}"
             f" files, {human_bytes(self.kept_bytes)} of {human_bytes(self.total_bytes)}, planned in"

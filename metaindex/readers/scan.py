@@ -36,7 +36,7 @@ class Scan(Shown, ScanPlan):
     """What `Table.scan` gives. `columns`: the names asked for, in the order of the result (None: all). `result`: what
     was kept and dropped, and why; None without a predicate."""
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         """What would be read, and how to read it; nothing is."""
         kept = len(self.file_rows)
         every = len(self.snapshot.files) if self.result is None else self.result.total_files

@@ -41,7 +41,7 @@ class ExplainedScan(Shown):
         """The indexes that are not used."""
         return {verdict.index: verdict.reason for verdict in self.indexes if verdict.reason is not None}
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         if self.cover is not None:
             return f"{self.scan}: {self.cover}"
         if self.result is None:
@@ -99,7 +99,7 @@ class QueryExplanation(Shown):
         covers = [scan.cover.read_bytes for scan in self.scans if scan.cover is not None]
         return sum(covers) if covers and len(covers) == len(self.scans) else None
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         return self._shown(self.display)
 
     def text(self, mode: DisplayMode) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import VersionNotFoundError
+from metaindex.expressions.shown import one_line, preformatted
 from metaindex.formats.model import Diff, Snapshot, Version
 from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.kind import Kind
@@ -53,7 +54,10 @@ class Table:
         self._queries = Queries(handle, noted=True)
 
     def __repr__(self) -> str:
-        return f"<{self.format} table at {self.path}>"
+        return one_line(f"<{self.format} table at {self.path}>")
+
+    def _repr_html_(self) -> str:
+        return preformatted(repr(self))
 
     # -- the table -----------------------------------------------------------------------------------------------------
 

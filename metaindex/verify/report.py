@@ -102,7 +102,7 @@ class Verification(Shown):
         plain: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**plain, "sound": self.sound, "findings": [finding.to_json() for finding in self.findings]}
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         looked = (
             f"{self.entries:,} log entries, {self.versions:,} recorded versions ({self.versions_compared:,} compared"
             " with the table), "

@@ -35,7 +35,7 @@ class Coverage(Shown):
     newest: str = ""  # the version that was recorded last
     problem: str = ""
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         if self.problem:
             return f"{self.index}: cannot be told: {self.problem}"
         how = (
@@ -59,7 +59,7 @@ class Explanation(Shown):
     result: PruneResult
     coverage: tuple[Coverage, ...] = ()
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         lines = ["Predicate, as understood:"]
         for part in conjuncts(self.result.predicate):
             opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))

@@ -63,7 +63,7 @@ class IndexInfo(Shown):
     suspected: tuple[str, ...] = ()
     problem: str = ""
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         """As `metaindex indexes TABLE NAME` says it."""
         return index_text(self)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.advice.sample import of_leaf
+from metaindex.errors import BuildError
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts
@@ -22,6 +23,7 @@ from metaindex.kinds.columns import columns_of, named
 from metaindex.kinds.served import LINEAGE, RowKind, RowPlan, with_lineage
 from metaindex.kinds.spark_types import TEXT_BYTES, width
 from metaindex.pruning.ranking import Offer, asked_of, share_read
+from metaindex.readers.scan import Scan
 from metaindex.store.writer import RunSink, new_run_id
 
 from .answer import Reads
@@ -34,6 +36,8 @@ _Z = 1.645
 """A normal number is within so many standard deviations with 90%."""
 _PAGE_ROWS = 20_000
 """Of a page, of which no part is read alone."""
+_MOST_BYTES = 1 << 30
+"""Of rows of the sample, as they are held: a file may hold far more than its size."""
 _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 
@@ -83,14 +87,28 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
 def _rows(sight: Sight, plan: RowPlan, rows: Rows) -> pa.Table:
     """The stored columns of all rows of these files, with lineage."""
     tables = []
+    held = 0
     for ordinal, row in enumerate(rows.tolist()):
-        table = sight.scan(row, plan.columns).to_arrow()
+        batches = []
+        for batch in (stream := sight.scan(row, plan.columns).to_reader()):
+            batches.append(batch)
+            held += batch.nbytes
+            if held > _MOST_BYTES:
+                raise BuildError(
+                    f"a covering index is weighed over rows of at most {_MOST_BYTES:,} bytes; those of the sample"
+                    " are more once they are read; give a smaller sample, such as sample=0.001"
+                )
+        table = pa.Table.from_batches(batches, schema=stream.schema)
         stored = [of_leaf(table, leaf).cast(one.type) for leaf, one in zip(plan.columns, plan.stored, strict=True)]
         count = table.num_rows
         ordinals = from_vector(np.full(count, ordinal, np.int32), None, pa.int32())
         places = from_vector(np.arange(count, dtype=np.int64), None, pa.int64())
         tables.append(pa.Table.from_arrays([*stored, ordinals, places], schema=with_lineage(plan.stored)))
     return pa.concat_tables(tables)
+
+
+def _count(plan: Scan) -> int:
+    return sum(batch.num_rows for batch in plan.to_reader())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +172,8 @@ def _share(sight: Sight, tree: Predicate, first: ColumnRef) -> Estimate | None:
     for row in rows.tolist():
         plan = sight.scan(row, [leaf])
         try:
-            every = plan.to_arrow().num_rows
-            counts.append((replace(plan, predicate=alone).to_arrow().num_rows, every))
+            every = _count(plan)
+            counts.append((_count(replace(plan, predicate=alone)), every))
         except (MetaIndexError, OSError):
             continue
     if not counts:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.expressions.errors import MissingDependencyError
-from metaindex.expressions.shown import LINES, Shown, html_table
+from metaindex.expressions.shown import LINES, Shown, html_table, one_line
 from metaindex.readers.scan import Scan
 from tests.tables import settle
 
@@ -61,12 +61,15 @@ def answers(table: mi.Table) -> dict[str, Shown]:
         "history": table.history("find"),
         "refresh": table.refresh_index("find", builder="local"),
         "scan": table.scan(ASKED),
+        "clustering": table.clustering(),
+        "what_if": table.what_if(ASKED, mi.Bloom("t")),
     }
 
 
 def test_every_answer_shows_itself_as_it_is_printed_and_as_html(table: mi.Table) -> None:
     for name, answer in answers(table).items():
-        assert repr(answer) == str(answer).replace("\x1b", r"\x1b"), name
+        assert repr(answer) == str(answer), name
+        assert "\x1b" not in str(answer), name
         assert len(repr(answer)) < 5000, name
         shown = answer._repr_html_()
         assert "\x1b" not in shown, name
@@ -77,6 +80,11 @@ def test_every_answer_shows_itself_as_it_is_printed_and_as_html(table: mi.Table)
 @pytest.mark.parametrize("name", ["indexes", "locate", "search", "history"])
 def test_what_is_a_table_is_one_in_html(table: mi.Table, name: str) -> None:
     assert "td" in Read(answers(table)[name]._repr_html_()).tags
+
+
+def test_a_table_is_its_path(table: mi.Table) -> None:
+    assert repr(table) in Read(table._repr_html_()).text
+    assert Read(table._repr_html_()).tags == {"pre"}
 
 
 def test_a_names_own_markup_is_read_as_text(table: mi.Table) -> None:
@@ -91,7 +99,7 @@ def test_a_scan_tells_what_it_would_read_and_reads_nothing(table: mi.Table, tmp_
     assert "1 of 3 files" in str(scan)
     assert "t: string" in str(scan)
     assert "to_arrow()" in repr(scan)
-    assert ASKED in str(scan)
+    assert one_line(ASKED) in str(scan)
 
 
 def test_a_scan_of_no_such_column_is_shown_with_what_is_wrong(table: mi.Table) -> None:

@@ -87,6 +87,14 @@ def test_a_copy_in_ranges_follows_from_a_range(tmp_path: Path) -> None:
     assert names[-1] == "covering_range(id; cat)"
 
 
+def test_rows_that_are_too_many_to_be_held_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of dictionaries holds far more than its size."""
+    table = filled(tmp_path, "parquet")
+    monkeypatch.setattr("metaindex.whatif.copy._MOST_BYTES", 1000)
+    (cost,) = table.what_if("id = 77", mi.Covering("id")).candidates
+    assert "give a smaller sample" in cost.problem
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [mi.CoveringRange("at", ["user"]), mi.Covering("user", ["at"], buckets=8)])
 def test_the_size_is_that_of_what_spark_builds(spark: SparkSession, tmp_path: Path, kind: mi.CoveringRange) -> None:
