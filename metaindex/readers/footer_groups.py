@@ -54,6 +54,7 @@ class FooterGroups:
 
     storage: Storage
     _read: dict[str, _Footer | None] = field(default_factory=dict)
+    _stated: dict[str, tuple[tuple[Leaf, ...], list[PruningStatistics[Mask]]]] = field(default_factory=dict)
 
     def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
         """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file
@@ -63,11 +64,22 @@ class FooterGroups:
             return [KeptGroups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
         data, metadata = footer
         rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
+        stated = self._said(path, data, metadata, _leaves(result.schema, parts)) if rows else []
+        return [KeptGroups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
+
+    def _said(
+        self, path: str, data: bytes, metadata: pq.FileMetaData, leaves: tuple[Leaf, ...]
+    ) -> list[PruningStatistics[Mask]]:
+        """The statistics of these columns; of each file those that were asked last are remembered."""
+        known = self._stated.get(path)
+        if known is not None and known[0] == leaves:
+            return known[1]
         try:
-            stated = [footer_statistics(data, metadata, Layouts(_leaves(result.schema, parts)))] if rows else []
+            stated: list[PruningStatistics[Mask]] = [footer_statistics(data, metadata, Layouts(leaves))]
         except (MetaIndexError, pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
             stated = []  # whatever a footer says that cannot be understood proves nothing
-        return [KeptGroups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
+        self._stated[path] = leaves, stated
+        return stated
 
     def chunk_bytes(self, path: str) -> dict[str, int]:
         """By dotted path of a leaf in the file, what its chunks take, compressed; nothing where the footer cannot be

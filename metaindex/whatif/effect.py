@@ -117,6 +117,8 @@ def with_candidate(
         return Reads(Estimate.exactly(float(kept.sum())), groups, size), result
     more = standing.with_more(*sampled)
     result = more.answer(now.tree)
+    if idle(result, exact, sampled):
+        return now.reads, result
     then = kept & more.kept(result)
     left_rows = np.flatnonzero(kept & ~_mask(rows, len(kept)))
     still = rows[then[rows]]
@@ -127,6 +129,12 @@ def with_candidate(
     size_bytes = _bytes(others, sizes[left_rows], sizes[rows], sizes[still])
     groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, home_groups)
     return Reads(Estimate.of(others + len(still), weights), groups, Estimate.of(size_bytes, weights)), result
+
+
+def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
+    """Does nothing of the candidate answer any part of the query?"""
+    names = {index.name for indexes in candidate for index in indexes}
+    return not any(report.used for report in result.indexes if report.name in names)
 
 
 def _drawn(
