@@ -28,7 +28,7 @@ from .pieces import lines, pieces
 from .splitting import statements
 from .template import Workload
 
-_SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.lz4")
+_SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
 _NO_PATH: Final = re.compile(r"[\s\0']")
 _LONGEST_PATH: Final = 4096
 _WORDS: Final = "a workload is conditions, SQL texts, a path to a file of them, or several in a list"
@@ -40,7 +40,7 @@ def workload(queries: object, *, time_zone: str = "UTC") -> Workload:
     `queries`: the text of a condition (as behind WHERE) or of SQL statements, a predicate in any words that `prune`
     takes, a path to a file, or several of them in a list. A file `.sql` has statements that semicolons end; any other
     one a line. It is read as it comes: of a million statements templates are kept, and some examples of their literals.
-    Packed files (`.gz`, `.zst`, `.lz4`) are unpacked on the way. Moments without a zone are of `time_zone`.
+    Packed files (`.gz`, `.zst`, `.bz2`) are unpacked on the way. Moments without a zone are of `time_zone`.
 
     What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
     what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read.

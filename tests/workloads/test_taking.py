@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import subprocess
 import sys
@@ -99,10 +100,13 @@ def test_files_of_statements(tmp_path: Path) -> None:
     text = "-- first; nothing\nSELECT * FROM t WHERE a = ';';\n\nSELECT *\nFROM t WHERE a = 'x';;\n"
     (tmp_path / "q.sql").write_text(text)
     (tmp_path / "q.sql.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "q.sql.bz2").write_bytes(bz2.compress(text.encode()))
+    with pa.output_stream(str(tmp_path / "q.sql.zst"), compression="zstd") as packed:
+        packed.write(text.encode())
     (tmp_path / "q.log").write_text("SELECT * FROM t WHERE a = 'y'\n\na = 3\nSELECT * FROM t WHERE a = 'z';\n")
     expected = mi.workload("SELECT * FROM t WHERE a = ';'; SELECT * FROM t WHERE a = 'x'")
     assert told(expected) == [(2, "a = ';'")]
-    for name in ("q.sql", "q.sql.gz"):
+    for name in ("q.sql", "q.sql.gz", "q.sql.bz2", "q.sql.zst"):
         assert told(mi.workload(tmp_path / name)) == told(mi.workload(str(tmp_path / name))) == told(expected)
     assert told(mi.workload(tmp_path / "q.log")) == [(2, "a = 'y'"), (1, "a = 3")]
     with pytest.raises(mi.ObjectNotFoundError):
