@@ -4,8 +4,9 @@ or Spark."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, one_line
 from metaindex.pruning.result import human_bytes
@@ -73,7 +74,21 @@ class IndexInfo(Shown):
 
 
 class IndexList(Shown, list[IndexInfo]):
-    """The indexes of a table. Printed, they are a table for people."""
+    """The indexes of a table, by place or name. Printed, they are a table for people."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex | str) -> IndexInfo: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[IndexInfo]: ...
+    def __getitem__(self, at: SupportsIndex | slice | str) -> IndexInfo | list[IndexInfo]:
+        """Of a name IndexNotFoundError where there is no such index."""
+        if not isinstance(at, str):
+            return super().__getitem__(at)
+        for info in self:
+            if info.name == at:
+                return info
+        known = ", ".join(map(repr, (info.name for info in self))) or "none"
+        raise IndexNotFoundError(f"an index is asked for by its name; there is no {at!r}; there are: {known}")
 
     @property
     def shown(self) -> Sequence[str | Tabular]:

@@ -82,6 +82,13 @@ def test_what_is_a_table_is_one_in_html(table: mi.Table, name: str) -> None:
     assert "td" in Read(answers(table)[name]._repr_html_()).tags
 
 
+def test_an_index_of_the_list_is_had_by_its_name(table: mi.Table) -> None:
+    every = table.indexes()
+    assert every["find"] == every[0] == every[:1][0]
+    with pytest.raises(mi.IndexNotFoundError, match="no 'nope'; there are: 'find'"):
+        every["nope"]
+
+
 def test_a_table_is_its_path(table: mi.Table) -> None:
     assert repr(table) in Read(table._repr_html_()).text
     assert Read(table._repr_html_()).tags == {"pre"}
