@@ -62,7 +62,8 @@ class Requests:
 def read_request(text: str) -> Request:
     """ArgumentError for a text that is none."""
     node = _loaded(text)
-    return Request(_texts_by_name(node, "settings"), _texts_by_name(node, "broken", {}), _scans(node))
+    explained = _of(node, "explained", bool, False)
+    return Request(_texts_by_name(node, "settings"), _texts_by_name(node, "broken", {}), _scans(node), explained)
 
 
 def read_survey(text: str) -> Survey:

@@ -197,11 +197,12 @@ class SparkScan:
 @dataclass(frozen=True, slots=True)
 class Request:
     """`settings`: the session's, of ours; `broken`: of runs of covering indexes that its queries failed to read, the
-    part."""
+    part. `explained`: the plan is not to be run."""
 
     settings: Mapping[str, str]
     broken: Mapping[str, str]
     scans: tuple[SparkScan, ...]
+    explained: bool = False
 
 
 @dataclass(frozen=True, slots=True)

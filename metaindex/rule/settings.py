@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from metaindex.errors import SettingError
 from metaindex.expressions.records import dataclass
 
+Noted = Literal["", "off", "kept", "hashed", "left out"]
 DisplayMode = Literal["plaintext", "console", "html"]
 
 PREFIX: Final = "spark.metaindex."
@@ -34,6 +35,9 @@ class RuleConfig:
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of
       what is left, only these; `metaindex.hint` sets it for a block of code.
+    * `query_log`: notes each scan of the session's queries beside the indexes of its table, with the values in
+      conditions "kept", "hashed" (by the salt of `Config.query_log`, or of the environment) or "left out"; "off": none;
+      empty: as the `Config` given to `enable` says.
     * `display_mode`: how `str` of an explanation looks: "plaintext", "console" (colours of a terminal) or "html".
     * `highlight_begin`, `highlight_end`: what stands around the nodes that differ; both empty: as the mode has it.
     """
@@ -48,6 +52,7 @@ class RuleConfig:
     indexes: tuple[str, ...] = ()
     disabled_indexes: tuple[str, ...] = ()
     hint: tuple[str, ...] = ()
+    query_log: Noted = ""
     display_mode: DisplayMode = "plaintext"
     highlight_begin: str = ""
     highlight_end: str = ""
@@ -154,6 +159,12 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "indexes": _listed("indexes"),
     "disabled_indexes": _listed("disabledIndexes"),
     "hint": _listed("hint"),
+    "query_log": Knob(
+        PREFIX + "queryLog",
+        "kept, hashed, left out or off",
+        lambda text: {"true": "kept", "false": "off"}.get(text.strip().lower(), text.strip().lower().replace("-", " ")),
+        lambda value: value in get_args(Noted),
+    ),
     "display_mode": Knob(
         PREFIX + "explain.displayMode",
         "plaintext, console or html",

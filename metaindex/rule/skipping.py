@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.config import Config
+from metaindex.config import Config, QueryLog, noting
 from metaindex.expressions.deadline import TooLate, look, until
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from metaindex.expressions.references import columns
@@ -39,10 +40,13 @@ from .reading import Requests
 from .reasons import Reason
 from .replaced import looked_at_once, proved_now
 from .replies import normal, packed, signs
-from .request import Delta, Files, Iceberg, SparkScan
+from .request import Delta, Files, Iceberg, Request, SparkScan
 from .scans import at_version
 from .settings import RuleConfig
 from .tables import Tables
+
+if TYPE_CHECKING:
+    from .noting import NotedScan
 
 logger = logging.getLogger("metaindex")
 _TOLD = 1_000  # of what is not supported: more is not told
@@ -67,6 +71,7 @@ class Planned:
     cover: Cover | None
     refused: Mapping[str, Reason]
     table: Table | None
+    asked: PruneResult | Reason  # the same, with an answer that proves nothing for what it is
 
 
 @dataclass(slots=True)
@@ -83,6 +88,7 @@ class Skipping:
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
     )
     _tables: Tables = field(init=False)
+    _noting: QueryLog | None = field(init=False)
     _requests: Requests = field(default_factory=Requests)
     _read: tuple[Mapping[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
     _told: set[str] = field(default_factory=set)  # what is not supported, of the tables that were asked
@@ -91,6 +97,7 @@ class Skipping:
 
     def __post_init__(self) -> None:
         self._tables = Tables(self.config, self.storage_options)
+        self._noting = noting(self.config.query_log)
 
     def __call__(self, request: str) -> str:
         rule = self.rule
@@ -99,9 +106,12 @@ class Skipping:
             rule = self.settings(asked.settings)
             self._note(asked.broken)
             late = time.monotonic() + rule.timeout_seconds
-            answer = self._pool.submit(self._answer_until, late, asked.scans, rule)
+            answer = self._pool.submit(self._answer_until, late, asked, rule)
             try:
-                return answer.result(rule.timeout_seconds)
+                reply, noted = answer.result(rule.timeout_seconds)
+                for recorder, row in noted:
+                    recorder.note(row)
+                return reply
             finally:
                 answer.cancel()  # where no thread has begun with it
         except (LateError, TooLate):
@@ -146,20 +156,23 @@ class Skipping:
             read = self._read = conf, rule
         return read[1]
 
-    def _answer_until(self, late: float, scans: Sequence[SparkScan], rule: RuleConfig) -> str:
+    def _answer_until(self, late: float, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
         """An answer that nobody waits for any more is not computed to its end."""
         try:
             with until(late):
-                return self._answer(scans, rule)
+                return self._answer(asked, rule)
         except TooLate:
             self.counts.stopped += 1
             raise
 
-    def _answer(self, scans: Sequence[SparkScan], rule: RuleConfig) -> str:
+    def _answer(self, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
+        """The reply, and what is noted of the query once that is given."""
         if not rule.enabled:
-            return ""
+            return "", ()
+        started = time.perf_counter()
         replies = {}
-        for number, (scan, planned) in enumerate(zip(scans, self.plan(scans, rule), strict=True)):
+        plans = self.plan(asked.scans, rule)
+        for number, (scan, planned) in enumerate(zip(asked.scans, plans, strict=True)):
             reply: dict[str, object] = {}
             if isinstance(planned.skipping, PruneResult):
                 names = ", ".join(each.name for each in planned.skipping.indexes if each.used and each.dropped_files)
@@ -168,13 +181,33 @@ class Skipping:
                 reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
             if reply:
                 replies[str(number)] = reply
-        return json.dumps(replies) if replies else ""
+        noted: Sequence[NotedScan] = ()
+        if (self._noting is not None or rule.query_log) and not asked.explained:
+            noted = self._noted(asked.scans, plans, rule, time.perf_counter() - started)
+        return (json.dumps(replies) if replies else ""), noted
+
+    def _noted(
+        self, scans: Sequence[SparkScan], plans: Sequence[Planned], rule: RuleConfig, seconds: float
+    ) -> Sequence[NotedScan]:
+        from .noting import noted_scans, setting_of  # most sessions note nothing
+
+        try:
+            setting = setting_of(self._noting, rule.query_log)
+            if setting is None:
+                return ()
+            tables = [self._tables.held(scan) for scan in scans]
+            answers = [(planned.asked, planned.cover) for planned in plans]
+            return noted_scans(setting, scans, answers, tables, seconds)
+        except Exception as error:  # noqa: BLE001 - a query never fails of its log
+            self._say_once(error, "queries of a Spark session are not noted: %s")
+            return ()
 
     def plan(self, scans: Sequence[SparkScan], rule: RuleConfig) -> list[Planned]:
         """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
         other covering index why not."""
         with self._tables.looked_at_once(), looked_at_once():
-            decided = [self.decide(scan, rule) for scan in scans]
+            pruned = [self.pruned(scan, rule) for scan in scans]
+            decided = [decided_by(answer) for answer in pruned]
             look()
             offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
             chosen = ranked(scans, [some for _, some in offers], rule)
@@ -185,8 +218,8 @@ class Skipping:
                 for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
             ]
         return [
-            Planned(skipping, cover, some.refused, table)
-            for skipping, cover, (table, some) in zip(decided, now, offers, strict=True)
+            Planned(skipping, cover, some.refused, table, answer)
+            for skipping, cover, (table, some), answer in zip(decided, now, offers, pruned, strict=True)
         ]
 
     def _offered(
@@ -220,10 +253,7 @@ class Skipping:
 
     def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
-        pruned = self.pruned(scan, rule)
-        if isinstance(pruned, Reason) or pruned.dropped_files:
-            return pruned
-        return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
+        return decided_by(self.pruned(scan, rule))
 
     def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """The same, with an answer that proves nothing for what it is."""
@@ -237,13 +267,15 @@ class Skipping:
             self._failed(error)
             return Reason.FAILED
 
-    def _say_once(self, error: UnsupportedFeatureError) -> None:
+    def _say_once(
+        self, error: Exception, said: str = "Spark queries of a table are planned without indexes: %s"
+    ) -> None:
         """What is not read here is no failure, and is so at every query."""
         with self._told_lock:
             new = str(error) not in self._told and len(self._told) < _TOLD
             self._told |= {str(error)} if new else set()
         if new:
-            logger.warning("Spark queries of a table are planned without indexes: %s", error)
+            logger.warning(said, error)
 
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1
@@ -277,6 +309,13 @@ class Skipping:
         if scan.text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
             return Reason.READER_OPTIONS
         return proved_now(result)
+
+
+def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:
+    """What is proved; or why nothing is."""
+    if isinstance(pruned, Reason) or pruned.dropped_files:
+        return pruned
+    return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
 
 
 def _of_files(table: Table, filters: Sequence[Predicate], source: Files) -> list[Predicate] | Reason:

@@ -50,6 +50,12 @@ class Tables:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
         return self._held(scan, rule).table
 
+    def held(self, scan: SparkScan) -> Table | None:
+        """The handle that this thread has, without a look at anything."""
+        tables: dict[object, _HeldTable] = self._local.__dict__.get("tables", {})
+        held = tables.get(_key(scan))
+        return None if held is None else held.table
+
     def usable(self, scan: SparkScan, rule: RuleConfig) -> Table | Reason:
         """The same; or, for some seconds, why no index can be used."""
         held = self._held(scan, rule)

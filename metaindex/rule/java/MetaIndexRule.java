@@ -35,6 +35,7 @@ public class MetaIndexRule extends Rule {
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   // The plan that was given back: rules are applied until nothing changes, and that one was asked about.
   private final ThreadLocal last = new ThreadLocal();
+  private final ThreadLocal explained = new ThreadLocal(); // what is planned now is not to be run
   // Why the last plan was left as it was, where anything went wrong: the name of a Reason.
   private final ThreadLocal left = new ThreadLocal();
   public final Failures failures; // which the session tells of its queries
@@ -118,9 +119,11 @@ public class MetaIndexRule extends Rule {
     if (!rewritten) {
       busy.set(Boolean.TRUE);
     }
+    explained.set(Boolean.TRUE);
     try {
       Reflected.call(execution, "executedPlan");
     } finally {
+      explained.remove();
       if (!rewritten) {
         busy.remove();
       }
@@ -136,6 +139,9 @@ public class MetaIndexRule extends Rule {
     }
     ObjectNode request = request(found);
     failures.tell(request);
+    if (explained.get() != null) {
+      request.put("explained", true);
+    }
     asked++;
     String text = token + '\n' + Json.text(request);
     long since = System.nanoTime();

@@ -1,0 +1,128 @@
+"""Scans of Spark's queries, noted for the query logs of their tables.
+
+A row is a scan of a plan that metaindex answered for: once a plan is made, whether it is run after that or not. What
+Spark runs again from a plan that it has (a cached table, the same DataFrame collected twice, stages that are planned
+anew as they run) is no new row; `metaindex.explain` makes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from metaindex.config import QueryLog
+from metaindex.expressions.normalize import normalize
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
+from metaindex.pruning.result import PruneResult
+from metaindex.querylog.noted import helpers, now_us
+from metaindex.querylog.row import QueryRow, bounded
+from metaindex.querylog.writer import Recorder
+from metaindex.table.face import Table, handle_of
+from metaindex.table.noting import recorder_of
+
+from .covers import Cover
+from .reasons import Reason
+from .request import Group, JoinSide, SparkScan
+from .settings import Noted
+
+NotedScan: TypeAlias = tuple[Recorder, QueryRow]
+
+
+def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
+    """As the session's own setting says, else as it was given. ArgumentError where values are to be hashed without a
+    salt."""
+    if word == "off" or word == "":
+        return None if word else given
+    return replace(given or QueryLog(), literals=word)
+
+
+def noted_scans(
+    setting: QueryLog,
+    scans: Sequence[SparkScan],
+    answers: Sequence[tuple[PruneResult | Reason, Cover | None]],
+    tables: Sequence[Table | None],
+    seconds: float,
+) -> Sequence[NotedScan]:
+    """A row for each scan whose table was opened. `answers`: what is proved about its files, and the index that stands
+    for it; of the time each scan has an equal share."""
+    noted = []
+    for scan, (answer, cover), table in zip(scans, answers, tables, strict=True):
+        recorder = None if table is None else recorder_of(handle_of(table), setting)
+        if recorder is not None:
+            noted.append((recorder, _row(scan, answer, cover, seconds * 1000 / len(scans))))
+    return noted
+
+
+def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, milliseconds: float) -> QueryRow:
+    conditions = scan.conditions
+    named = [column.name for condition in conditions for column in columns(condition)]
+    row = QueryRow(
+        at_us=now_us(),
+        engine="spark",
+        predicate=bounded(_shortened(And(conditions))) if conditions else None,
+        columns=tuple(dict.fromkeys((*(need.name for need in scan.needs), *named))),
+        join_keys=_keys(key for want in scan.wants if isinstance(want, JoinSide) for key in want.keys),
+        group_keys=_keys(key for want in scan.wants if isinstance(want, Group) for key in want.keys),
+        bytes_read=scan.bytes,
+        version=scan.source.version,
+        milliseconds=milliseconds,
+    )
+    if cover is not None:
+        return _covered(row, cover)
+    if not isinstance(answer, PruneResult):
+        return row
+    return replace(
+        row,
+        files_read=answer.kept_files,
+        files_left_out=answer.dropped_files,
+        bytes_read=answer.kept_bytes,
+        bytes_left_out=answer.total_bytes - answer.kept_bytes,
+        indexes=helpers(answer),
+        version=str(answer.version.id),
+    )
+
+
+def _covered(row: QueryRow, cover: Cover) -> QueryRow:
+    """By a covering index that is read in the table's place."""
+    served = cover.candidate.serving
+    return replace(
+        row,
+        files_read=served.total_files - len(served.files),
+        files_left_out=len(served.files),
+        bytes_read=cover.read_bytes,
+        bytes_left_out=max(cover.source_bytes - cover.read_bytes, 0),
+        indexes=(cover.index,),
+        version=str(served.version.id),
+    )
+
+
+def _keys(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _shortened(predicate: Predicate) -> Predicate:
+    """Without what Spark adds: that a column is not NULL, where another part says so."""
+    normal = normalize(predicate)
+    if not isinstance(normal, And):
+        return normal
+    said = {column for part in normal.parts if (column := _never_null(part)) is not None}
+    left = tuple(
+        part
+        for part in normal.parts
+        if not (isinstance(part, Not) and isinstance(part.child, IsNull) and part.child.column in said)
+    )
+    return left[0] if len(left) == 1 else And(left)
+
+
+def _never_null(part: Predicate) -> ColumnRef | None:
+    """The column that is not NULL where the part is TRUE."""
+    inner = part.child if isinstance(part, Not) else part
+    match inner:
+        case Comparison(op=Op.NULL_SAFE_EQ):
+            return None
+        case Comparison() | In() | StartsWith():
+            return inner.column
+        case _:
+            return None
