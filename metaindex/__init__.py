@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # loaded when asked for
     from .rule import hint as hint
     from .rule import is_enabled as is_enabled
     from .table.frames import create_index as create_index
+    from .table.savings import savings as savings
     from .table.what_if import what_if as what_if
     from .workloads.taking import workload as workload
     from .workloads.template import Workload as Workload
@@ -76,6 +77,10 @@ def __getattr__(name: str) -> object:
         from .table.frames import create_index
 
         return create_index
+    if name == "savings":
+        from .table.savings import savings
+
+        return savings
     if name == "what_if":
         from .table.what_if import what_if
 
@@ -152,6 +157,7 @@ __all__ = [
     "hooks",
     "is_enabled",
     "open_table",
+    "savings",
     "what_if",
     "workload",
 ]

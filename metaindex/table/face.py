@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.build.protocol import Builder, Progress
     from metaindex.export import Exported
     from metaindex.querylog.cleaning import QueriesCleaned
+    from metaindex.querylog.savings import Savings
     from metaindex.readers.scan import Scan
     from metaindex.verify import Verification
     from metaindex.views.explanation import Explanation
@@ -431,6 +432,13 @@ class Table:
         from .query_log import clean_query_log
 
         return clean_query_log(self._handle)
+
+    def savings(self, since: dt.timedelta | None = None) -> Savings:
+        """What did the indexes leave out of the queries that were noted, by index and by day, and what do they cost in
+        bytes and upkeep? `since`: how far back; default: all that the query log has."""
+        from .spared import savings_of
+
+        return savings_of(self._handle, since)
 
     # -- what an operator asks -----------------------------------------------------------------------------------------
 

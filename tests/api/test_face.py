@@ -41,6 +41,7 @@ NAMES = [
     "reopened",
     "repair_index",
     "restore_index",
+    "savings",
     "scan",
     "schema",
     "search",

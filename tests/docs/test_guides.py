@@ -51,12 +51,13 @@ def test_each_guide_that_can_run_is_run() -> None:
         "layout": "",
         "needle": "",
         "s3": "s3",
+        "savings": "",
         "text": "",
         "whatif": "",
     }
 
 
-@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "text", "whatif"])
+@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "savings", "text", "whatif"])
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")

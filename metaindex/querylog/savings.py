@@ -1,0 +1,214 @@
+"""Was it worth it? What the indexes of a table left out of the queries that were noted, against what they cost.
+
+A query is helped where an index left files out of it, or was read in the table's place. What it was spared counts once
+in the sums, and for each index that helped it: nobody knows what one would have done without the other. Bytes are of
+whole files, as planned; of a covering index those of the needed columns, as expected.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.pruning.result import human_bytes
+from metaindex.views.history import History
+from metaindex.views.info import IndexInfo
+from metaindex.views.text_table import Column, TextTable
+from metaindex.views.words import duration, percent
+
+from .reading import LoggedQueries
+
+_DAY_MS = 24 * 3600 * 1000
+_SHOWN_DAYS = 31
+_SUMS = ("files_read", "files_left_out", "bytes_read", "bytes_left_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """Queries, those that were helped, and what these read and were spared. `planning_ms`: of all that are noted."""
+
+    queries: int = 0
+    helped: int = 0
+    files_read: int = 0
+    files_left_out: int = 0
+    bytes_read: int = 0
+    bytes_left_out: int = 0
+    planning_ms: float = 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        total = self.bytes_read + self.bytes_left_out
+        share = f" ({percent(self.bytes_left_out / total)})" if total else ""
+        left_out = f"{human_bytes(self.bytes_left_out)}{share}"
+        return f"{self.helped:,}", f"{self.files_left_out:,}", left_out
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSavings:
+    """One index: what it had a part in, and its cost. None: nothing is known of it, as there is no such index any
+    more, or it cannot be read. `upkeep_bytes`: written by refreshes and merges over `days` of its history."""
+
+    name: str
+    spared: Spared
+    size_bytes: int | None = None
+    upkeep_bytes: int | None = None
+    days: float = 0.0
+
+    @property
+    def upkeep_bytes_a_day(self) -> float | None:
+        """Of less than a day no rate is told: what was written counts as a day's."""
+        return None if self.upkeep_bytes is None else self.upkeep_bytes / max(self.days, 1.0)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "name": self.name,
+            **{name: value for name, value in self.spared.to_json().items() if name not in ("queries", "planning_ms")},
+            "size_bytes": self.size_bytes,
+            "upkeep_bytes": self.upkeep_bytes,
+            "upkeep_bytes_a_day": self.upkeep_bytes_a_day,
+            "history_days": self.days,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Savings(Shown):
+    """By index (those that spared most first) and by day (in UTC, oldest first). `notes`: what is not in it."""
+
+    table: str
+    total: Spared
+    indexes: tuple[IndexSavings, ...]
+    days: Mapping[dt.date, Spared]
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, index: str) -> IndexSavings:
+        """An index by its name. KeyError where nothing is known of such a one."""
+        for each in self.indexes:
+            if each.name == index:
+                return each
+        names = ", ".join(each.name for each in self.indexes)
+        raise KeyError(f"an index of this answer is one of {names or 'none'}; got {index!r}")
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Indexes that there are, and that helped no query that was noted."""
+        return tuple(each.name for each in self.indexes if each.size_bytes is not None and not each.spared.helped)
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        total = self.total
+        if not total.queries:
+            hint = "Config(query_log=True) or METAINDEX_QUERY_LOG=kept notes them"
+            return (f"{self.table}: no query is noted; {hint}", *self.notes)
+        share = percent(total.helped / total.queries)
+        spared = (
+            f"{total.helped:,} of {total.queries:,} queries were helped ({share}): {total.files_left_out:,} files and"
+            f" {human_bytes(total.bytes_left_out)} were not read; planning took {duration(round(total.planning_ms))}"
+        )
+        parts: list[str | Tabular] = [f"{self.table}: {spared}", ""]
+        if self.indexes:
+            parts += [self._by_index(), ""]
+        parts += [self._by_day()]
+        if self.unused:
+            parts += ["", f"helped no query that was noted: {', '.join(self.unused)}"]
+        return (*parts, *self.notes)
+
+    def _by_index(self) -> TextTable:
+        titles = ("helped", "files left out", "bytes left out", "size", "upkeep a day")
+        columns = (Column("index"), *(Column(title, right=True) for title in titles))
+        rows = []
+        for each in self.indexes:
+            size, upkeep = (
+                "-" if cost is None else human_bytes(round(cost)) for cost in (each.size_bytes, each.upkeep_bytes_a_day)
+            )
+            rows.append((each.name, *each.spared.cells, size, upkeep))
+        return TextTable(columns, tuple(rows))
+
+    def _by_day(self) -> TextTable:
+        titles = ("queries", "helped", "files left out", "bytes left out")
+        columns = (Column("day (UTC)"), *(Column(title, right=True) for title in titles))
+        days = list(self.days.items())[-_SHOWN_DAYS:]
+        return TextTable(columns, tuple((str(day), f"{spared.queries:,}", *spared.cells) for day, spared in days))
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "table": self.table,
+            "total": self.total.to_json(),
+            "indexes": [each.to_json() for each in self.indexes],
+            "days": [{"day": str(day), **spared.to_json()} for day, spared in self.days.items()],
+            "unused": list(self.unused),
+            "notes": list(self.notes),
+        }
+
+
+def savings(
+    table: str, queries: LoggedQueries, infos: Sequence[IndexInfo], histories: Mapping[str, History]
+) -> Savings:
+    """From the log of a table, its indexes, and what happened to them."""
+    rows = queries.rows
+    rows = rows.append_column(
+        "helped", pc.fill_null(pc.greater(pc.list_value_length(rows.column("indexes")), 0), False)
+    )
+    helped = rows.filter(rows.column("helped"))
+    # A row may name an index twice: it lies in a lake that others write.
+    places = pc.list_parent_indices(helped.column("indexes").combine_chunks())
+    by_index = pa.table({"row": places, "index": pc.list_flatten(helped.column("indexes").combine_chunks())})
+    by_index = by_index.group_by(["row", "index"]).aggregate([])
+    own = helped.take(by_index.column("row")).append_column("index", by_index.column("index"))
+    of_index = {name: spared for name, spared in _grouped(own, "index").items() if isinstance(name, str)}
+    there = {info.name: info for info in infos}
+    told = [
+        _index(name, of_index.get(name, Spared()), there.get(name), histories.get(name))
+        for name in sorted(of_index.keys() | there.keys())
+    ]
+    told.sort(key=lambda each: (-each.spared.bytes_left_out, each.name))
+    days = rows.append_column("day", pc.cast(pc.floor_temporal(rows.column("at"), unit="day"), pa.date32()))
+    by_day = {day: spared for day, spared in sorted(_grouped(days, "day").items()) if isinstance(day, dt.date)}
+    return Savings(table, _sum(rows), tuple(told), by_day, tuple(queries.notes))
+
+
+def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
+    """By the values of a column. Of a million of them, as a stranger may write, in one go."""
+    wanted = ["helped", *_SUMS, "milliseconds"]
+    sums = [(name, "sum", pc.ScalarAggregateOptions(min_count=0)) for name in wanted]
+    helped = rows.column("helped")
+    known = {name: pc.if_else(helped, rows.column(name), 0) for name in _SUMS}
+    counted = pa.table({key: rows.column(key), "helped": helped, **known, "milliseconds": rows.column("milliseconds")})
+    every = pc.CountOptions(mode="all")
+    groups = counted.group_by(key).aggregate([(key, "count", every), *sums])
+    return {
+        group[key]: Spared(
+            queries=group[f"{key}_count"],
+            helped=group["helped_sum"],
+            **{name: group[f"{name}_sum"] for name in _SUMS},
+            planning_ms=group["milliseconds_sum"],
+        )
+        for group in groups.to_pylist()
+    }
+
+
+def _sum(rows: pa.Table) -> Spared:
+    whole = rows.append_column("all", pa.nulls(rows.num_rows, pa.int8()))
+    return _grouped(whole, "all").get(None, Spared())
+
+
+def _index(name: str, spared: Spared, info: IndexInfo | None, told: History | None) -> IndexSavings:
+    if info is None or info.problem:
+        return IndexSavings(name, spared)
+    if told is None or not told.entries:
+        return IndexSavings(name, spared, info.size_bytes)
+    kept_up = [entry for entry in told.entries if entry.entry > 1 and "create" not in entry.verb]
+    since = min((entry.at_ms for entry in told.entries if entry.at_ms), default=0)
+    now_ms = dt.datetime.now(dt.UTC).timestamp() * 1000
+    days = max(now_ms - since, 0.0) / _DAY_MS if since else 0.0
+    return IndexSavings(name, spared, info.size_bytes, sum(entry.bytes_added for entry in kept_up), days)

@@ -1,0 +1,26 @@
+"""What the indexes of a table saved, and cost: asked of its query log and of the indexes' own logs."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.querylog.savings import Savings, savings
+from metaindex.views.history import History, history
+
+from .handle import Handle
+from .query_log import logged_queries
+from .upkeep import indexes
+
+
+def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
+    """See `Table.savings`."""
+    queries = logged_queries(handle, since)
+    infos = indexes(handle, version=None, timestamp=None, staleness=False, vacuumed=False)
+    histories: dict[str, History] = {}
+    for info in infos:
+        try:
+            histories[info.name] = history(info.name, handle.log(info.name), None)
+        except MetaIndexError:
+            continue  # what is wrong with it `indexes` tells
+    return savings(handle.path, queries, infos, histories)
