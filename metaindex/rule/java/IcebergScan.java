@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 class IcebergScan extends Scan {
   private static final String V2 = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation";
   private static final String BATCH = "org.apache.iceberg.spark.source.SparkBatchQueryScan";
+  private static final String METADATA = "org.apache.iceberg.BaseMetadataTable";
   private final LogicalPlan leaf;
   private final Object scan;
   private final Marks done;
@@ -34,7 +35,20 @@ class IcebergScan extends Scan {
   }
 
   static boolean is(LogicalPlan leaf) {
-    return isV2(leaf) && Reflected.call(leaf, "scan").getClass().getName().equals(BATCH);
+    if (!isV2(leaf) || !Reflected.call(leaf, "scan").getClass().getName().equals(BATCH)) {
+      return false;
+    }
+    return !isMetadata(Reflected.call(Reflected.call(leaf, "scan"), "table"));
+  }
+
+  /** Is it of a table's own facts (t.snapshots)? The numbers of its columns are those of others in the table. */
+  private static boolean isMetadata(Object table) {
+    for (Class kind = table.getClass(); kind != null; kind = kind.getSuperclass()) {
+      if (kind.getName().equals(METADATA)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static String location(LogicalPlan leaf) {
