@@ -24,7 +24,7 @@ from metaindex.formats.storage import ObjectInfo, Storage
 from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
 
-from .row import SCHEMA, QueryRow
+from .row import SCHEMA, SUMMED, QueryRow
 from .texts import MOST_TEXT, sayable, text_of
 
 FOLDER: Final = "_queries"
@@ -41,6 +41,10 @@ MOST_MEMORY: Final = 256 << 20
 """Of its rows in memory."""
 MOST_ROWS: Final = 1_000_000
 _MOST_ITEMS: Final = 10_000_000
+_MOST_TIME: Final = 253_402_300_799_999_999
+"""The last microsecond of the year 9999."""
+_MOST_NUMBER: Final = 1 << 53
+_BOUNDS: Final = tuple((name, 0, _MOST_NUMBER) for name in (*SUMMED, "limit"))
 _TEXTS: Final = tuple(
     f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
     for field in SCHEMA
@@ -190,6 +194,12 @@ def _check_rows(path: str, table: pa.Table) -> None:
         raise _refused(path, f"holds more than {MOST_MEMORY:,} bytes of texts")
     if table.column(ID).null_count or table.column("at").null_count:
         raise _refused(path, "has rows without an id, or a time")
+    for name, least, most in (("at", 0, _MOST_TIME), ("milliseconds", 0, _MOST_NUMBER), *_BOUNDS):
+        values = table.column(name)
+        numbers = values.cast(pa.int64()) if name == "at" else values
+        inside = pc.and_(pc.greater_equal(numbers, least), pc.less_equal(numbers, most))  # neither of NaN
+        if pc.all(inside).as_py() is False:
+            raise _refused(path, f"has a row whose {name} no query has")
 
 
 def _refused(path: str, why: str) -> DamagedIndexError:

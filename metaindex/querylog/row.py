@@ -29,6 +29,9 @@ SCHEMA = pa.schema(
 )
 """A row of the query log."""
 
+SUMMED = ("files_read", "files_left_out", "bytes_read", "bytes_left_out")
+"""Columns that are summed: as floating-point numbers, exact to 2**53, of which a stranger's rows overflow none."""
+
 MOST_NODES = 1_000
 """Leaves and values of a predicate that is noted whole."""
 

@@ -22,10 +22,10 @@ from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import duration, percent
 
 from .reading import LoggedQueries
+from .row import SUMMED
 
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN_DAYS = 31
-_SUMS = ("files_read", "files_left_out", "bytes_read", "bytes_left_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +179,10 @@ def savings(
 
 def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
     """By the values of a column. Of a million of them, as a stranger may write, in one go."""
-    wanted = ["helped", *_SUMS, "milliseconds"]
+    wanted = ["helped", *SUMMED, "milliseconds"]
     sums = [(name, "sum", pc.ScalarAggregateOptions(min_count=0)) for name in wanted]
     helped = rows.column("helped")
-    known = {name: pc.if_else(helped, rows.column(name), 0) for name in _SUMS}
+    known = {name: pc.if_else(helped, rows.column(name), 0).cast(pa.float64()) for name in SUMMED}
     counted = pa.table({key: rows.column(key), "helped": helped, **known, "milliseconds": rows.column("milliseconds")})
     every = pc.CountOptions(mode="all")
     groups = counted.group_by(key).aggregate([(key, "count", every), *sums])
@@ -190,7 +190,7 @@ def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
         group[key]: Spared(
             queries=group[f"{key}_count"],
             helped=group["helped_sum"],
-            **{name: group[f"{name}_sum"] for name in _SUMS},
+            **{name: int(group[f"{name}_sum"]) for name in SUMMED},
             planning_ms=group["milliseconds_sum"],
         )
         for group in groups.to_pylist()

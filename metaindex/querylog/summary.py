@@ -14,6 +14,7 @@ from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import counted, moment, percent
 
 from .reading import LoggedQueries
+from .row import SUMMED
 from .texts import template_of
 
 _SHOWN_TEXT = 200
@@ -96,7 +97,7 @@ def summary(table: str, queries: LoggedQueries) -> QuerySummary:
             "helped": pc.greater(pc.list_value_length(rows.column("indexes")), 0),
             "engine": rows.column("engine"),
             "at": pc.cast(rows.column("at"), pa.int64()),
-            **{name: rows.column(name) for name in _SUMS},
+            **{name: rows.column(name).cast(pa.float64()) for name in SUMMED},
             "milliseconds": rows.column("milliseconds"),
         }
     )
@@ -107,7 +108,7 @@ def summary(table: str, queries: LoggedQueries) -> QuerySummary:
             ("helped", "sum"),
             ("engine", "distinct"),
             ("milliseconds", "mean"),
-            *((name, "sum") for name in _SUMS),
+            *((name, "sum") for name in SUMMED),
         ]
     )
     templates = [
@@ -115,7 +116,7 @@ def summary(table: str, queries: LoggedQueries) -> QuerySummary:
             text=group["text"],
             queries=group["at_count"],
             helped=group["helped_sum"] or 0,
-            **{name: group[f"{name}_sum"] or 0 for name in _SUMS},
+            **{name: int(group[f"{name}_sum"] or 0) for name in SUMMED},
             milliseconds=group["milliseconds_mean"],
             engines=tuple(sorted(engine for engine in group["engine_distinct"] if engine is not None)),
             last_ms=group["at_max"] // 1000,
@@ -124,6 +125,3 @@ def summary(table: str, queries: LoggedQueries) -> QuerySummary:
     ]
     templates.sort(key=lambda template: (-template.queries, template.text))
     return QuerySummary(table, rows.num_rows, tuple(templates), tuple(queries.notes))
-
-
-_SUMS = ("files_read", "files_left_out", "bytes_read", "bytes_left_out")

@@ -102,11 +102,13 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
     if not opaque and texts:
         return frame.where(_held_back(to_spark(predicate)))
     if not opaque:
-        of_floats = tuple(p for p in conjuncts(predicate) if any(ref.parts in floats for ref in columns(p)))
+        of_floats: list[Predicate] = []
+        others: list[Predicate] = []
+        for part in conjuncts(predicate):
+            (of_floats if any(ref.parts in floats for ref in columns(part)) else others).append(part)
         if not of_floats:
             return frame.where(to_spark(predicate))
-        others = tuple(part for part in conjuncts(predicate) if part not in of_floats)
-        return frame.where(to_spark(And(others)) & _held_back(to_spark(And(of_floats))))
+        return frame.where(to_spark(And(tuple(others))) & _held_back(to_spark(And(tuple(of_floats)))))
     if scan.predicate_text is None:
         raise ScanError(
             f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was"

@@ -23,15 +23,17 @@ from metaindex.expressions.tree import (
     fold,
 )
 
+# What is begun and not ended goes to the end of the text, and nothing is tried a second time: texts are anybody's.
 _LITERAL: Final = re.compile(
-    r"(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<name>`[^`]*`)|--[^\n]*|/\*.*?\*/|"
-    r"(?<![\w.])(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)|(?P<blank>\s+)",
+    r"(?P<text>'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|(?P<name>`[^`]*+(?:`|\Z))|--[^\n]*+|"
+    r"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|"
+    r"(?<![\w.])(?P<number>[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?)|(?P<blank>\s++)",
     re.DOTALL,
 )
 _BY_PLACE: Final = re.compile(r"\b(?:group|order)\s+by\b", re.IGNORECASE)
 _PATTERN: Final = re.compile(r"[^%_]+")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
-_LIST: Final = re.compile(r"\(\s*\?(?:\s*,\s*\?)+\s*\)")
+_LIST: Final = re.compile(r"\(\s*+\?(?:\s*+,\s*+\?)++\s*+\)")
 
 
 def shape_of_text(text: str) -> str:

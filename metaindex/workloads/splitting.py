@@ -26,7 +26,7 @@ _EVENTS: Final = {
 _HELD: Final = {"": re.compile(r"(?:[-/]|(?<!\w)[rR])\Z"), "'": re.compile(r"\\\Z"), "/*": re.compile(r"[*/]\Z")}
 _HELD['"'] = _HELD["'"]
 """What may begin something whose end the next piece of the text has."""
-_BLANK: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+_BLANK: Final = re.compile(r"(?:\s|--[^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 
 
 def statements(pieces: Iterable[str], most: int = MOST_CHARACTERS) -> Iterator[str | None]:

@@ -55,14 +55,15 @@ def workload(queries: object, *, time_zone: str = "UTC") -> Workload:
 
 
 def path_in(queries: object) -> Path | None:
-    """The path that it is: a path, or a text without blanks that names a file that is there, or ends like one."""
+    """The path that it is: a path, or a text without blanks that names a file that is there, or ends like one. A folder
+    is none: `month=2` is a condition beside a partition of this name, too."""
     if isinstance(queries, os.PathLike):
         return Path(os.fsdecode(os.fspath(queries)))
     if not isinstance(queries, str) or not 0 < len(queries) <= _LONGEST_PATH or _NO_PATH.search(queries):
         return None
     path = Path(queries)
     try:
-        return path if queries.lower().endswith(_SUFFIXES) or path.exists() else None
+        return path if queries.lower().endswith(_SUFFIXES) or path.is_file() else None
     except OSError:
         return None
 

@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,7 +38,8 @@ def _rows(count: int, **columns: object) -> pa.Table:
         "at": [dt.datetime(2026, 1, 1, tzinfo=dt.UTC)] * count,
         **columns,
     }
-    arrays = [pa.array(values.get(field.name, [None] * count), field.type) for field in STORED]  # type: ignore[arg-type]
+    none: list[object] = [None] * count
+    arrays = [pa.array(cast("list[object]", values.get(field.name, none)), field.type) for field in STORED]
     return pa.table(arrays, schema=STORED)
 
 
@@ -79,6 +81,12 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "another type": _parquet(_rows(1).set_column(5, "join_keys", pa.array([None], pa.list_(pa.int64())))),
     "no id": _parquet(_rows(1, **{ID: [None]})),
     "no time": _parquet(_rows(1, at=[None])),
+    "a time beyond all days": _parquet(_rows(1, at=[1 << 62])),
+    "a time before all days": _parquet(_rows(1, at=[-(1 << 62)])),
+    "a duration that is no number": _parquet(_rows(2, milliseconds=[1.0, float("nan")])),
+    "a duration without an end": _parquet(_rows(1, milliseconds=[float("inf")])),
+    "files below none": _parquet(_rows(1, files_read=[-1])),
+    "more bytes than there are": _parquet(_rows(1, bytes_left_out=[1 << 62])),
     "texts longer than any": _parquet(_rows(1, predicate=["x" * (1 << 18)])),
     "texts that a dictionary makes small": _parquet(_rows(10_000, predicate=["x" * (1 << 16)] * 10_000)),
     "lists that a dictionary makes small": _parquet(_rows(500, columns=[["x" * (1 << 16)] * 20] * 500)),
@@ -99,6 +107,15 @@ def test_what_is_no_file_of_the_log_is_refused_by_name(
     cleaned = table.clean_query_log()
     assert (folder_of(table) / name).exists() == (cleaned.removed == 0)
     assert numbers(table.query_log()) in ([0, 1, 2, 3, 4], [])
+
+
+def test_rows_that_no_sum_holds_are_told(table: mi.Table) -> None:
+    most = 1 << 53
+    rows = _rows(3_000, bytes_left_out=[most] * 3_000, bytes_read=[0] * 3_000, indexes=[["i"]] * 3_000)
+    _parquet(rows)(folder_of(table) / new_name(START_MS + 2))
+    assert table.savings().total.bytes_left_out >= 3_000 * most
+    assert str(table.savings())
+    assert sum(each.bytes_left_out for each in summary("t", logged(storage_of(table))).templates) >= 3_000 * most
 
 
 def test_other_files_there_are_nobodys(table: mi.Table) -> None:

@@ -32,8 +32,8 @@ from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate, fold
 from .sql import condition_of
 
 _STATEMENT: Final = re.compile(
-    r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|from|insert|create|delete|update|merge|values|table|explain|"
-    r"describe|show|use|set|drop|alter|truncate|cache|refresh|analyze|replace)\b",
+    r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|insert|create|delete|update|merge|values|"
+    r"table|explain|describe|show|use|set|drop|alter|truncate|cache|refresh|analyze|replace)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _IS_COMPARED: Final = re.compile(
@@ -43,7 +43,11 @@ _IS_COMPARED: Final = re.compile(
 _SUBQUERY: Final = re.compile(r"\(\s*(?:select|with)\b", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"<Token.*", re.DOTALL)
 _DEEPEST: Final = 200
-_BRACKETS: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|([(\[])|([)\]])", re.DOTALL)
+_MOST_SOURCES: Final = 200
+"""Of one SELECT: each is held against every name and condition in it."""
+_BRACKETS: Final = re.compile(
+    r"'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)|`[^`]*+(?:`|\Z)|([(\[])|([)\]])", re.DOTALL
+)
 
 
 def is_statement(text: str) -> bool:
@@ -113,8 +117,14 @@ class _Names:
         first = select.args.get("from_") or select.args.get("from")
         self.nodes = [node.this for node in ([first] if first is not None else []) + self.joins]
         self.nodes += [*(select.args.get("laterals") or ())]
+        if len(self.nodes) > _MOST_SOURCES:
+            raise ExpressionError(
+                f"a query of a workload has {_MOST_SOURCES} tables at most in one FROM; one has {len(self.nodes):,};"
+                " leave it out"
+            )
         self.aliases = [str(node.alias_or_name).lower() for node in self.nodes]
         self.tables = [_table_name(node, ctes) for node in self.nodes]
+        self._placed: dict[ColumnRef, tuple[int | None, ColumnRef] | None] = {}
         self.within = within  # names of sources anywhere in the statement
 
     @property
@@ -124,6 +134,11 @@ class _Names:
 
     def place_of(self, ref: ColumnRef) -> tuple[int | None, ColumnRef] | None:
         """Which of the sources has it, and its name there; None for any that might; nothing where it is of none."""
+        if ref not in self._placed:
+            self._placed[ref] = self._place_of(ref)
+        return self._placed[ref]
+
+    def _place_of(self, ref: ColumnRef) -> tuple[int | None, ColumnRef] | None:
         names = [part.lower() for part in ref.parts]
         for place, (alias, table) in enumerate(zip(self.aliases, self.tables, strict=True)):
             if len(names) > 1 and names[0] == alias:
