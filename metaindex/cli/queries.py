@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from metaindex.expressions.errors import ArgumentError
 from metaindex.views.output import Output
 
 from . import arguments
@@ -37,6 +38,12 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.table.face import handle_of
     from metaindex.table.query_log import clean_query_log, logged_queries, setting_of
 
+    if not args.clean and (args.keep is not None or args.keep_bytes is not None):
+        raise ArgumentError("--keep and --keep-bytes say what --clean leaves; it is not given; add --clean")
+    if args.clean and args.since is not None:
+        raise ArgumentError(
+            "--since chooses queries to show, and --clean shows none; say --keep TIME, or leave one out"
+        )
     table = open_from(args)
     handle = handle_of(table)
     if args.clean:

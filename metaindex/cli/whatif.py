@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from metaindex.views.output import Output
-from metaindex.workloads.taking import workload
 
 from . import arguments, kinds
 from .arguments import DONE
@@ -62,6 +61,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
     queries: object = args.where
     if args.queries:
+        from metaindex.workloads.taking import workload  # no other command reads one
+
         queries = workload([*map(Path, args.queries)], time_zone=table.config.time_zone)
     with Progress() as progress, progress.during("weighing"):
         answer = table.what_if(
@@ -71,7 +72,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             timestamp=args.timestamp,
             sample=args.sample,
             indexes=args.index,
-            tables=dict.fromkeys(args.called, args.table),
+            tables=dict.fromkeys(args.called, args.table) if args.called else None,
         )
     out.data(answer.to_json())
     for part in answer.shown if not out.json else ():

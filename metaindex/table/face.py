@@ -238,9 +238,9 @@ class Table:
     ) -> WhatIf:
         """What would queries read if there were such an index, and what would it cost? Nothing is built or written.
 
-        `queries`: a condition, or a list of them, in any words that `prune` takes; or a workload (`mi.workload`), or
-        the path of a file of one, of which each template is asked once and counts as often as it was seen. Of its
-        queries those are asked that name this table, by the last part of its path, or as `tables` says
+        `queries`: a condition, or a list of them, in any words that `prune` takes; or a workload (`mi.workload`), SQL
+        statements, or the path of a file of them, of which each template is asked once and counts as often as it was
+        seen. Of its queries those are asked that name this table, by the last part of its path, or as `tables` says
         (`{"db.flights": "lake/flights"}`); the others are counted. `candidates`: a kind each, or a list
         of kinds for one index of several; where none is given, those that follow from the columns of the queries. Of
         each the files, row groups and bytes that a query reads now and then, the size of the index, processor time to

@@ -43,8 +43,13 @@ def weighed(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """See `Table.what_if`."""
-    if path_in(queries) is not None:
+    if _are_statements(queries):
         queries = workload(queries, time_zone=handle.config.time_zone)
+    elif tables is not None and not isinstance(queries, Workload):
+        raise ArgumentError(
+            "tables= names tables as the SQL of a workload does; conditions alone name none; give statements, or leave"
+            " tables= out"
+        )
     several = tuple(queries) if isinstance(queries, list | tuple) else (queries,)
     if not several or queries is None:
         raise ArgumentError("what-if weighs at least one query; none was given; name a condition, as behind WHERE")
@@ -74,6 +79,14 @@ def weighed(
         (*(f"index {report.name} is left out: {report.reason}" for report in refused), *notes),
     )
     return weigh(asked, hand)
+
+
+def _are_statements(queries: object) -> bool:
+    """Is a file of queries among them, or a SQL statement?"""
+    from metaindex.expressions.engines.sql_statement import is_statement
+
+    several = queries if isinstance(queries, list | tuple) else (queries,)
+    return any(path_in(query) is not None or (isinstance(query, str) and is_statement(query)) for query in several)
 
 
 def _of_workload(query: TableQuery, schema: Schema) -> AskedQuery:

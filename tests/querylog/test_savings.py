@@ -130,6 +130,15 @@ def test_an_index_that_a_stranger_named_is_shown_as_text(tmp_path: Path) -> None
     assert "\x1b" not in str(told)
 
 
+@pytest.mark.parametrize("words", [["--keep", "1d"], ["--keep-bytes", "1"], ["--clean", "--since", "1d"]])
+def test_words_that_would_do_nothing_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    place = noted(delta_lake(tmp_path)).path
+    assert main(["queries", place, *words]) == 1
+    assert "leave one out" in (said := capsys.readouterr().err) or "add --clean" in said
+
+
 def test_commands_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = noted(delta_lake(tmp_path))
     place = table.path

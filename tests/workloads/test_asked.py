@@ -97,3 +97,16 @@ def test_two_reads_of_a_table_ask_twice() -> None:
     found = of_table(workload, TableNames("/n", {}), ["x", "y", "z"])
     assert [shown_predicate(query.predicate) for query in found.queries] == ["z = 1", "y = 2"]
     assert found.others == 0
+
+
+def test_statements_are_a_workload_by_themselves(tmp_path: Path) -> None:
+    table = flights(tmp_path)
+    (alone,) = table.what_if("SELECT day FROM flights WHERE dest = 'D3'", mi.Values("dest")).queries
+    assert (alone.problem, alone.query) == ("", "dest = 'D3'")
+    found = table.what_if(["SELECT * FROM flights WHERE dest = 'D4'", "day = 3"], mi.Values("dest"))
+    assert [query.problem for query in found.queries] == ["", ""]
+
+
+def test_names_of_tables_need_statements(tmp_path: Path) -> None:
+    with pytest.raises(mi.ArgumentError, match="give statements"):
+        flights(tmp_path).what_if("dest = 'D3'", mi.Values("dest"), tables={"f": "flights"})
