@@ -107,11 +107,19 @@ class Listed:
 @dataclass(frozen=True, slots=True)
 class AskedColumns:
     """What queries ask of columns, by their dotted names, in the order of first use: those that have an order, those of
-    them that are compared for equality and whose values stand in the files, and those that lie in a range."""
+    them that are compared for equality and whose values stand in the files, and those that lie in a range.
+
+    Where whole queries are known, and not conditions alone: `together`, columns that must all be equal to something in
+    one query; `joined`, `grouped` and `ordered`, by which it joins, groups and sorts; `needed`, all that it reads."""
 
     named: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     ranged: tuple[str, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    joined: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
 
 class Kind(ABC):
@@ -150,6 +158,10 @@ class Kind(ABC):
     def title(self) -> str:
         """As a person reads it in a line: `values(user_id)`."""
         return self.name
+
+    def united(self, other: Kind) -> Kind | None:
+        """One of this kind that answers what both do, or None where they stay apart."""
+        return None
 
     def sized(self, schema: Schema, table_bytes: int) -> Kind:
         """The same with what follows from the table's size, where the user did not say it."""
@@ -270,6 +282,15 @@ class KeyKind(Kind):
         keys = ("(" + ", ".join(key) + ")" if len(key) > 1 else key[0] for key in self.keys)
         return f"{self.name}({', '.join(keys)})"
 
+    def united(self, other: Kind) -> Kind | None:
+        """With the keys of both, where all else is the same."""
+        if type(other) is not type(self):
+            return None
+        mine, theirs = dict(self.spec().properties), dict(other.spec().properties)
+        keys = [*_keys_in(mine), *(key for key in _keys_in(theirs) if key not in _keys_in(mine))]
+        del mine["keys"], theirs["keys"]
+        return type(self).of({**mine, "keys": keys}) if mine == theirs else None
+
     @classmethod
     def command(cls) -> KindCommand[Kind] | None:
         from .command import Keys
@@ -331,6 +352,11 @@ class WholeKind(KeyKind, LookedUpRows):
             if isinstance(kind, cls):
                 return cls.of({**kind.spec().properties, "keys": [[column.name for column in key.columns]]})
         raise kind_missing(cls.name)
+
+
+def _keys_in(said: Mapping[str, object]) -> Sequence[object]:
+    keys = said["keys"]
+    return keys if isinstance(keys, list | tuple) else ()
 
 
 def kind_missing(name: str) -> DamagedIndexError:

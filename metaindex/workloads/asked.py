@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 
 from metaindex.expressions.build import parse_path
-from metaindex.expressions.reads import TableRead
+from metaindex.expressions.reads import JoinKey, TableRead, first_part
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import Predicate
 
@@ -18,12 +19,16 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """What one template, or several alike, ask of a table. `columns`: that they need, None for all of them."""
+    """What one template, or several alike, ask of a table. `columns`: that they need, None for all of them. `joined`,
+    `grouped`, `ordered`: by which columns, as they are named."""
 
     text: str
     predicate: Predicate
     columns: frozenset[tuple[str, ...]] | None
     seen: int
+    joined: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +65,35 @@ def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> O
         reads = [read for read in template.tables if names.has(read.table)]
         others += 0 if reads else template.seen
         for read in reads:
-            query = _query(read.placed(own), template.seen)
+            query = _query(read.placed(own), template.seen, _joined(template.joins, names, own))
             key = shape_of(query.predicate), query.columns
             known = merged.get(key)
             merged[key] = query if known is None else _sum(known, query)
     return OfTable(tuple(sorted(merged.values(), key=lambda query: -query.seen)), others)
 
 
-def _query(read: TableRead, seen: int) -> TableQuery:
+def _query(read: TableRead, seen: int, joined: tuple[str, ...]) -> TableQuery:
     text = shown_predicate(read.predicate)
     columns = None if read.every_column else frozenset(parse_path(name) for name in read.columns)
-    return TableQuery(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...", read.predicate, columns, seen)
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    ordered = tuple(name.removesuffix(" DESC") for name in read.order)
+    return TableQuery(shown, read.predicate, columns, seen, joined, read.group_keys, ordered)
+
+
+def _joined(joins: Sequence[JoinKey], names: TableNames, own: Set[str]) -> tuple[str, ...]:
+    """The table's sides of joins. Where nobody knows whose column it is, it is the table's if it has such a one."""
+    sides = [side for join in joins for side in ((join.left_table, join.left), (join.right_table, join.right))]
+    return tuple(dict.fromkeys(name for table, name in sides if names.has(table) and first_part(name) in own))
 
 
 def _sum(known: TableQuery, more: TableQuery) -> TableQuery:
-    return TableQuery(known.text, known.predicate, known.columns, known.seen + more.seen)
+    return replace(
+        known,
+        seen=known.seen + more.seen,
+        joined=tuple(dict.fromkeys((*known.joined, *more.joined))),
+        grouped=tuple(dict.fromkeys((*known.grouped, *more.grouped))),
+        ordered=tuple(dict.fromkeys((*known.ordered, *more.ordered))),
+    )
 
 
 def _clean(path: str) -> str:

@@ -62,7 +62,7 @@ class Bloom(WholeKind):
 
     @classmethod
     def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
-        return [cls(*asked.compared)] if asked.compared else []
+        return [*([cls(*asked.compared)] if asked.compared else []), *map(cls, asked.together)]
 
     @classmethod
     def command(cls) -> KindCommand[Self]:

@@ -154,6 +154,13 @@ class Covering(RowKind):
         return self.buckets or buckets_for(size_bytes)
 
     @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        if not asked.needed:  # of conditions alone nobody knows what it would have to hold
+            return []
+        firsts = dict.fromkeys((*asked.compared[:1], *asked.joined[:1], *asked.grouped[:1]))
+        return [cls([first], _others(first, asked)) for first in firsts]
+
+    @classmethod
     def command(cls) -> KindCommand[Self]:
         from .command import CoveringCommand
 
@@ -209,16 +216,19 @@ class CoveringRange(RowKind):
 
     @classmethod
     def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
-        if not asked.ranged:
-            return []
-        first = asked.ranged[0]
-        return [cls([first], [name for name in asked.named if name != first])]
+        firsts = asked.ranged or (asked.ordered if asked.needed else ())
+        return [cls([first], _others(first, asked)) for first in firsts[:1]]
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
         from .command import CoveringCommand
 
         return CoveringCommand("--covering-range", cls, ("indexed", "included"))
+
+
+def _others(first: str, asked: AskedColumns) -> list[str]:
+    """What such queries read beside the first column."""
+    return [name for name in dict.fromkeys((*asked.named, *asked.needed)) if name != first]
 
 
 def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:

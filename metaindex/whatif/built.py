@@ -1,0 +1,138 @@
+"""A candidate as far as it is built: over the sample, over all files where footers tell, or as rows of the sample."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import field
+
+from metaindex.actions.runs import in_order
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.kinds.described import fact_kinds
+from metaindex.kinds.kind import Kind
+from metaindex.pruning.open_index import OpenIndex
+
+from .answer import Cost, Rate, Reads
+from .candidates import Candidate
+from .copy import Copy, copied
+from .cost import Weighed, Weight, build_seconds, size_of, upkeep_of
+from .effect import Now, Sight, idle, with_candidate
+from .posterior import Estimate
+from .trial import Bench, Rows, Trial, tried
+
+logger = logging.getLogger("metaindex")
+
+_MOST_FOOTERS = 10_000
+"""Beside the sample, of files that queries read now; of more the sample speaks for statistics, too."""
+
+
+@dataclass(slots=True)
+class Built:
+    """`exact` over all files that queries read now, `sampled` over the sample."""
+
+    cost: Cost
+    exact: list[Trial] = field(default_factory=list)
+    sampled: list[Trial] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)  # of a candidate that keeps rows
+
+    @property
+    def indexes(self) -> tuple[list[OpenIndex], list[OpenIndex]]:
+        """What the walk may ask of it: over all files, and over the sample."""
+        return [trial.index for trial in self.exact], [trial.index for trial in self.sampled]
+
+
+def build(
+    bench: Bench,
+    sight: Sight,
+    candidate: Candidate,
+    trees: Sequence[Predicate],
+    wanted: Rows,
+    rate: Rate,
+    *,
+    footers: bool,
+) -> Built:
+    """Whatever goes wrong with a candidate is told as its problem. `trees`: the queries; `wanted`: the files that they
+    read now."""
+    try:
+        whole = len(sight.sample) == len(bench.snapshot.files)
+        exact = _exact(bench, candidate, trees, wanted) if footers and not whole else []
+        out = Built(Cost(candidate.name), exact)
+        if not len(sight.sample):
+            return out
+        portions = _portions(bench, sight.sample)
+        if candidate.copies:
+            return _copied(bench, sight, candidate, portions, rate)
+        trials = [tried(bench, f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
+        weighed = [Weighed.of(one, Weight.of(bench.snapshot, some)) for one, some in zip(trials, portions, strict=True)]
+        notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
+        every = Weight.of(bench.snapshot)
+        out.cost = _cost(candidate, size_of(weighed, every), build_seconds(weighed, every), rate, every, notes)
+        if not (exact and len(candidate.facts) == len(candidate.kinds)):
+            out.sampled = [trials[0]]
+        return out
+    except MetaIndexError as error:
+        return Built(Cost(candidate.name, problem=str(error)))
+    except Exception as error:  # noqa: BLE001 - a candidate may be a stranger's kind, and read any file
+        logger.warning("candidate %s is not weighed: %s", candidate.name, error)
+        return Built(Cost(candidate.name, problem=str(error) or type(error).__name__))
+
+
+def _cost(
+    candidate: Candidate, size: Estimate, seconds: float, rate: Rate, every: Weight, notes: tuple[str, ...]
+) -> Cost:
+    return Cost(candidate.name, size, seconds, upkeep_of(size, seconds, rate, every), notes=notes)
+
+
+def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence[Rows], rate: Rate) -> Built:
+    """A candidate that keeps rows. Spark builds it: what it takes here is the least."""
+    if len(candidate.kinds) > 1:
+        raise ArgumentError(
+            f"a covering index is a candidate of its own; {candidate.name} has other kinds, too; give them one by one"
+        )
+    copy = copied(bench, sight, candidate.copies[0], portions)
+    every = Weight.of(bench.snapshot)
+    notes = ("Spark builds it, in more processor time than this, and reads it for queries that need no other columns",)
+    cost = _cost(candidate, copy.size, build_seconds(copy.trials, every), rate, every, notes)
+    return Built(cost, copies=[copy])
+
+
+def _portions(bench: Bench, sample: Rows) -> list[Rows]:
+    """The sample; where it is not the table, a half and a quarter of it, too. The smallest is built first: what is
+    loaded by the first build counts for nothing then."""
+    ordered = in_order(bench.snapshot.files.table, sample)[1]
+    if len(ordered) == len(bench.snapshot.files):
+        return [ordered]
+    return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
+
+
+def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
+    """The facts that it would keep of the queries' columns, of every file that they read now, where footers tell them:
+    then no sample is needed for these."""
+    refs = {ref.parts: ref.name for tree in trees for ref in columns(tree)}
+    kinds: list[Kind] = []
+    for kind in fact_kinds(candidate.kinds):
+        names = [refs[leaf.parts] for leaf in kind.leaves(bench.snapshot.schema) if leaf.parts in refs]
+        if names:
+            kinds.append(kind.narrowed(names))
+    if not kinds or not 0 < len(wanted) <= _MOST_FOOTERS:
+        return []
+    trial = tried(bench, f"bounds of {candidate.name}", kinds, wanted, scans=False)
+    return [] if trial.unread_files else [trial]
+
+
+def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
+    """What the query reads with all of them together; those that keep rows have no part in it."""
+    exact = [index for built in several for index in built.indexes[0]]
+    sampled = [index for built in several for index in built.indexes[1]]
+    return with_candidate(sight, now, exact, sampled)[0] if exact or sampled else now.reads
+
+
+def asks(sight: Sight, now: Now, built: Built) -> bool:
+    """Does anything of it answer some part of the query?"""
+    exact, sampled = built.indexes
+    return bool(exact or sampled) and not idle(
+        sight.standing.with_more(*exact, *sampled).answer(now.tree), exact, sampled
+    )
