@@ -36,7 +36,11 @@ def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq
 
 def askable(read: Callable[[int, int], bytes], size: int) -> Chunks:
     """What of a file's row groups Arrow may be asked for, whoever opened the file."""
-    footer = _tail(read, size)[1]
+    return askable_in(_tail(read, size)[1])
+
+
+def askable_in(footer: bytes) -> Chunks:
+    """The same, of a footer that was read."""
     root, end = read_schema(footer)
     return look(footer, end, forms_of(root))
 

@@ -74,6 +74,14 @@ class KeepsLeftovers(Protocol):
 
 
 @runtime_checkable
+class TellsApart(Protocol):
+    """Of a storage in which there may lie what is no object, such as a link."""
+
+    def apart(self, prefix: str) -> tuple[builtins.list[ObjectInfo], dict[str, str]]:
+        """The objects directly in the folder `prefix`, in path order, and of what is none, by its path, why."""
+
+
+@runtime_checkable
 class KeepsVersions(Protocol):
     """Of a storage that may keep what was removed, where nothing here reaches it."""
 

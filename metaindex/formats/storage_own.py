@@ -59,7 +59,14 @@ class OwnFolder:
         """What puts that were killed left below a folder; a put that is under way has such a file, too."""
         yield from self._walk(prefix, True, "", temporary=True)
 
-    def _walk(self, prefix: str, recursive: bool, start_after: str, *, temporary: bool) -> Iterator[ObjectInfo]:
+    def apart(self, prefix: str) -> tuple[builtins.list[ObjectInfo], dict[str, str]]:
+        odd: dict[str, str] = {}
+        return [*self._walk(prefix, False, "", temporary=False, odd=odd)], odd
+
+    def _walk(
+        self, prefix: str, recursive: bool, start_after: str, *, temporary: bool, odd: dict[str, str] | None = None
+    ) -> Iterator[ObjectInfo]:
+        """`odd`: takes what is no plain file, and why it is none, in place of an error."""
         names = self._names(prefix)
         where = self.uri(prefix)
         with disk_errors(where, "list"):
@@ -70,10 +77,10 @@ class OwnFolder:
         shown = "".join(f"{name}/" for name in names)
         if prefix.startswith("/"):
             shown = where.rstrip("/") + "/"
-        yield from self._below(folder, shown, recursive, start_after, temporary)
+        yield from self._below(folder, shown, recursive, start_after, temporary, odd)
 
     def _below(
-        self, folder: int, shown: str, recursive: bool, start_after: str, temporary: bool
+        self, folder: int, shown: str, recursive: bool, start_after: str, temporary: bool, odd: dict[str, str] | None
     ) -> Iterator[ObjectInfo]:
         """Of an open folder, which is closed in the end."""
         try:
@@ -96,21 +103,35 @@ class OwnFolder:
                             below = step(folder, entry.name, shown)
                         except FileNotFoundError:
                             continue  # gone since the folder was read
-                    yield from self._below(below, path, recursive, start_after, temporary)
+                    yield from self._below(below, path, recursive, start_after, temporary, odd)
                     continue
-                if entry.is_symlink():
-                    raise link_refused(f"{self.root.rstrip('/')}/{path}" if not path.startswith("/") else path)
-                if name.startswith(TEMPORARY) is temporary and path > start_after:
-                    try:
-                        stat = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    except OSError as error:
-                        raise mapped(error, path, "list") from error
-                    self._check(stat.st_mode, path)
-                    yield info_of(path, stat)
+                wanted = name.startswith(TEMPORARY) is temporary and path > start_after
+                try:
+                    info = self._info(entry, path, wanted)
+                except StorageError as error:
+                    if odd is None:
+                        raise
+                    odd[path] = str(error)
+                    continue
+                if info is not None:
+                    yield info
         finally:
             os.close(folder)
+
+    def _info(self, entry: os.DirEntry[str], path: str, wanted: bool) -> ObjectInfo | None:
+        """Of what is no folder; None where it has gone since the folder was read, or is not wanted."""
+        if entry.is_symlink():
+            raise link_refused(f"{self.root.rstrip('/')}/{path}" if not path.startswith("/") else path)
+        if not wanted:
+            return None
+        try:
+            stat = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise mapped(error, path, "list") from error
+        self._check(stat.st_mode, path)
+        return info_of(path, stat)
 
     def folders(self, prefix: str) -> builtins.list[str]:
         """A link is named as what it leads to: whoever then asks for what is in it hears of it."""

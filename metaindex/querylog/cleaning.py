@@ -15,7 +15,12 @@ import pyarrow as pa
 
 from metaindex.config import QueryLog
 from metaindex.errors import DamagedIndexError, ForeignIndexError
-from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError
+from metaindex.expressions.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StorageUnavailableError,
+)
 from metaindex.expressions.records import dataclass
 from metaindex.formats.storage import KeepsLeftovers, ObjectInfo, Storage
 from metaindex.formats.storage_own import meant_by
@@ -66,7 +71,8 @@ def clean(storage: Storage, setting: QueryLog) -> QueriesCleaned:
     now_ms = time.time_ns() // 1_000_000
     horizon = now_ms - int(setting.keep_days * DAY_MS)
     kept, outdated, size = [], [], 0
-    for info in reversed(listed(storage)):  # the newest first
+    infos, odd = listed(storage)
+    for info in reversed(infos):  # the newest first
         size += info.size_bytes
         if time_ms(info.path) < horizon or size > setting.keep_bytes:
             outdated.append(info)
@@ -74,14 +80,25 @@ def clean(storage: Storage, setting: QueryLog) -> QueriesCleaned:
             kept.append(info)
     _remove(storage, outdated)
     merged = 0
-    left: list[str] = []
+    left = [*odd.values()]
     for some in _groups(reversed(kept)):
         merged += _merge(storage, some, left)
-    if isinstance(storage, KeepsLeftovers):
-        dead = [info for info in storage.leftovers() if _is_dead(info)]
-        _remove(storage, dead)
-    there = listed(storage) if kept or outdated else []
-    return QueriesCleaned(len(outdated), merged, tuple(left), len(there), sum(info.size_bytes for info in there))
+    _remove(storage, _dead(storage, left))
+    there = listed(storage)[0] if kept or outdated else []
+    told = tuple(dict.fromkeys(left))
+    return QueriesCleaned(len(outdated), merged, told, len(there), sum(info.size_bytes for info in there))
+
+
+def _dead(storage: Storage, left: list[str]) -> list[ObjectInfo]:
+    """What killed writers left; nothing, and why, where a link lies among the files."""
+    try:
+        leftovers = list(storage.leftovers()) if isinstance(storage, KeepsLeftovers) else []
+    except StorageUnavailableError:
+        raise
+    except StorageError as error:
+        left.append(str(error))
+        return []
+    return [info for info in leftovers if _is_dead(info)]
 
 
 def _groups(infos: Iterable[ObjectInfo]) -> list[list[ObjectInfo]]:
@@ -109,7 +126,9 @@ def _merge(storage: Storage, infos: Sequence[ObjectInfo], left: list[str]) -> in
             part = read(storage, info)
         except ObjectNotFoundError:
             return 0
-        except (DamagedIndexError, ForeignIndexError) as error:
+        except StorageUnavailableError:
+            raise
+        except (DamagedIndexError, ForeignIndexError, StorageError) as error:
             left.append(str(error))
             continue
         part = plain(part)

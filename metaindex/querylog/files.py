@@ -18,12 +18,14 @@ import pyarrow.parquet as pq
 
 from metaindex.config import QueryLog
 from metaindex.errors import DamagedIndexError, ForeignIndexError
-from metaindex.expressions.errors import first_line
+from metaindex.expressions.errors import FormatError, first_line
 from metaindex.expressions.records import dataclass
-from metaindex.formats.storage import ObjectInfo, Storage
+from metaindex.formats.footer_file import askable
+from metaindex.formats.storage import ObjectInfo, Storage, TellsApart
 from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
 
+from .pages import page_sizes
 from .row import SCHEMA, SUMMED, QueryRow
 from .texts import MOST_TEXT, sayable, text_of
 
@@ -67,9 +69,14 @@ class LogPlace:
         return own_folder(f"{self.folder}/{FOLDER}", self.home, self.table, options)
 
 
-def listed(storage: Storage) -> list[ObjectInfo]:
-    """The files of the log by their names, and so by time."""
-    return [info for info in storage.list("", recursive=False) if _NAME.match(info.path)]
+def listed(storage: Storage) -> tuple[list[ObjectInfo], dict[str, str]]:
+    """The files of the log by their names, and so by time; and of what is called so and is no file, why it is none."""
+    if isinstance(storage, TellsApart):
+        infos, odd = storage.apart("")
+    else:
+        infos, odd = list(storage.list("", recursive=False)), {}
+    named = {path: why for path, why in odd.items() if _NAME.match(path)}
+    return [info for info in infos if _NAME.match(info.path)], named
 
 
 def time_ms(path: str) -> int:
@@ -124,11 +131,14 @@ def written(table: pa.Table) -> bytes:
 
 def read(storage: Storage, info: ObjectInfo) -> pa.Table:
     """The rows of a file with their ids, texts as dictionaries. DamagedIndexError for what is no such file, or a larger
-    one than is ever written; ForeignIndexError for one of a newer metaindex; ObjectNotFoundError where it is gone."""
+    one than is ever written; ForeignIndexError for one of a newer metaindex; StorageError where it cannot be read,
+    ObjectNotFoundError where it is gone."""
     if info.size_bytes > MOST_BYTES:
         raise _refused(info.path, f"has {info.size_bytes:,} bytes, and at most {MOST_BYTES:,} are written")
     data = storage.read(info.path)
     try:
+        if askable(lambda start, length: data[start : start + length], len(data)).encrypted:
+            raise _refused(info.path, "has encrypted columns")
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=_TEXTS)
         about = file.metadata.metadata or {}
         stored = about.get(b"metaindex.query_log")
@@ -139,10 +149,10 @@ def read(storage: Storage, info: ObjectInfo) -> pa.Table:
             )
         if stored != _FORMAT or not _plain(file.schema_arrow).equals(_STORED):
             raise _refused(info.path, "has other columns")
-        _check_claims(info.path, file.metadata)
+        _check_claims(info.path, data, file.metadata)
         table = file.read(use_threads=False).replace_schema_metadata(None)
         _check_rows(info.path, table)
-    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+    except (FormatError, pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         if isinstance(error, DamagedIndexError | ForeignIndexError):
             raise
         raise _refused(info.path, f"is damaged ({first_line(error)})") from error
@@ -165,15 +175,12 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, of(field.type)) for field in schema])
 
 
-def _check_claims(path: str, metadata: pq.FileMetaData) -> None:
-    """What a footer says, before a page is unpacked."""
+def _check_claims(path: str, data: bytes, metadata: pq.FileMetaData) -> None:
+    """What the footer and the pages say that they hold, before one is unpacked."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    if (
-        metadata.num_rows > MOST_ROWS
-        or sum(chunk.total_uncompressed_size for chunk in chunks) > MOST_MEMORY
-        or sum(chunk.num_values for chunk in chunks) > _MOST_ITEMS
-    ):
+    items = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    pages = page_sizes(data, metadata)
+    if metadata.num_rows > MOST_ROWS or max(items, pages.values) > _MOST_ITEMS or pages.size_bytes > MOST_MEMORY:
         raise _refused(path, f"holds more than {MOST_ROWS:,} rows, or {MOST_MEMORY:,} bytes of them")
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import DamagedIndexError, ForeignIndexError
-from metaindex.expressions.errors import ObjectNotFoundError
+from metaindex.expressions.errors import ObjectNotFoundError, StorageError, StorageUnavailableError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.storage import Storage
 
@@ -47,7 +47,9 @@ def logged(storage: Storage, since_ms: int = 0, most_rows: int = MOST_ROWS) -> L
     older = 0
     for _ in range(_TRIES):
         # A merge writes the new file before it removes the old ones: what has gone stands in one that is listed now.
-        young = [info for info in reversed(listed(storage)) if time_ms(info.path) >= since_ms]
+        infos, odd = listed(storage)
+        refused |= {path: why for path, why in odd.items() if time_ms(path) >= since_ms}
+        young = [info for info in reversed(infos) if time_ms(info.path) >= since_ms]
         new = [info for info in young if info.path not in parts]
         rows = sum(part.num_rows for part in parts.values() if part is not None)
         held = sum(part.nbytes for part in parts.values() if part is not None)
@@ -61,7 +63,9 @@ def logged(storage: Storage, since_ms: int = 0, most_rows: int = MOST_ROWS) -> L
             except ObjectNotFoundError:
                 missed += 1
                 continue
-            except (DamagedIndexError, ForeignIndexError) as error:
+            except StorageUnavailableError:
+                raise  # of nothing here anything is known
+            except (DamagedIndexError, ForeignIndexError, StorageError) as error:
                 parts[info.path] = None
                 refused[info.path] = str(error)
                 continue

@@ -16,7 +16,7 @@ from metaindex.expressions.references import columns
 from metaindex.expressions.skipping import may_match
 from metaindex.expressions.statistics import Mask, PruningStatistics
 from metaindex.expressions.tree import Predicate
-from metaindex.formats.footer_file import Layouts, open_footer
+from metaindex.formats.footer_file import Layouts, askable_in, open_footer
 from metaindex.formats.model import Leaf, Schema
 from metaindex.formats.storage import Storage
 from metaindex.pruning.result import PruneResult
@@ -82,15 +82,19 @@ class FooterGroups:
         return stated
 
     def chunk_bytes(self, path: str) -> dict[str, int]:
-        """By dotted path of a leaf in the file, what its chunks take, compressed; nothing where the footer cannot be
-        read."""
+        """By dotted path of a leaf in the file, what its chunks take, compressed; nothing of one that is encrypted, or
+        where the footer cannot be read."""
         footer = self._footer(path)
         by_column: dict[str, int] = {}
+        try:
+            hidden = askable_in(footer[0]).encrypted if footer is not None else ()
+        except MetaIndexError:
+            footer = None
         if footer is None:
             return by_column
         for group in range(footer[1].num_row_groups):
             chunks = footer[1].row_group(group)
-            for place in range(chunks.num_columns):
+            for place in (at for at in range(chunks.num_columns) if at not in hidden):
                 chunk = chunks.column(place)
                 by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
         return by_column

@@ -14,6 +14,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.kinds.kind import Kind
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.encrypted import write_encrypted
 from tests.tables import settle
@@ -52,6 +53,14 @@ def test_the_other_columns_are_indexed(table: mi.Table) -> None:
     table.create_index("i", mi.ColumnStats(), mi.Values("open"))
     assert table.prune("open = -1").kept_files == 0
     assert [Path(path).name for path in table.prune("open = 12").paths] == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    "kind", [mi.ColumnStats(), mi.Bloom("open"), mi.Covering("open", ["secret"]), mi.Values("open")]
+)
+def test_what_if_asks_nothing_of_it(table: mi.Table, kind: Kind) -> None:
+    weighed = table.what_if(["open = 5", "secret = 5"], kind)
+    assert len(weighed.candidates) == 1
 
 
 def test_reading_the_column_is_refused_by_name(table: mi.Table) -> None:

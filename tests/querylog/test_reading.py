@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -13,11 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.formats.footer_schema import varint
 from metaindex.querylog import files
 from metaindex.querylog.files import ID, new_name
 from metaindex.querylog.reading import logged
 from metaindex.querylog.row import SCHEMA
 from metaindex.querylog.summary import summary
+from tests.formats.encrypted import write_encrypted
 from tests.querylog.lake import START_MS, folder_of, noted, numbers, storage_of, written
 from tests.tables import delta_lake
 
@@ -68,6 +71,36 @@ def _large(path: Path) -> None:
         file.truncate(files.MOST_BYTES + 1)
 
 
+def _by_another_writer(path: Path) -> None:
+    _parquet(_rows(2))(path)
+    path.write_bytes(path.read_bytes().replace(b"parquet-cpp-arrow", b"parquet-mr version"[:17]))
+
+
+def _claiming(
+    *, size_bytes: int = 910, values: int = 1, encoding: int = 0, packed: int = 910, kind: int | None = 0
+) -> Callable[[Path], None]:
+    """The first page of a text has a header that says so; its footer is as it was."""
+
+    def make(path: Path) -> None:
+        table = _rows(1, predicate=["x" * 900]).replace_schema_metadata(ABOUT)
+        pq.write_table(table, path, compression="none", use_dictionary=False)
+        chunk = pq.read_metadata(path).row_group(0).column(STORED.get_field_index("predicate"))
+        start, end = chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
+        data = path.read_bytes()
+        body = data[end - 910 : end]  # levels in 6 bytes, and a text behind the 4 of its length
+        told = b"".join([b"\x2c", *map(_i32, (values, encoding, 3, 3)), b"\0"])
+        header = b"".join(map(_i32, (kind or 0, size_bytes, packed))) + told
+        other = end - start - len(header) - len(body) - 4  # a field that nobody knows
+        header += b"\xa8" + bytes([other & 127 | 128, other >> 7]) + b"x" * other + b"\0"
+        path.write_bytes(data[:start] + (header if kind is not None else b"\xff" * len(header)) + body + data[end:])
+
+    return make
+
+
+def _i32(value: int) -> bytes:
+    return b"\x15" + varint(value << 1 ^ value >> 31)
+
+
 HOSTILE: dict[str, Callable[[Path], None]] = {
     "nothing in it": _bytes(b""),
     "no Parquet": _bytes(b"PAR1" * 100),
@@ -89,6 +122,15 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "more bytes than there are": _parquet(_rows(1, bytes_left_out=[1 << 62])),
     "texts longer than any": _parquet(_rows(1, predicate=["x" * (1 << 18)])),
     "texts that a dictionary makes small": _parquet(_rows(10_000, predicate=["x" * (1 << 16)] * 10_000)),
+    "encrypted columns": lambda path: write_encrypted(path, _rows(2).replace_schema_metadata(ABOUT), "predicate"),
+    "another writer's": _by_another_writer,
+    "pages larger than the footer says": _claiming(size_bytes=(1 << 31) - 1),
+    "pages of more values than the footer says": _claiming(values=(1 << 31) - 1),
+    "pages of no size": _claiming(size_bytes=-1),
+    "pages of texts told by those before them": _claiming(encoding=7),
+    "pages without an end": _claiming(packed=(1 << 31) - 1),
+    "pages of another kind": _claiming(kind=3),
+    "pages without a header": _claiming(kind=None),
     "lists that a dictionary makes small": _parquet(_rows(500, columns=[["x" * (1 << 16)] * 20] * 500)),
 }
 
@@ -107,6 +149,11 @@ def test_what_is_no_file_of_the_log_is_refused_by_name(
     cleaned = table.clean_query_log()
     assert (folder_of(table) / name).exists() == (cleaned.removed == 0)
     assert numbers(table.query_log()) in ([0, 1, 2, 3, 4], [])
+
+
+def test_a_page_as_its_header_says_is_read(table: mi.Table) -> None:
+    _claiming()(folder_of(table) / new_name(START_MS + 1))
+    assert "x" * 900 in table.query_log().column("predicate").to_pylist()
 
 
 def test_rows_that_no_sum_holds_are_told(table: mi.Table) -> None:
@@ -130,11 +177,37 @@ def test_other_files_there_are_nobodys(table: mi.Table) -> None:
     assert table.query_log().num_rows == 0
 
 
-def test_a_link_is_refused_by_name(table: mi.Table, tmp_path: Path) -> None:
-    (tmp_path / "other").write_bytes(b"x")
-    (folder_of(table) / new_name(START_MS)).symlink_to(tmp_path / "other")
-    with pytest.raises(mi.StorageError, match="link"):
-        table.query_log()
+def _link(path: Path) -> None:
+    other = path.parents[1] / "other"
+    other.write_bytes(b"x")
+    path.symlink_to(other)
+
+
+def _closed(path: Path) -> None:
+    _parquet(_rows(1))(path)
+    path.chmod(0)
+
+
+NO_FILES = {"a link": _link, "a link to nothing": lambda path: path.symlink_to("nothing"), "a pipe": os.mkfifo}
+NO_FILES |= {} if os.getuid() == 0 else {"a file that is closed": _closed}
+
+
+@pytest.mark.parametrize("make", NO_FILES.values(), ids=NO_FILES)
+def test_what_is_no_plain_file_is_left_out_by_its_name(
+    make: Callable[[Path], None], table: mi.Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = new_name(START_MS)
+    make(folder_of(table) / name)
+    with caplog.at_level(logging.WARNING, "metaindex"):
+        assert numbers(table.query_log()) == [0, 1, 2]
+    assert sum(name in each.getMessage() for each in caplog.records) == 1
+    written(storage_of(table), range(3, 5), START_MS + 1)
+    cleaned = table.reopened(mi.Config(query_log=mi.QueryLog(keep_days=100_000))).clean_query_log()
+    assert cleaned.merged == 2
+    assert [name in why for why in cleaned.left] == [True]
+    assert numbers(table.query_log()) == [0, 1, 2, 3, 4]
+    assert os.path.lexists(folder_of(table) / name)
+    assert "helped" in str(table.savings())
 
 
 def test_values_of_others_do_not_steer_a_terminal(table: mi.Table) -> None:

@@ -1,0 +1,37 @@
+"""Arrow ends the process where it is asked for a column of a row group that is encrypted: whoever asks has looked
+before (`formats.footer_chunks`), or asks of files that nobody else writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_ASKS = re.compile(r"\.(?:row_group|num_row_groups)\b")
+_CHUNKS = re.compile(r"\.column\(|\.column,|num_columns")
+
+LOOKED = {
+    "formats/footer_file.py": "what was looked at is handed to `collect`",
+    "formats/delta/checkpoint.py": "`unstated` refuses what is encrypted",
+    "readers/footer_groups.py": "askable_in",
+    "build/key_parquet.py": "columns that are encrypted are left uncovered before",
+    "querylog/files.py": "askable",
+    "querylog/pages.py": "querylog/files.py has looked",
+    "kinds/covering/parts.py": "of a part that was written a moment ago, in memory",
+    "kinds/values/spills.py": "of this process",
+    "kinds/bloom/reader.py": "a part of an index, its footer checked by digest",
+    "readers/footer.py": "columns of the schema and of tables alone",
+    "formats/delta/parquet_part.py": "columns of tables alone",
+    "build/parquet_scan.py": "columns of tables alone",
+    "store/footer.py": "a part of an index, its footer checked by digest",
+    "store/reader.py": "a part of an index, its footer checked by digest",
+}
+
+
+def test_columns_of_row_groups_are_asked_of_where_they_were_looked_at() -> None:
+    asking = set()
+    for file in sorted((ROOT / "metaindex").rglob("*.py")):
+        text = file.read_text()
+        if _ASKS.search(text) and _CHUNKS.search(text):
+            asking.add(file.relative_to(ROOT / "metaindex").as_posix())
+    assert asking == set(LOOKED)
