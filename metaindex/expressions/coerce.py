@@ -7,19 +7,18 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from enum import Enum, auto
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from .arrow_types import is_bytes, is_text, is_uuid
+from .clock_texts import day_in, is_like_moment, is_like_time, moment_in, time_in
 from .literals import Literal, kind
 from .physical import physical_type
-
-V = TypeVar("V")
 
 
 class Coerced(Enum):
@@ -33,12 +32,6 @@ Answer = Literal | Coerced | str
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,38}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
-_TIMESTAMP = re.compile(
-    r"([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})["
-    r" T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
-)
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 _UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _SPECIAL |= {"infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf}
@@ -177,19 +170,19 @@ def _date_of_moment(value: dt.datetime, _t: pa.DataType, _zone: str) -> Answer:
 
 
 def _date_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
-    day = _parsed_date(_stripped(text))
+    text = _stripped(text)
+    day = day_in(text)
     if day is not None:
         return Literal(day)
-    return Coerced.UNKNOWN if _TIMESTAMP.fullmatch(_stripped(text)) else "write a day as 'YYYY-MM-DD'"
+    return Coerced.UNKNOWN if is_like_moment(text) else "write a day as 'YYYY-MM-DD'"
 
 
 def _time_of_text(text: str, _t: pa.DataType, _zone: str) -> Answer:
-    clock = _TIME.fullmatch(_stripped(text))
-    if clock is None:
-        return "write a time as 'HH:MM:SS'"
-    hour, minute, second, fraction = clock.groups()
-    made = _made(lambda: dt.time(int(hour), int(minute), int(second), int((fraction or "0").ljust(6, "0"))))
-    return "write a time from '00:00:00' to '23:59:59.999999'" if made is None else Literal(made)
+    text = _stripped(text)
+    clock = time_in(text)
+    if clock is not None:
+        return Literal(clock)
+    return "write a time from '00:00:00' to '23:59:59.999999'" if is_like_time(text) else "write a time as 'HH:MM:SS'"
 
 
 def _moment_of_moment(value: dt.datetime, t: pa.DataType, zone: str) -> Answer:
@@ -202,11 +195,10 @@ def _moment_of_day(value: dt.date, t: pa.DataType, zone: str) -> Answer:
 
 def _moment_of_text(text: str, t: pa.DataType, zone: str) -> Answer:
     text = _stripped(text)
-    day = _parsed_date(text)
+    day = day_in(text)
     if day is not None:
         return _moment_of_day(day, t, zone)
-    moment_text = _TIMESTAMP.fullmatch(text)
-    moment = None if moment_text is None else _parsed_moment(moment_text)
+    moment = moment_in(text)
     if moment is None:
         return "write a timestamp as 'YYYY-MM-DD HH:MM:SS'"
     if t.tz is None and moment.utcoffset() is not None:
@@ -367,37 +359,3 @@ def _whole_digits(value: Decimal) -> int:
 
 def _fits(value: Decimal, digits: int) -> bool:
     return _scale(value) <= digits and _whole_digits(value) <= digits
-
-
-def _parsed_date(text: str) -> dt.date | None:
-    day_text = _DATE.fullmatch(text)
-    if day_text is None:
-        return None
-    year, month, day = day_text.groups()
-    return _made(lambda: dt.date(int(year), int(month or 1), int(day or 1)))
-
-
-def _parsed_moment(parts: re.Match[str]) -> dt.datetime | None:
-    day_text, hour, minute, second, fraction, zone = parts.groups()
-    day = _parsed_date(day_text)
-    if day is None:
-        return None
-    micros = int((fraction or "0").ljust(6, "0"))
-
-    def make() -> dt.datetime:
-        tz = None
-        if zone == "Z":
-            tz = dt.UTC
-        elif zone is not None:
-            offset = dt.timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-            tz = dt.timezone(-offset if zone[0] == "-" else offset)
-        return dt.datetime(day.year, day.month, day.day, int(hour), int(minute), int(second or 0), micros, tz)
-
-    return _made(make)
-
-
-def _made(make: Callable[[], V]) -> V | None:
-    try:
-        return make()
-    except (ValueError, InvalidOperation):
-        return None

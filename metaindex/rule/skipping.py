@@ -19,7 +19,6 @@ from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.config import Config, QueryLog, noting
@@ -27,12 +26,12 @@ from metaindex.expressions.deadline import TooLate, look, until
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, Opaque, Predicate
-from metaindex.formats.model import Schema
 from metaindex.pruning.ranking import CORES
 from metaindex.pruning.result import PruneResult
 from metaindex.table.face import Table, handle_of, queries_of
 
-from . import parquet_scans, scans, seen_parts, text_scans
+from . import scans, seen_parts, text_scans
+from .alike import are_rows_alike, is_read_as_written, judged_of_files
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, cover_now, ranked
@@ -40,7 +39,7 @@ from .reading import Requests
 from .reasons import Reason
 from .replaced import looked_at_once, proved_now
 from .replies import normal, packed, signs
-from .request import Delta, Files, Iceberg, Request, SparkScan
+from .request import Files, Iceberg, Request, SparkScan
 from .scans import at_version
 from .settings import RuleConfig
 from .tables import Tables
@@ -228,10 +227,10 @@ class Skipping:
         """The covering indexes that may stand for a scan."""
         source = scan.source
         try:
-            if (isinstance(source, Files) and source.catalog) or not _read_as_written(source):
+            if (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
                 return None, Offered()
             table = self._tables.usable(scan, rule)
-            if not isinstance(table, Reason) and _rows_alike(table, source):
+            if not isinstance(table, Reason) and are_rows_alike(table, source):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
                 some = offered(table, scan, rule, kept, self._broken, self.cores)
                 for error in some.damaged:
@@ -290,7 +289,7 @@ class Skipping:
             return Reason.NOT_UNDERSTOOD if scan.filters else Reason.NO_FILTER
         if isinstance(scan.source, Iceberg) and scan.source.version is None:
             return Reason.NO_VERSION
-        if not _read_as_written(scan.source):
+        if not is_read_as_written(scan.source):
             return Reason.READER_OPTIONS
         table = self._tables.usable(scan, rule)
         if isinstance(table, Reason):
@@ -300,7 +299,7 @@ class Skipping:
             return Reason.NOT_ALLOWED
         if not isinstance(scan.source, Files):
             return _pruned(table, filters, scan, allowed)
-        asked = _of_files(table, filters, scan.source)
+        asked = judged_of_files(table, filters, scan.source)
         if isinstance(asked, Reason):
             return asked
         result = _pruned(table, asked, scan, allowed)
@@ -316,31 +315,6 @@ def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:
     if isinstance(pruned, Reason) or pruned.dropped_files:
         return pruned
     return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
-
-
-def _of_files(table: Table, filters: Sequence[Predicate], source: Files) -> list[Predicate] | Reason:
-    """The filters that say of plain files what an index of them can judge, or why none does."""
-    asked = [condition for condition in filters if not source.catalog or not _of_partitions(condition, source)]
-    if not asked:
-        return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
-    types = parquet_scans.types_of(source)
-    schemas = [schema for _, schema in handle_of(table).recorded()]
-    if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
-        return Reason.OTHER_TYPES
-    if source.text and not text_scans.same_zone(table, source):
-        types = {parts: type_ for parts, type_ in types.items() if not text_scans.has_instants(type_)}
-    asked = [condition for condition in asked if all(_as_spark_reads(condition, schema, types) for schema in schemas)]
-    return asked or Reason.OTHER_TYPES
-
-
-def _rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
-    """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
-    if not isinstance(source, Files) or source.text is None:
-        return True
-    schemas = [schema for _, schema in handle_of(table).recorded()]
-    return text_scans.same_zone(table, source) and all(
-        text_scans.same_columns(schema, source.text, source) for schema in schemas
-    )
 
 
 def _pruned(
@@ -363,43 +337,6 @@ def _pruned(
         condition for condition in filters if _pruned(table, [condition], scan, allowed) is not Reason.NOT_UNDERSTOOD
     ]
     return _pruned(table, known, scan, allowed)
-
-
-def _of_partitions(condition: Predicate, source: Files) -> bool:
-    """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names
-    say."""
-    names = {name.lower() for name in source.partitions.names}
-    return any(column.parts[0].lower() in names for column in columns(condition))
-
-
-def _read_as_written(source: Delta | Iceberg | Files) -> bool:
-    """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session
-    says."""
-    if isinstance(source, Files) and source.text is not None:
-        return text_scans.usual_session(source.session)
-    return isinstance(source, Iceberg) or parquet_scans.read_as_written(source)
-
-
-def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:
-    ours = {leaf.parts: leaf.type for leaf in schema.leaves()}
-    return all(
-        column.parts in ours and column.parts in types and _alike(ours[column.parts], types[column.parts])
-        for column in columns(condition)
-    )
-
-
-def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
-    """One type to a predicate: timestamps of any unit with a zone (or without), texts and bytes of any width."""
-    is_ = pa.types
-    if is_.is_timestamp(ours) and is_.is_timestamp(theirs):
-        return (ours.tz is None) == (theirs.tz is None)
-    for family in (
-        (is_.is_string, is_.is_large_string, is_.is_string_view),
-        (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary),
-    ):
-        if any(check(ours) for check in family):
-            return any(check(theirs) for check in family)
-    return bool(ours == theirs)
 
 
 def _dropped(result: PruneResult) -> str:

@@ -1,0 +1,78 @@
+"""Do Spark and an index mean the same by a condition and a row? Where they may not, the index is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Schema
+from metaindex.table.face import Table, handle_of
+
+from . import parquet_scans, text_scans
+from .reasons import Reason
+from .request import Delta, Files, Iceberg
+
+
+def judged_of_files(table: Table, filters: Sequence[Predicate], source: Files) -> list[Predicate] | Reason:
+    """The filters that say of plain files what an index of them can judge, or why none does."""
+    asked = [condition for condition in filters if not source.catalog or not _of_partitions(condition, source)]
+    if not asked:
+        return Reason.NOTHING_PROVED  # the catalog has left out what its partitions say
+    types = parquet_scans.types_of(source)
+    schemas = [schema for _, schema in handle_of(table).recorded()]
+    if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
+        return Reason.OTHER_TYPES
+    if source.text and not text_scans.same_zone(table, source):
+        types = {parts: type_ for parts, type_ in types.items() if not text_scans.has_instants(type_)}
+    asked = [condition for condition in asked if all(_as_spark_reads(condition, schema, types) for schema in schemas)]
+    return asked or Reason.OTHER_TYPES
+
+
+def are_rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
+    """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
+    if not isinstance(source, Files) or source.text is None:
+        return True
+    schemas = [schema for _, schema in handle_of(table).recorded()]
+    return text_scans.same_zone(table, source) and all(
+        text_scans.same_columns(schema, source.text, source) for schema in schemas
+    )
+
+
+def _of_partitions(condition: Predicate, source: Files) -> bool:
+    """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names
+    say."""
+    names = {name.lower() for name in source.partitions.names}
+    return any(column.parts[0].lower() in names for column in columns(condition))
+
+
+def is_read_as_written(source: Delta | Iceberg | Files) -> bool:
+    """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session
+    says."""
+    if isinstance(source, Files) and source.text is not None:
+        return text_scans.usual_session(source.session)
+    return isinstance(source, Iceberg) or parquet_scans.read_as_written(source)
+
+
+def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[str, ...], pa.DataType]) -> bool:
+    ours = {leaf.parts: leaf.type for leaf in schema.leaves()}
+    return all(
+        column.parts in ours and column.parts in types and _alike(ours[column.parts], types[column.parts])
+        for column in columns(condition)
+    )
+
+
+def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
+    """One type to a predicate: timestamps of any unit with a zone (or without), texts and bytes of any width."""
+    is_ = pa.types
+    if is_.is_timestamp(ours) and is_.is_timestamp(theirs):
+        return (ours.tz is None) == (theirs.tz is None)
+    for family in (
+        (is_.is_string, is_.is_large_string, is_.is_string_view),
+        (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary),
+    ):
+        if any(check(ours) for check in family):
+            return any(check(theirs) for check in family)
+    return bool(ours == theirs)
