@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from metaindex.expressions.errors import MetaIndexError
-
-from .json_value import json_value
+from metaindex.views.json_value import json_value
 
 
 class OutputError(MetaIndexError, OSError):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from metaindex.views.json_value import json_value
 from metaindex.views.output import Column, Output
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
-from .json_value import json_value
 from .opening import open_from
 from .progress import Progress
 from .saving import check_target, save
@@ -48,10 +48,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
     if args.output is not None:
         check_target(args.output, table.path, args.overwrite)
-    scan = table.scan(args.predicate, args.columns, args.version, args.timestamp, indexes=args.index)
     limit = args.limit if args.limit is not None else (0 if args.output or args.count else _SHOWN)
+    asked = (args.predicate, args.columns, args.version, args.timestamp)
+    scan = table.scan(*asked, limit=limit or None, indexes=args.index)
     with Progress() as progress:
-        batches = _limited(_watched(scan, progress), limit)
+        batches = _watched(scan, progress)
         if args.count:
             count = sum(batch.num_rows for batch in batches)
             out.data({"rows": count, **_files(scan)})
@@ -72,19 +73,6 @@ def _watched(scan: Scan, progress: Progress) -> Iterator[pa.RecordBatch]:
         rows += batch.num_rows
         progress("rows read", rows, rows)
         yield batch
-
-
-def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """At most `limit` rows, and no batch is read beyond them. 0: all."""
-    left = limit
-    for batch in batches:
-        if not limit:
-            yield batch
-            continue
-        yield batch.slice(0, left)
-        left -= min(left, batch.num_rows)
-        if not left:
-            return
 
 
 def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
@@ -109,7 +97,7 @@ def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
         if limit and table.num_rows == limit
         else f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
     )
-    out.say(f"{more}; {files['kept_files']:,} of {files['total_files']:,} files had to be looked at")
+    out.say(f"{more}; {files['kept_files']:,} of {files['total_files']:,} files may hold such rows")
 
 
 def _files(scan: Scan) -> dict[str, int]:

@@ -24,6 +24,7 @@ from metaindex.text import TextReader
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
 from .errors import ScanError, describe
+from .first_rows import first_batches
 from .footer import HeldFooters
 from .parquet import check_columns, read_parquet
 from .partitions import PartitionValues
@@ -40,7 +41,10 @@ _Part = tuple[int, int, list[pa.Array]]
 def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
     comes."""
-    return _FileReader(scan).read(scan.file_rows)
+    reader = _FileReader(scan)
+    if scan.first is not None:
+        return first_batches(scan.first, scan.file_rows, reader.read)
+    return reader.read(scan.file_rows)
 
 
 def try_out(scan: ScanPlan) -> None:

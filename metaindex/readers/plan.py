@@ -22,6 +22,7 @@ from metaindex.formats.storage import Storage
 from metaindex.pruning.condition import predicate_of
 
 from .errors import ScanError
+from .first_rows import FirstRows
 from .footer import HeldFooters
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class ScanPlan:
     anew: Callable[[], Self | None] | None = field(
         default=None, repr=False, compare=False
     )  # where `snapshot` is what an index recorded: the question asked of the table itself; None: the index was right
+    first: FirstRows | None = None  # only so many rows, of files in the order of `rows`
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -114,7 +116,10 @@ class ScanPlan:
     def narrowed(self, hint: object, seen: pa.Schema) -> Self:
         """The same scan for an engine that applies `hint`, a condition of its own over the columns that it has `seen`,
         to the rows itself: the indexes are asked again, and what holds no row for it is not read. Parts of the hint
-        that cannot be judged keep everything; no hint is an error."""
+        that cannot be judged keep everything; no hint is an error. The first rows of a scan are not those of a narrower
+        one."""
+        if self.first is not None:
+            return self
         try:
             known = predicate_of(hint, self.snapshot.schema, self.time_zone, seen=seen)
             if all(isinstance(leaf, Opaque | Constant) for leaf in leaves(known)):

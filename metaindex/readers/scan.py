@@ -16,6 +16,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import MetaIndexError, MissingDependencyError
 from metaindex.expressions.shown import Shown
 
+from .errors import ScanError
 from .plan import ScanPlan
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Scan(Shown, ScanPlan):
                     f" {kept:,} of {every:,} files"
                 ),
                 *(() if self.predicate is None else (f"rows: {self._condition}",)),
+                *(() if self.first is None else (str(self.first),)),
                 "columns:",
                 *columns,
                 (
@@ -114,6 +116,7 @@ class Scan(Shown, ScanPlan):
         such a dataset can read. `table`: whose store reads, needed where the table is in one."""
         from .deltalake import file_dataset
 
+        self._refuse_first("to_deltalake")
         self.note("deltalake")
         return file_dataset(self, table)
 
@@ -138,6 +141,7 @@ class Scan(Shown, ScanPlan):
                 "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra:"
                 " metaindex[iceberg]"
             ) from error
+        self._refuse_first("to_pyiceberg")
         self.note("pyiceberg")
         return data_scan(self.whole(), table)
 
@@ -146,6 +150,13 @@ class Scan(Shown, ScanPlan):
 
         self.note("spark")
         return data_frame(self, spark)
+
+    def _refuse_first(self, call: str) -> None:
+        if self.first is not None:
+            raise ScanError(
+                f"the first rows are chosen by those who read them here; {call}() gives files for another to read; take"
+                " to_arrow(), or scan without a limit"
+            )
 
     @property
     def _condition(self) -> str:

@@ -63,6 +63,7 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
                 refuse_replaced(scan.storage, snapshot, rows.tolist())
                 frame = _files(snapshot, snapshot.files.paths.take(pa.array(rows)).to_pylist(), spark)
     frame = _filtered(scan, frame)
+    frame = frame if scan.first is None else frame.limit(scan.first.limit)
     return frame if _has_just_the_columns(scan) else frame.select(*(_quoted(f.name) for f in scan.fields))
 
 

@@ -139,14 +139,18 @@ class Table:
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        limit: int | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Scan:
         """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
 
+        `limit`: at most so many of them, of whichever files need the least reading; files of which every row matches
+        come first, and none is opened once there are enough. Each reading of the same scan gives the same rows.
+
         Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
         `.to_pyiceberg()`, `.to_spark(spark)`.
         """
-        return self._queries.scan(predicate, columns, version, timestamp, indexes=indexes)
+        return self._queries.scan(predicate, columns, version, timestamp, limit=limit, indexes=indexes)
 
     def explain(
         self,

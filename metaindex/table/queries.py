@@ -94,9 +94,25 @@ class Queries:
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        limit: int | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Scan:
         """See `Table.scan`."""
+        made = self._scan(predicate, columns, version, timestamp, indexes)
+        if limit is None:
+            return made
+        from metaindex.answers.first import first_rows
+
+        return first_rows(made, limit)
+
+    def _scan(
+        self,
+        predicate: object,
+        columns: Sequence[str] | None,
+        version: VersionLike,
+        timestamp: TimestampLike,
+        indexes: Iterable[str] | None,
+    ) -> Scan:
         from metaindex.readers.named import snapshot_of_kept
 
         at = at_version(version, timestamp)

@@ -55,6 +55,7 @@ ORDER: tuple[str, ...] = (
     "views",
     "querylog",
     "advice",
+    "answers",
     "workloads",
     "whatif",
     "table",

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from metaindex.cli.json_value import json_value
 from metaindex.cli.progress import Progress
 from metaindex.views import output
+from metaindex.views.json_value import json_value
 from metaindex.views.output import Column, Output, json_text, one_line, plain_table, rich_table
 
 CELLS = st.text(max_size=30)

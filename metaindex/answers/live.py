@@ -1,0 +1,57 @@
+"""How many live rows a file has, as far as it is known without opening it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import Mask, one_array, valid_mask, vector
+from metaindex.formats.model import FileTable
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCounts:
+    """A count a file; where it is not `known` it means nothing."""
+
+    values: Counts
+    known: Mask
+
+    @classmethod
+    def of(cls, column: pa.Array | pa.ChunkedArray) -> KnownCounts:
+        """Of an Arrow column: what is null or negative is not known."""
+        column = one_array(column)
+        values, valid = vector(column, np.int64), valid_mask(column)
+        known = values >= 0 if valid is None else (values >= 0) & valid
+        return cls(np.where(known, values, 0), known)
+
+    def agreeing(self, other: KnownCounts) -> KnownCounts:
+        """What either knows; nothing of a file of which they differ."""
+        both = self.known & other.known
+        differ = both & (self.values != other.values)
+        return KnownCounts(np.where(self.known, self.values, other.values), (self.known | other.known) & ~differ)
+
+    def less(self, other: KnownCounts) -> KnownCounts:
+        """The difference, where it is known and can be."""
+        left = self.values - other.values
+        return KnownCounts(left, self.known & other.known & (left >= 0))
+
+
+def physical_rows(files: FileTable) -> KnownCounts:
+    """Rows of each file, deleted ones included, as the table's log states them."""
+    return KnownCounts.of(files.table.column("record_count"))
+
+
+def with_deletes(files: FileTable) -> Mask:
+    """The files to which deletes are attached."""
+    valid = valid_mask(one_array(files.table.column("deletes")))
+    return np.ones(len(files), np.bool_) if valid is None else valid
+
+
+def deleted_rows(files: FileTable) -> KnownCounts:
+    """Deleted rows of each file: none where no deletes are attached."""
+    attached, said = with_deletes(files), KnownCounts.of(files.table.column("deleted_count"))
+    return KnownCounts(np.where(attached, said.values, 0), said.known | ~attached)
