@@ -40,15 +40,16 @@ class Combination:
 
 
 def with_combinations(
-    predicate: Predicate, keys: Collection[Columns]
+    predicate: Predicate, keys: Collection[Columns], before: Mapping[ColumnRef, Combination] | None = None
 ) -> tuple[Predicate, Mapping[ColumnRef, Combination]]:
     """The predicate with leaves for the keys that its ANDs fix, and what each of those leaves asks. `keys`: the
-    combined keys that some index has."""
+    combined keys that some index has; `before`: what the leaves of other predicates ask, which stay as they are."""
+    before = before or {}
     if not keys:
-        return predicate, {}
-    combinations: dict[ColumnRef, Combination] = {}
+        return predicate, before
+    combinations = dict(before)
     walked = _added(gathered_form(predicate), {}, sorted(keys), combinations, 0)
-    return (walked, combinations) if combinations else (predicate, {})
+    return (walked, combinations) if len(combinations) > len(before) else (predicate, before)
 
 
 _Fixed = Mapping[ColumnRef, tuple[Literal, ...]]

@@ -3,7 +3,7 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,14 @@ class BoundPredicate:
 
     @classmethod
     def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> BoundPredicate:
-        named = columns(predicate)
+        return cls.of_each([predicate], schema, indexes)[0]
+
+    @classmethod
+    def of_each(
+        cls, predicates: Sequence[Predicate], schema: Schema, indexes: Sequence[OpenIndex]
+    ) -> list[BoundPredicate]:
+        """Of several: the columns and combinations of each are those of all, so that the same sources answer them."""
+        named = tuple(dict.fromkeys(ref for predicate in predicates for ref in columns(predicate)))
         leaves = {leaf.stable: leaf for leaf in schema.leaves()}
         keys = {
             of_key
@@ -52,9 +59,17 @@ class BoundPredicate:
             for key in looked_up(run)
             if len(key.columns) > 1 and (of_key := _columns(key, leaves)) is not None and set(of_key) <= set(named)
         }
-        walked, combinations = with_combinations(predicate, keys)
-        compared, otherwise = _compared(predicate)
-        return cls(predicate, schema, named, walked, dict(combinations), leaves, compared, compared - otherwise)
+        combinations: Mapping[ColumnRef, Combination] = {}
+        walks = []
+        for predicate in predicates:
+            walked, combinations = with_combinations(predicate, keys, combinations)
+            walks.append(walked)
+        together = dict(combinations)
+        asked = []
+        for predicate, walked in zip(predicates, walks, strict=True):
+            compared, otherwise = _compared(predicate)
+            asked.append(cls(predicate, schema, named, walked, together, leaves, compared, compared - otherwise))
+        return asked
 
 
 @dataclass(frozen=True, slots=True)

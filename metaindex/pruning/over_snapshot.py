@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from metaindex.expressions.composite_statistics import CompositeStatistics
 from metaindex.expressions.statistics import PruningStatistics
+from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import Mask, from_truths
 from metaindex.formats.model import Snapshot
 from metaindex.keys import FileIdentities
@@ -18,7 +19,7 @@ from .known import BoundPredicate, known_runs
 from .open_index import OpenIndex
 from .question import TableQuestion
 from .sources import FileSource, JoinedSources, Portion, RunSource, log_source
-from .walk import LOG, Tally, Walked, column_names, guard, leaf_reports, surely, walk
+from .walk import LOG, Tally, Walked, column_names, guard, leaf_reports, surely, walk, walk_each
 
 
 def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapshot: Snapshot) -> Walked:
@@ -51,6 +52,16 @@ def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsho
         row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
         knows_row_groups=keyed,
     )
+
+
+def each_over_snapshot(predicates: Sequence[Predicate], indexes: Sequence[OpenIndex], snapshot: Snapshot) -> list[Mask]:
+    """The files that each may match, as `over_snapshot` keeps them: what answers is opened once, and asked for all of
+    them together. `predicates` are bound to the snapshot's schema."""
+    if not predicates:
+        return []
+    asked = BoundPredicate.of_each(predicates, snapshot.schema, indexes)
+    sources, _, _ = _sources(asked[0], indexes, snapshot)
+    return walk_each([each.walked for each in asked], sources, indexes, len(snapshot.files))
 
 
 def _sources(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +121,32 @@ def _walk_together(
         (only,) = masks.values()
         return only.copy(), masks
     return together.answer(), masks
+
+
+def walk_each(
+    predicates: Sequence[Predicate], sources: Sources, indexes: Sequence[OpenIndex], count: int
+) -> list[Mask]:
+    """The files that each may match: every source is asked once for all of them, a piece at a time."""
+    by_name = {index.name: index for index in indexes}
+    each = [Steps.may_match(predicate) for predicate in predicates]
+    walked = [Walking(steps, count) for steps in each]
+    places = [place for place, steps in enumerate(each) for _ in steps.questions]
+    first = 0
+    for piece in pieces([question for steps in each for question in steps.questions], count):
+        matrix: Matrix | None = None
+        for name, source in sources.items():
+            with guard(by_name.get(name)):
+                own = answers(source, piece)
+            matrix = own if matrix is None else np.logical_and(matrix, own, out=matrix)
+        assert matrix is not None, "the table's log always answers"
+        of_piece = places[first : first + len(piece)]
+        first += len(piece)
+        start = 0
+        for place, some in groupby(of_piece):
+            end = start + len(list(some))
+            walked[place].take(matrix[start:end])
+            start = end
+    return [some_walk.answer() for some_walk in walked]
 
 
 _FEW = 8

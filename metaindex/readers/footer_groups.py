@@ -50,11 +50,13 @@ _Footer = tuple[bytes, pq.FileMetaData]
 
 @dataclass(slots=True)
 class FooterGroups:
-    """Reads each footer once, whatever version of the table it is asked for."""
+    """Reads each footer once, whatever version of the table it is asked for. `remembered`: of so many sets of columns
+    the statistics of a file are kept."""
 
     storage: Storage
+    remembered: int = 1
     _read: dict[str, _Footer | None] = field(default_factory=dict)
-    _stated: dict[str, tuple[tuple[Leaf, ...], list[PruningStatistics[Mask]]]] = field(default_factory=dict)
+    _stated: dict[str, dict[tuple[Leaf, ...], list[PruningStatistics[Mask]]]] = field(default_factory=dict)
 
     def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
         """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file
@@ -70,15 +72,17 @@ class FooterGroups:
     def _said(
         self, path: str, data: bytes, metadata: pq.FileMetaData, leaves: tuple[Leaf, ...]
     ) -> list[PruningStatistics[Mask]]:
-        """The statistics of these columns; of each file those that were asked last are remembered."""
-        known = self._stated.get(path)
-        if known is not None and known[0] == leaves:
-            return known[1]
+        """The statistics of these columns."""
+        known = self._stated.setdefault(path, {})
+        if leaves in known:
+            return known[leaves]
         try:
             stated: list[PruningStatistics[Mask]] = [footer_statistics(data, metadata, Layouts(leaves))]
         except (MetaIndexError, pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
             stated = []  # whatever a footer says that cannot be understood proves nothing
-        self._stated[path] = leaves, stated
+        if len(known) >= self.remembered:
+            del known[next(iter(known))]
+        known[leaves] = stated
         return stated
 
     def chunk_bytes(self, path: str) -> dict[str, int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow.compute as pc
 
@@ -11,9 +14,12 @@ from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import one_array, truths
 from metaindex.formats.model import Snapshot
 from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.over_snapshot import each_over_snapshot
 from metaindex.pruning.pruner import Pruner
 from metaindex.pruning.question import SnapshotWanted, TableQuestion
 from metaindex.pruning.result import PruneResult
+
+logger = logging.getLogger("metaindex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,14 @@ class Standing:
         question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, tree)
         found = pruner.by_record(question)
         return pruner.by_snapshot(question, snapshot) if isinstance(found, SnapshotWanted) else found
+
+    def kept_each(self, trees: Sequence[Predicate]) -> list[Mask]:
+        """Of the snapshot's files those that may match each bound predicate, by the table and all indexes."""
+        try:
+            return each_over_snapshot(trees, self.indexes, self.snapshot)
+        except Exception as error:  # noqa: BLE001 - an index that fails is taken out where one is asked
+            logger.warning("predicates are asked one by one: %s", error)
+            return [self.kept(self.answer(tree)) for tree in trees]
 
     def kept(self, result: PruneResult) -> Mask:
         """Of the snapshot's files those that an answer keeps."""

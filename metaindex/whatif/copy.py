@@ -131,7 +131,7 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
     asked = asked_of(conjuncts(now.tree))
     if first not in asked:
         return CopyRead(None, note=f"the query asks nothing of its first column, {first.name}")
-    counted = _share(sight, now.tree, first)
+    counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
     indexed = [".".join(parts) for parts in copy.names[: copy.plan.indexed]]
     buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
     shares = [asked[first].share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
@@ -154,10 +154,14 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
     return CopyRead(Reads(files, None, Estimate(low, expected, high)), source, note)
 
 
-def _share(sight: Sight, tree: Predicate, first: ColumnRef) -> Estimate | None:
-    """Of all rows, those for which the conditions on a column alone are true: counted in sampled files of those that
+def _about(tree: Predicate, first: ColumnRef) -> tuple[Predicate, ...]:
+    """The conditions on a column alone."""
+    return tuple(part for part in conjuncts(tree) if set(columns(part)) == {first})
+
+
+def _share(sight: Sight, parts: tuple[Predicate, ...], first: ColumnRef) -> Estimate | None:
+    """Of all rows, those for which these conditions on a column are true: counted in sampled files of those that
     statistics and indexes leave for these conditions; in the others there is none."""
-    parts = tuple(part for part in conjuncts(tree) if set(columns(part)) == {first})
     if not parts:
         return None
     alone = And(parts) if len(parts) > 1 else parts[0]
@@ -201,12 +205,17 @@ def _source(sight: Sight, now: Now, copy: Copy) -> float:
     size = float(sight.sizes[now.kept].sum())
     if not sight.grouped:
         return size
-    shares = [share for row in sight.sample.tolist() if (share := _stored_share(sight, row, copy)) is not None]
+    shares: list[float] = sight.once(("stored", *copy.names), lambda: _stored_shares(sight, copy))
     if shares:
         return size * float(np.mean(shares))
     whole = sum(width(one.type) for one in sight.snapshot.schema.fields) or 1
     widths = {leaf.parts: width(leaf.type) for leaf in columns_of(sight.snapshot.schema)}
     return size * min(1.0, sum(widths.get(parts, TEXT_BYTES) for parts in copy.names) / whole)
+
+
+def _stored_shares(sight: Sight, copy: Copy) -> list[float]:
+    each = (_stored_share(sight, row, copy) for row in sight.sample.tolist())
+    return [share for share in each if share is not None]
 
 
 def _stored_share(sight: Sight, row: int, copy: Copy) -> float | None:

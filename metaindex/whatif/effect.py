@@ -3,12 +3,12 @@ files; the candidate is tried on those of them that are in the sample."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
+from typing import Any, TypeVar
 
 import numpy as np
 
-from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import Predicate
@@ -21,11 +21,12 @@ from metaindex.readers.scan import Scan
 
 from .answer import Reads
 from .asking import Standing
-from .posterior import Drawn, Estimate, Floats, Tried
-from .redraw import Draw, PredicateShape, draws
+from .posterior import Estimate, Floats, Tried
+from .redraws import Redrawn, Redraws
 from .trial import Rows
 
-_DRAWS = 48
+T = TypeVar("T")
+
 _GROUPS = 4
 """Of a file that has any, where none that was looked at has."""
 _LOOKED_AT = 8
@@ -40,7 +41,15 @@ class Sight:
     sample: Rows
     groups: FooterGroups
     scan: Callable[[int, Sequence[Leaf]], Scan]
-    _draws: dict[Predicate, tuple[list[Draw], list[Mask]]] = field(default_factory=dict)
+    redraws: Redraws
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What `work` gives, worked out once."""
+        if key not in self._known:
+            self._known[key] = work()
+        known: T = self._known[key]
+        return known
 
     @property
     def snapshot(self) -> Snapshot:
@@ -60,24 +69,6 @@ class Sight:
         path = self.snapshot.files.paths[row].as_py()
         (found,) = self.groups.of(result, path, [result.walked])
         return int(np.count_nonzero(found.kept))
-
-    def drawn(self, tree: Predicate, standing: Standing, rows: Rows) -> tuple[list[Draw], list[Mask]]:
-        """The query with other values, and what `standing` keeps of each; worked out once for what stands now, and once
-        for a candidate of which a part is exact. `rows`: the sampled files that it keeps of the query."""
-        if standing is not self.standing or tree not in self._draws:
-            shape = PredicateShape.of(tree, self.snapshot.schema)
-            found: list[Draw] = []
-            if shape is not None and len(rows) > 1:
-                many = int(np.clip(2_000_000 // (len(self.snapshot.files) + 1), 16, _DRAWS))
-                try:
-                    found = draws(shape, rows, self.scan, self.snapshot.schema, many)
-                except (MetaIndexError, OSError):
-                    found = []  # the estimate is wider without
-            drawn = (found, [standing.kept(standing.answer(one.tree)) for one in found])
-            if standing is not self.standing:
-                return drawn
-            self._draws[tree] = drawn
-        return self._draws[tree]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +95,14 @@ def with_candidate(
     sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex]
 ) -> tuple[Reads, PruneResult]:
     """What the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
-    `sampled`: over the sample, none where its effect is exact."""
+    `sampled`: over the sample, none where its effect is exact. Queries of one predicate are weighed once."""
+    key = (now.tree, *(index.entry.index_uuid for index in (*exact, *sampled)))
+    return sight.once(key, lambda: _with_candidate(sight, now, exact, sampled))
+
+
+def _with_candidate(
+    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex]
+) -> tuple[Reads, PruneResult]:
     standing = sight.standing.with_more(*exact) if exact else sight.standing
     kept, result = now.kept, now.result
     if exact:
@@ -122,12 +120,13 @@ def with_candidate(
     then = kept & more.kept(result)
     left_rows = np.flatnonzero(kept & ~_mask(rows, len(kept)))
     still = rows[then[rows]]
-    drawn, home_groups = _drawn(sight, now.tree, standing, more, rows) if len(left_rows) else (None, [])
-    tried = Tried(int(kept.sum()), len(rows), len(still), drawn)
+    asked = sight.redraws.asked(now.tree, rows, standing, more) if len(left_rows) else None
+    tried = Tried(int(kept.sum()), len(rows), len(still), None if asked is None else asked.told())
     others, weights = tried.others() if len(rows) else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
     sizes = sight.sizes
     size_bytes = _bytes(others, sizes[left_rows], sizes[rows], sizes[still])
-    groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, home_groups)
+    alike = _home_groups(sight, more, asked) if sight.grouped and not len(still) and others.any() else []
+    groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, alike)
     return Reads(Estimate.of(others + len(still), weights), groups, Estimate.of(size_bytes, weights)), result
 
 
@@ -137,24 +136,13 @@ def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
     return not any(report.used for report in result.indexes if report.name in names)
 
 
-def _drawn(
-    sight: Sight, tree: Predicate, standing: Standing, more: Standing, rows: Rows
-) -> tuple[Drawn | None, list[int]]:
-    """What came of the query with other values, and the row groups that are read of the files which these are of."""
-    found, before = sight.drawn(tree, standing, rows)
-    kept, asked, groups = [], [], []
-    for number, (one, stands) in enumerate(zip(found, before, strict=True)):
-        result = more.answer(one.tree)
-        others = np.array([row for row in rows.tolist() if row not in one.homes and stands[row]], np.int64)
-        mask = more.kept(result)
-        kept.append(int(mask[others].sum()))
-        asked.append(len(others))
-        if number < _LOOKED_AT and sight.grouped:
-            groups += [sight.groups_of(result, row) for row in sorted(one.homes) if mask[row]]
-    if not found:
-        return None, []
-    shape = PredicateShape.of(tree, sight.snapshot.schema)
-    return Drawn(tuple(kept), tuple(asked), shape.values if shape is not None else 1), groups
+def _home_groups(sight: Sight, more: Standing, asked: Redrawn | None) -> list[int]:
+    """The row groups that are read of files which values that were drawn are of."""
+    groups: list[int] = []
+    for tree, homes in asked.homes(_LOOKED_AT) if asked is not None else ():
+        result = more.answer(tree)
+        groups += [sight.groups_of(result, row) for row in homes]
+    return groups
 
 
 def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:

@@ -8,7 +8,7 @@ A query is drawn anew where all that must hold of it are equalities of columns (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,10 @@ from metaindex.expressions.references import conjuncts
 from metaindex.expressions.tree import And, ColumnRef, Comparison, In, Op, Predicate
 from metaindex.formats.model import Leaf, Schema
 from metaindex.pruning.condition import bound
-from metaindex.readers.scan import Scan
 
 from .trial import Rows
+
+Form = tuple[object, ...]
 
 MOST_VALUES = 64
 """Of an IN list that is drawn anew."""
@@ -58,6 +59,12 @@ class PredicateShape:
             return None
         return cls(parts, tuple(places), tuple(columns), values)
 
+    @property
+    def form(self) -> Form:
+        """What queries have in common that are drawn anew alike: all but the values at their places."""
+        stay = tuple(None if place in self.places else part for place, part in enumerate(self.parts))
+        return (stay, self.columns, self.values)
+
     def leaves(self, schema: Schema) -> list[Leaf]:
         """The columns as the table has them."""
         by_name = {leaf.parts: leaf for leaf in schema.leaves()}
@@ -82,12 +89,17 @@ class Draw:
 
 
 def draws(
-    shape: PredicateShape, rows: Rows, scan: Callable[[int, Sequence[Leaf]], Scan], schema: Schema, many: int
+    shape: PredicateShape,
+    rows: Rows,
+    read: Callable[[int, Sequence[Leaf], int], list[list[object]]],
+    schema: Schema,
+    many: int,
 ) -> list[Draw]:
-    """Up to `many` of them, with values of rows evenly spread over these files. Raises what a scan raises."""
+    """Up to `many` of them, with values of rows evenly spread over these files. `read`: so many of a file, as
+    `values_of` takes them. Raises what a scan raises."""
     leaves = shape.leaves(schema)
     each = -(-many * shape.values // max(len(rows), 1))
-    pool = [(row, values) for row in rows.tolist() for values in _values(scan(row, leaves).to_arrow(), leaves, each)]
+    pool = [(row, values) for row in rows.tolist() for values in read(row, leaves, each)]
     if len(pool) < shape.values:
         return []
     order = np.random.default_rng(len(pool)).permutation(len(pool))
@@ -102,12 +114,14 @@ def draws(
     return found[:many]
 
 
-def _values(table: pa.Table, leaves: Sequence[Leaf], many: int) -> Iterator[list[object]]:
+def values_of(table: pa.Table, leaves: Sequence[Leaf], many: int) -> list[list[object]]:
     """Of rows evenly spread over a file those without NULL and NaN."""
     if not table.num_rows:
-        return
+        return []
     at = np.unique(np.linspace(0, table.num_rows - 1, min(many, table.num_rows)).astype(np.int64))
     columns = [of_leaf(table, leaf).take(pa.array(at)).to_pylist() for leaf in leaves]
-    for values in zip(*columns, strict=True):
-        if not any(one is None or (isinstance(one, float) and math.isnan(one)) for one in values):
-            yield list(values)
+    return [list(values) for values in zip(*columns, strict=True) if not any(map(_is_no_value, values))]
+
+
+def _is_no_value(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

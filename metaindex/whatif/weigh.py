@@ -26,11 +26,14 @@ from .built import Built, build
 from .candidates import Candidate, following
 from .copy import read_of
 from .effect import Now, Sight, with_candidate
+from .redraws import Redraws
 from .trial import Bench, Rows
 
 _MOST_FILES = 64
 _SMALL_FILES = 2_000
 """So many files of a small table are all read."""
+_REMEMBERED = 64
+"""Sets of columns of which the row groups of sampled files are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,8 @@ class Weighing:
         for tree in known:
             wanted |= hand.standing.kept(hand.standing.answer(tree))
         sample = sampled_of(snapshot, wanted, limit)
-        sight = Sight(hand.standing, sample, FooterGroups(hand.ref.storage), hand.scan)
+        footers, redraws = FooterGroups(hand.ref.storage, _REMEMBERED), Redraws(snapshot, hand.scan)
+        sight = Sight(hand.standing, sample, footers, hand.scan, redraws)
         nows = {tree: Now.of(tree, sight) for tree in known}
         rate = hand.rate() if len(snapshot.files) else Rate(reason="it has no files")
         return cls(asked, hand, trees, wanted, limit, sight, nows, rate)

@@ -1,0 +1,102 @@
+"""What comes of a query with other values: drawn once for all queries that differ in these values alone, and asked once
+of what stands and of each candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import Predicate
+from metaindex.expressions.vectors import Matrix
+from metaindex.formats.model import Leaf, Snapshot
+from metaindex.readers.scan import Scan
+
+from .asking import Standing
+from .posterior import Drawn
+from .redraw import Draw, Form, PredicateShape, draws, values_of
+from .trial import Rows
+
+_DRAWS = 48
+_LEAST_DRAWS = 16
+_ANSWERS = 2_000_000
+"""Of draws over files that are in memory at a time; of more files fewer draws are asked."""
+
+_Key = tuple[Form, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Redrawn:
+    """Draws of a query, and which of the sampled files `rows` are read for each: as things stand, and with the
+    candidate."""
+
+    draws: Sequence[Draw]
+    rows: Rows
+    values: int
+    stands: Matrix
+    kept: Matrix
+
+    def told(self) -> Drawn | None:
+        """Of the files but for those that the values of a draw are of; None where nothing could be drawn."""
+        if not self.draws:
+            return None
+        kept, asked = [], []
+        for draw, stands, mask in zip(self.draws, self.stands, self.kept, strict=True):
+            others = stands & ~np.isin(self.rows, list(draw.homes))
+            kept.append(int(np.count_nonzero(mask & others)))
+            asked.append(int(np.count_nonzero(others)))
+        return Drawn(tuple(kept), tuple(asked), self.values)
+
+    def homes(self, many: int) -> list[tuple[Predicate, list[int]]]:
+        """Of some draws the files that their values are of, as far as these are read."""
+        of_draws = zip(self.draws[:many], self.kept, strict=False)
+        return [
+            (draw.tree, homes) for draw, mask in of_draws if (homes := sorted(draw.homes.intersection(self.rows[mask])))
+        ]
+
+
+@dataclass(slots=True)
+class Redraws:
+    """Remembers what was drawn and asked, of the sampled files alone."""
+
+    snapshot: Snapshot
+    scan: Callable[[int, Sequence[Leaf]], Scan]
+    _values: dict[tuple[object, ...], list[list[object]]] = field(default_factory=dict)
+    _draws: dict[_Key, list[Draw]] = field(default_factory=dict)
+    _kept: dict[tuple[_Key, tuple[str, ...]], Matrix] = field(default_factory=dict)
+
+    def asked(self, tree: Predicate, rows: Rows, standing: Standing, more: Standing) -> Redrawn | None:
+        """`rows`: the sampled files that `standing` keeps of the query; `more`: with the candidate. None where there is
+        nothing to draw."""
+        shape = PredicateShape.of(tree, self.snapshot.schema)
+        if shape is None or len(rows) < 2:
+            return None
+        key = (shape.form, rows.tobytes())
+        if key not in self._draws:
+            self._draws[key] = self._drawn(shape, rows)
+        found = self._draws[key]
+        stands, kept = (self._asked_of(each, key, found, rows) for each in (standing, more))
+        return Redrawn(found, rows, shape.values, stands, kept)
+
+    def _drawn(self, shape: PredicateShape, rows: Rows) -> list[Draw]:
+        many = int(np.clip(_ANSWERS // (len(self.snapshot.files) + 1), _LEAST_DRAWS, _DRAWS))
+        try:
+            return draws(shape, rows, self._read, self.snapshot.schema, many)
+        except (MetaIndexError, OSError):
+            return []  # the estimate is wider without
+
+    def _read(self, row: int, leaves: Sequence[Leaf], many: int) -> list[list[object]]:
+        key = (row, many, *(leaf.parts for leaf in leaves))
+        if key not in self._values:
+            self._values[key] = values_of(self.scan(row, leaves).to_arrow(), leaves, many)
+        return self._values[key]
+
+    def _asked_of(self, standing: Standing, key: _Key, found: Sequence[Draw], rows: Rows) -> Matrix:
+        asked = (key, tuple(index.entry.index_uuid for index in standing.indexes))
+        if asked not in self._kept:
+            masks = standing.kept_each([draw.tree for draw in found])
+            self._kept[asked] = np.array([mask[rows] for mask in masks], np.bool_).reshape(len(found), len(rows))
+        return self._kept[asked]
