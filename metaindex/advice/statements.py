@@ -10,10 +10,14 @@ from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import one_line
+from metaindex.formats.files.globs import escape
 
 from .layouts import Curve
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_AS_WRITTEN = "SET spark.sql.variable.substitute = false"
+"""Spark takes `${env:HOME}` for the variable wherever it stands in a statement, and in the texts that a procedure is
+given: no escape is kept to the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,9 @@ class Rewrite:
             case "delta":
                 columns = ", ".join(map(column_sql, self.columns))
                 size = f"SET spark.databricks.delta.optimize.maxFileSize = {self.file_bytes}"
-                return size, f"OPTIMIZE {self._delta(name)} ZORDER BY ({columns})"
+                return as_written(size, f"OPTIMIZE {self._delta(name)} ZORDER BY ({columns})")
             case "iceberg":
-                return (self._iceberg(name),)
+                return as_written(self._iceberg(name))
             case _:
                 return (self._sorted_copy(),)
 
@@ -49,9 +53,9 @@ class Rewrite:
         match self.format:
             case "delta" if not self.partitions:
                 table = self._delta(name)
-                return f"ALTER TABLE {table} CLUSTER BY ({columns})", f"OPTIMIZE {table} FULL"
-            case "files" if not self.partitions:
-                source = text_sql(f"{self.path.rstrip('/')}/**/*.parquet", doubled=True)
+                return as_written(f"ALTER TABLE {table} CLUSTER BY ({columns})", f"OPTIMIZE {table} FULL")
+            case "files" if not self.partitions and "\\" not in self.path:  # DuckDB's patterns cannot say it
+                source = text_sql(f"{_as_a_name(self.path.rstrip('/'))}/**/*.parquet", doubled=True)
                 target = text_sql(self._copy, doubled=True)
                 ordered = ", ".join(column_sql(parts, '"') for parts in self.columns)
                 chosen = f"SELECT * FROM read_parquet({source}) ORDER BY {ordered}"  # noqa: S608 - shown, and quoted
@@ -99,9 +103,19 @@ class Rewrite:
         inside = ", ".join(text_python(partition) for partition in self.partitions)
         write = f".write.partitionBy({inside})" if inside else ".write"
         return (
-            f"spark.read.parquet({text_python(self.path)}).repartitionByRange({self.files}, {columns})"
+            f"spark.read.parquet({text_python(escape(self.path))}).repartitionByRange({self.files}, {columns})"
             f".sortWithinPartitions({columns}){write}.parquet({text_python(self._copy)})"
         )
+
+
+def as_written(*statements: str) -> tuple[str, ...]:
+    """Statements that Spark runs as they are, whatever names have in them."""
+    return (_AS_WRITTEN, *statements) if any("${" in statement for statement in statements) else statements
+
+
+def _as_a_name(path: str) -> str:
+    """A pattern of DuckDB that fits this path alone."""
+    return re.sub(r"[*?\[]", lambda mark: f"[{mark[0]}]", path)
 
 
 def word(name: str, mark: str = "`") -> str:

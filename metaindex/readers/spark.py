@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.expressions.engines.spark import to_spark
+from metaindex.expressions.engines.spark import check_as_written, to_spark
 from metaindex.expressions.references import columns, conjuncts, leaves
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.formats.model import Snapshot
@@ -118,6 +118,7 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions
 
     _refuse_other_zone(scan, predicate, frame.sparkSession)
+    check_as_written(scan.predicate_text, frame.sparkSession)
     condition = functions.expr(scan.predicate_text)
     return frame.where(_held_back(condition) if texts or floats else condition)
 

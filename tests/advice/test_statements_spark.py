@@ -51,7 +51,7 @@ def run(spark: SparkSession, advice: Advice, name: str | None = None) -> None:
 
 @pytest.mark.rotating(family="statements of advice that Spark runs", of=3)
 def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path) -> None:
-    path = str(tmp_path / "it's a `table`")
+    path = str(tmp_path / "it's a `table` of ${env:HOME}")
     for rows in tables():
         write_deltalake(path, rows.rename_columns(["user_id", "price", "payload"]), mode="append")
     before = spark.conf.get("spark.databricks.delta.optimize.maxFileSize", None)
@@ -61,6 +61,7 @@ def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path
         assert both.columns == ("price", "user_id")
         run(spark, both)
         read_now(table, both)
+        assert spark.conf.get("spark.sql.variable.substitute") == "false"
         spark.sql(f"CREATE TABLE advised USING delta LOCATION '{path.replace(chr(39), chr(92) + chr(39))}'")
         alone = table.reopened().clustering("user_id").advice[0]
         run(spark, alone, "advised")
@@ -71,6 +72,7 @@ def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path
         assert clustered["price"].range_share < 0.7
     finally:
         spark.sql("DROP TABLE IF EXISTS advised")
+        spark.conf.unset("spark.sql.variable.substitute")
         if before is None:
             spark.conf.unset("spark.databricks.delta.optimize.maxFileSize")
         else:
@@ -102,8 +104,11 @@ def test_iceberg_sorted_and_in_z_order(spark: SparkSession, tmp_path: Path) -> N
 
 @pytest.mark.rotating(family="statements of advice that Spark runs", of=3)
 def test_a_sorted_copy_of_plain_files(spark: SparkSession, tmp_path: Path) -> None:
-    root = tmp_path / 'a "lake"'
+    root = tmp_path / 'a "lake" [1]'
     root.mkdir()
+    other = tmp_path / 'a "lake" 1'  # as a pattern the name fits this one
+    other.mkdir()
+    pq.write_table(tables()[0].slice(0, 5), other / "other.parquet")
     for number, rows in enumerate(tables()):
         pq.write_table(rows, root / f"f{number:02d}.parquet")
     settle(root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,3 +109,25 @@ def test_a_broken_record_is_a_row_under_every_filter(spark: SparkSession, tmp_pa
         scan = table.scan(condition)
         spark_rows = sorted(map(tuple, scan.to_spark(spark).select("id", "a", "b").collect()), key=repr)
         assert spark_rows == sorted((tuple(row.values()) for row in scan.to_arrow().to_pylist()), key=repr), condition
+
+
+def test_names_and_values_are_no_variables(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's parser puts values in the place of `${...}`, wherever it stands in a text."""
+    session = spark.newSession()
+    home = "${env:HOME}"
+    folder = tmp_path / "t"
+    folder.mkdir()
+    rows = pa.table({"s": [home, os.environ["HOME"]], home: [1, 2], os.environ["HOME"]: [2, 1]})
+    pq.write_table(rows, folder / "f.parquet")
+    table = mi.open_table(folder)
+    for condition in (f"s = '{home}'", "s LIKE '${%'", f"s IN ('{home}', 'z')"):
+        assert [row.s for row in table.scan(condition).to_spark(session).collect()] == [home]
+    for condition in (f"`{home}` = 1", f"upper(s) = upper('{home}')"):
+        scan = table.scan(condition)
+        with pytest.raises(mi.ExpressionError, match=r"spark\.sql\.variable\.substitute to false"):
+            scan.to_spark(session)
+        spark.conf.set("spark.sql.variable.substitute", "false")
+        session.conf.set("spark.sql.variable.substitute", "false")
+        assert [row.s for row in scan.to_spark(session).collect()] == [home]
+        spark.conf.unset("spark.sql.variable.substitute")
+        session.conf.unset("spark.sql.variable.substitute")

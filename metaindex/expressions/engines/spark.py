@@ -24,7 +24,7 @@ from .spark_json import from_spark_json
 from .sql_text import to_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
 
 
 def from_spark(column: Any) -> Predicate:
@@ -116,16 +116,31 @@ def _exact(value: Any, data_type: object) -> dict[str, Any]:
     return {"value": value.toString() if hasattr(value, "toString") else str(value)}
 
 
+def check_as_written(text: str, session: SparkSession | None) -> None:
+    """ExpressionError where the parser of a session reads another text than this: `${env:HOME}` is a variable to it,
+    inside names and texts, too."""
+    name = "spark.sql.variable.substitute"
+    if "${" in text and (session is None or str(session.conf.get(name, "true")).lower() != "false"):
+        raise ExpressionError(
+            f"a condition is handed to Spark as it is; its session puts a variable's value in the place of ${{...}}"
+            f" in {text[:200]!r}; set {name} to false"
+        )
+
+
 def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
     """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
     ExpressionError.
 
     It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
     """
+    from pyspark.sql import SparkSession
     from pyspark.sql import functions as f
 
     def leaf(node: Leaf) -> Column:
-        return f.expr(to_sql(node, "spark column", schema))
+        text = to_sql(node, "spark column", schema)
+        if "${" in text:
+            check_as_written(text, SparkSession.getActiveSession())
+        return f.expr(text)
 
     def joined(parts: list[Column], every: bool) -> Column:
         """Halves, not a chain: Spark walks its trees by recursion."""

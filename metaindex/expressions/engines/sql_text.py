@@ -226,10 +226,10 @@ class _Spark(_Dialect):
 
 class _SparkColumn(_Spark):
     """For `expr(...)` in a session whose parser may take backslashes as they are
-    (spark.sql.parser.escapedStringLiterals)."""
+    (spark.sql.parser.escapedStringLiterals), and `${env:HOME}` for a variable."""
 
     def string(self, value: str) -> str:
-        if any(c in _SPARK_ESCAPES for c in value):
+        if any(c in _SPARK_ESCAPES for c in value) or "${" in value:
             return f"CAST({self.binary(_sayable(value).encode())} AS STRING)"
         return super().string(value)
 
