@@ -43,6 +43,7 @@ from .errors import (
 )
 from .kinds.bloom.spec import Bloom
 from .kinds.column_stats.spec import ColumnStats
+from .kinds.covering.curve import CoveringCurve
 from .kinds.covering.spec import Covering, CoveringRange
 from .kinds.values.lists import ValueList
 from .kinds.values.spec import Values
@@ -116,6 +117,7 @@ __all__ = [
     "Config",
     "CorruptTableError",
     "Covering",
+    "CoveringCurve",
     "CoveringRange",
     "DamagedIndexError",
     "ExpressionError",

@@ -91,7 +91,10 @@ class Refresh(Create):
         if len(fresh):
             builder = None if quick else self.builder
             told = self.written.told(seen) if self.written is not None else frozenset()
-            built = build_run(self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress, told)
+            others = index.entry.content.runs
+            built = build_run(
+                self.ref, seen.snapshot, fresh, self.kinds, builder, self.sink, self.progress, told, others
+            )
             added, order = built.ref, built.order
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
         if another is not None:

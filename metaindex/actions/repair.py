@@ -57,7 +57,9 @@ class Repair(Refresh):
         fresh = followed.fresh[~racy(seen.snapshot)[followed.fresh]]
         added, order, notes = None, fresh, [_told(bad, history, begun), *self.left]
         if len(fresh):
-            built = build_run(self.ref, seen.snapshot, fresh, self.kinds, self.builder, self.sink, self.progress)
+            built = build_run(
+                self.ref, seen.snapshot, fresh, self.kinds, self.builder, self.sink, self.progress, others=kept.runs
+            )
             added, order = built.ref, built.order
             notes += notes_of(built, self.target.settled)
         runs = () if added is None else (added,)

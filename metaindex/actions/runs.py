@@ -51,9 +51,11 @@ def build_run(
     sink: RunSink,
     progress: Progress | None = None,
     without_nan: frozenset[str] = frozenset(),
+    others: Sequence[RunRef] = (),
 ) -> BuiltRun:
     """Writes everything of a run for the given rows of the snapshot's files. Without a builder the run only names them
-    (a quick refresh). `without_nan`: see `BuildRequest`. UnknownColumnError where every column of the index is gone."""
+    (a quick refresh). `without_nan`: see `BuildRequest`; `others`: runs that stay beside it. UnknownColumnError where
+    every column of the index is gone."""
     kinds = kinds_at(specs, snapshot.schema) if builder is not None else []
     files, rows = in_order(snapshot.files.table.select(FILE_SCHEMA.names), rows)
     if ref.confines is not None:
@@ -73,6 +75,7 @@ def build_run(
         trust_log=all(kind.trust_log for kind in describing),
         scan_floats=any(kind.scan_floats for kind in describing),
         without_nan=without_nan,
+        earlier=tuple(key for run in reversed(others) for key in run.keys),
     )
     report, keyed = BuildReport(()), KeyBuild((), ())
     covered: tuple[CoveredKey, ...] = ()

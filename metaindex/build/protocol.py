@@ -47,6 +47,7 @@ class BuildRequest:
     trust_log: bool = False  # a builder may take what the log states of a file for what its footer says
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
     without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
+    earlier: tuple[CoveredKey, ...] = ()  # keys of the index's other runs, the newest first, that a key may keep to
 
 
 @dataclass(frozen=True, slots=True)

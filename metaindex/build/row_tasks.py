@@ -35,6 +35,8 @@ from .spark_schemas import GATHERED
 Ordinals = npt.NDArray[np.int32]
 
 EMPTY_DOUBT, LATE_DOUBT, TOLD = -2, -3, -4
+SAMPLE_ROWS = 1 << 16
+"""Of a sample, by which rows are spread: two hundred and more for each of a column's cut points."""
 
 ROW_FILE = pa.schema(
     [
@@ -51,7 +53,7 @@ ROW_FILE = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """Reads files (ROW_FILE) into rows (`travelling`) and tallies."""
+    """Reads files (ROW_FILE) into rows (`RowPlan.travels`) and tallies."""
 
     storage: Storage
     source: RowSource
@@ -61,20 +63,21 @@ class ReadRows:
             yield from self._file(ordinal, file)
 
     def _file(self, ordinal: int, file: DataFile) -> Iterator[pa.RecordBatch]:
-        schema, given = travelling(self.source.plan), 0
+        plan, given = self.source.plan, 0
+        schema = travelling(plan)
         try:
             for first, columns in self.source.read(self.storage, file):
                 count = len(columns[0])
                 rows = pa.array(np.arange(first, first + count, dtype=np.int64))
                 lineage = [pa.repeat(pa.scalar(ordinal, pa.int32()), count), rows]
-                yield pa.RecordBatch.from_arrays([*columns, *lineage], schema=schema)
+                yield plan.placed(pa.RecordBatch.from_arrays([*columns, *lineage], schema=schema))
                 given += count
         except StorageUnavailableError:
             raise  # says nothing of the file
         except UNREADABLE:
-            yield _tally(schema, ordinal, LATE_DOUBT if given else EMPTY_DOUBT)
+            yield plan.placed(_tally(schema, ordinal, LATE_DOUBT if given else EMPTY_DOUBT))
         else:
-            yield _tally(schema, ordinal, TOLD - given)
+            yield plan.placed(_tally(schema, ordinal, TOLD - given))
 
 
 def _tally(schema: pa.Schema, ordinal: int, says: int) -> pa.RecordBatch:
@@ -82,6 +85,51 @@ def _tally(schema: pa.Schema, ordinal: int, says: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [*nulls, pa.array([ordinal], pa.int32()), pa.array([says], pa.int64())], schema=schema
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRows:
+    """Reads some rows of files (ROW_FILE), of each as many as its share of `total_bytes` is of `rows`, dealt out over
+    it (`travelling`). A file in doubt gives some or none."""
+
+    storage: Storage
+    source: RowSource
+    rows: int
+    total_bytes: int
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for ordinal, file in _files(batches):
+            wanted = max(1, self.rows * file.size_bytes // max(1, self.total_bytes))
+            try:
+                yield from self._file(ordinal, file, wanted)
+            except StorageUnavailableError:
+                raise  # says nothing of the file
+            except UNREADABLE:
+                continue
+
+    def _file(self, ordinal: int, file: DataFile, wanted: int) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] = []
+        every, count = 1, 0  # of so many rows one is held, so many are
+        for first, columns in self.source.read(self.storage, file):
+            batch = _sampled(columns, first, ordinal, every, travelling(self.source.plan))
+            held.append(batch)
+            count += batch.num_rows
+            while count > 2 * wanted:
+                every, held = 2 * every, [_thinned(batch_, 2 * every) for batch_ in held]
+                count = sum(batch_.num_rows for batch_ in held)
+        yield from held
+
+
+def _sampled(columns: Sequence[pa.Array], first: int, ordinal: int, every: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Those rows whose number is a multiple of `every`. `first`: the number of the first."""
+    at = np.arange(-first % every, len(columns[0]), every)
+    some = [column.take(pa.array(at)) for column in columns]
+    lineage = [pa.repeat(pa.scalar(ordinal, pa.int32()), len(at)), pa.array(at + first, pa.int64())]
+    return pa.RecordBatch.from_arrays([*some, *lineage], schema=schema)
+
+
+def _thinned(batch: pa.RecordBatch, every: int) -> pa.RecordBatch:
+    return batch.filter(pa.array(batch.column(ROW).to_numpy() % every == 0))
 
 
 @dataclass(frozen=True, slots=True)

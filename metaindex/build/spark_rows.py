@@ -2,7 +2,7 @@
 and written by the tasks that sorted them.
 
     files -> tasks read physical rows (`row_tasks.ReadRows`; CSV and JSON: Spark's own readers, `spark_rows_text`)
-          -> `RowPlan.spread`: into buckets or ranges, sorted in each
+          -> `RowPlan.spread`: into buckets, ranges or stretches of a curve, sorted in each
           -> tasks write the parts of theirs (`WriteRows`) -> to the driver one line a task
 
 Files that are in doubt are *unkeyed*: a reader takes their rows from the table. Where doubt came after rows had been
@@ -12,7 +12,6 @@ read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -26,7 +25,6 @@ from metaindex.errors import BuildError
 from metaindex.kinds.keyed import UNKEYED
 from metaindex.kinds.row_sums import RowSum, sum_of_counts
 from metaindex.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
-from metaindex.kinds.spark_types import spark_schema
 from metaindex.log.entry import CoveredKey
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
@@ -37,23 +35,27 @@ from .row_tasks import (
     EMPTY_DOUBT,
     LATE_DOUBT,
     ROW_FILE,
+    SAMPLE_ROWS,
     TOLD,
     Doubts,
     Ordinals,
     ReadRows,
     RowTaskReport,
     Run,
+    SampledRows,
     WriteRows,
     unpickled,
 )
 from .spark_keys import tasks_for
 from .spark_progress import tasks_told
-from .spark_schemas import GATHERED, sql_schema
+from .spark_schemas import GATHERED, sql_schema, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TRIES = 3
+_SAMPLE_FILES = 512
+"""Out of which a sample is taken: their columns are read whole."""
 _UNKEYED_PARTS = 1_000_000
 """Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
 
@@ -70,7 +72,10 @@ class RowsToStore(Protocol):
         """Files that are in doubt before any is read, and why."""
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
-        """Of these files: `travelling` columns."""
+        """Of these files: `RowPlan.travels`."""
+
+    def sample(self, ordinals: Ordinals) -> pa.Table:
+        """Some `SAMPLE_ROWS` of these files: `travelling` columns."""
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         """Why files are in doubt: those of them that are."""
@@ -108,6 +113,7 @@ class RowJob:
         return key_build_of(built, self.request, self.sink)
 
     def _build(self, plan: RowPlan) -> BuiltRows:
+        plan = plan.settled(self.request.earlier, self._stored_bytes(plan), self._sample)
         if not len(self.request.files):
             return BuiltRows(plan.covered(RowSizes({}), 0), (), {})
         rows = self._rows(plan)
@@ -145,6 +151,14 @@ class RowJob:
                     f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build"
                     " another kind"
                 )
+
+    def _sample(self, plan: RowPlan) -> pa.Table:
+        """Some rows of files from the first to the last."""
+        count = len(self.request.files)
+        if not count:
+            return travelling(plan).empty_table()
+        some = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE_FILES)).astype(np.int32))
+        return self._rows(plan).sample(some)
 
     def _write(self, plan: RowPlan, rows: RowsToStore, asked: Ordinals) -> list[RowTaskReport]:
         size_bytes = self._stored_bytes(plan)
@@ -200,8 +214,15 @@ class FileRows:
         return cls(spark, source, request, files, files_per_task)
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
-        schema = spark_schema(list(travelling(self.source.plan)))
-        return self._over(ordinals, ReadRows(self.request.ref.storage, self.source).run, _struct(schema))
+        schema = struct(self.source.plan.travels)
+        return self._over(ordinals, ReadRows(self.request.ref.storage, self.source).run, schema)
+
+    def sample(self, ordinals: Ordinals) -> pa.Table:
+        schema = travelling(self.source.plan)
+        total_bytes = int(pc.sum(self.files.column("size_bytes").take(pa.array(ordinals))).as_py() or 0)
+        task = SampledRows(self.request.ref.storage, self.source, SAMPLE_ROWS, total_bytes)
+        frame = self._over(ordinals, task.run, struct(schema))
+        return frame.toArrow().rename_columns(schema.names).cast(schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         rows = self._over(ordinals, Doubts(self.request.ref.storage, self.source).run, sql_schema(GATHERED)).collect()
@@ -239,12 +260,6 @@ def _write_unkeyed(built: Sequence[BuiltRows], sink: RunSink) -> list[PartInfo]:
         return []
     ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
     return [sink.write("unkeyed", pa.Table.from_arrays([ids, ordinals], schema=UNKEYED), _UNKEYED_PARTS)]
-
-
-def _struct(text: str) -> object:
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson(json.loads(text))
 
 
 def doubted(written: Sequence[RowTaskReport]) -> tuple[Ordinals, Ordinals]:

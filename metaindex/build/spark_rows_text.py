@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
@@ -22,19 +23,22 @@ from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 from .collect import FactScan
 from .protocol import BuildRequest
 from .row_source import CommonValues
-from .row_tasks import LATE_DOUBT, Ordinals
-from .spark_schemas import FILE, sql_schema
+from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals
+from .spark_schemas import FILE, sql_schema, struct
 from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATH = "_mi_path"
+_SAMPLE_FILES = 64
+_LEAST_ROW_BYTES, _MOST_ROWS = 32, 4
+"""By which a share of the rows is taken where nobody knows how many there are; and how many more there may be."""
 
 
 @dataclass(frozen=True)
 class TextRows:
-    """See `spark_rows.Rows`."""
+    """See `spark_rows.RowsToStore`."""
 
     spark: SparkSession
     request: BuildRequest
@@ -63,7 +67,17 @@ class TextRows:
         return cls(spark, request, plan, source, pa.table(columns), known)
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
-        """See `spark_rows.Rows`. A row of no file of the request has no ordinal, which fails the build."""
+        """See `spark_rows.RowsToStore`. A row of no file of the request has no ordinal, which fails the build."""
+        plan, rows = self.plan, self._rows(ordinals)
+        if plan.travels == travelling(plan):
+            return rows
+
+        def placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from (plan.placed(batch.cast(travelling(plan))) for batch in batches)
+
+        return rows.mapInArrow(placed, struct(plan.travels))
+
+    def _rows(self, ordinals: Ordinals) -> DataFrame:
         from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
         storage, paths = self.request.ref.storage, self.request.files.paths.take(pa.array(ordinals)).to_pylist()
@@ -79,8 +93,17 @@ class TextRows:
         joined = frame.join(files, named == F.col(_PATH), "left").select(*columns, ORDINAL, row)
         return joined.select(*travelling(self.plan).names)
 
+    def sample(self, ordinals: Ordinals) -> pa.Table:
+        """See `spark_rows.RowsToStore`."""
+        schema = travelling(self.plan)
+        some = ordinals[np.linspace(0, len(ordinals) - 1, min(len(ordinals), _SAMPLE_FILES)).astype(np.int64)]
+        size = int(pc.sum(self.request.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0)
+        share = min(1.0, SAMPLE_ROWS * _LEAST_ROW_BYTES / max(1, size))
+        rows = self._rows(np.unique(some)).sample(share, seed=0).limit(_MOST_ROWS * SAMPLE_ROWS)
+        return rows.toArrow().rename_columns(schema.names).cast(schema)
+
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
-        """See `spark_rows.Rows`."""
+        """See `spark_rows.RowsToStore`."""
         return dict.fromkeys(ordinals.tolist(), "it has records that Spark does not parse")
 
     def _named(self, frame: DataFrame, ordinals: Ordinals) -> DataFrame:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from metaindex.kinds.registry import FACT_ROWS
+from metaindex.kinds.spark_types import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 FILE = pa.schema(
     [
@@ -62,3 +68,12 @@ _SQL = {
 def sql_schema(schema: pa.Schema) -> str:
     """The schema in Spark's words."""
     return ", ".join(f"`{field.name}` {_SQL[field.type]}" for field in schema)
+
+
+def struct(schema: pa.Schema) -> StructType:
+    """The same as a type of Spark's, nested columns too."""
+    import json
+
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(spark_schema(list(schema))))

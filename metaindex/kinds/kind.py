@@ -201,6 +201,11 @@ class StoredKind(ABC):
         return cls.layout.senseless(key)
 
     @classmethod
+    def together(cls, key: CoveredKey, other: CoveredKey) -> bool:
+        """May the rows of a key of two runs stand in one, as far as their columns go together?"""
+        return True
+
+    @classmethod
     def said(cls, key: CoveredKey) -> str:
         """The key for a person."""
         return f"{key.kind}({', '.join(column.name for column in key.columns)})"

@@ -29,6 +29,7 @@ from metaindex.store.rows import OWN
 from .bloom.spec import Bloom
 from .canonical import answers_for
 from .column_stats.spec import ColumnStats
+from .covering.curve import CoveringCurve
 from .covering.spec import Covering, CoveringRange
 from .described import FactRows
 from .kind import KeyKind, Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind, WholeKind
@@ -43,7 +44,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
 
     from .keyed import KeyReader
 
-KINDS: tuple[type[Kind], ...] = (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange)
+KINDS: tuple[type[Kind], ...] = (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange, CoveringCurve)
 """Those of metaindex, in the order in which a person reads of them."""
 
 GROUP = "metaindex.kinds"

@@ -5,14 +5,14 @@
     ServedRows  the stored rows, for who reads them, proves them and tells of them
 
 Rows stand in parts that Spark reads as they are, sorted by the indexed columns, which are the first: in buckets by
-Spark's own hash of them, or in ranges of their values. Each row ends in its *lineage*: which file of the run it is of,
-and which row of it.
+Spark's own hash of them, in ranges of their values, or along a curve through several of them. Each row ends in its
+*lineage*: which file of the run it is of, and which row of it.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -81,6 +81,10 @@ class RowLayout(Protocol):
         """How many of the columns are."""
 
     @property
+    def bounded(self) -> int:
+        """Of how many of them, from the first on, parts are left out by their bounds; 0 in buckets."""
+
+    @property
     def schema_json(self) -> str:
         """The columns of a part as a StructType of Spark, lineage apart."""
 
@@ -124,9 +128,25 @@ class RowPlan(Protocol):
     def stored(self) -> pa.Schema:
         """The columns as they are stored, under their stable names; lineage apart."""
 
+    @property
+    def bounded(self) -> int:
+        """See `RowLayout`."""
+
+    @property
+    def travels(self) -> pa.Schema:
+        """What of a row goes from the task that reads it to the one that writes it: `travelling`, and by what it is
+        spread."""
+
+    def settled(self, earlier: Sequence[CoveredKey], size_bytes: int, sample: Callable[[RowPlan], pa.Table]) -> RowPlan:
+        """With what follows from the rows. `earlier`: the keys of the index's other runs, the newest first, which it
+        keeps to. `sample`: some rows of all files, `travelling` columns of the plan that it is given. `size_bytes`: as
+        for `spread`."""
+
+    def placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows (`travelling`) as they travel."""
+
     def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:
-        """Rows (`travelling`) over tasks, sorted in each. `size_bytes`: of data files, in the columns that are
-        stored."""
+        """Rows (`travels`) over tasks, sorted in each. `size_bytes`: of data files, in the columns that are stored."""
 
     def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
         """What writes the rows of a task, under names that no other attempt has. `size_bytes`: as for `spread`."""
@@ -134,6 +154,10 @@ class RowPlan(Protocol):
     def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
         """What some rows (`with_lineage(stored)`, in any order) take where they are put as those of a part: for who
         weighs an index that is not built."""
+
+    def cut(self, rows: pa.Table, parts: int) -> list[StoredPart]:
+        """The same rows as those of so many parts of one size, which nobody writes: with their bounds and numbers of
+        rows."""
 
     def parts_at(self, size_bytes: float) -> int:
         """In how many parts the rows of so many stored bytes stand."""
@@ -160,10 +184,14 @@ class ServedRows(StoredKind):
     @classmethod
     @abstractmethod
     def parts_left(
-        cls, parts: Sequence[StoredPart], conjuncts: Sequence[Predicate], column: ColumnRef, type_: pa.DataType
+        cls,
+        key: CoveredKey,
+        parts: Sequence[StoredPart],
+        conjuncts: Sequence[Predicate],
+        names: Mapping[ColumnRef, str],
     ) -> list[StoredPart]:
-        """Of parts in ranges those that may hold rows that match. `column`: the first indexed one, as the predicate
-        names it; `type_`: as it is stored. A part whose bounds are not known is kept."""
+        """Of parts that are not in buckets those that may hold rows that match. `names`: the stable names of columns,
+        as the predicate names them. A part whose bounds are not known is kept."""
 
     @classmethod
     @abstractmethod
@@ -208,6 +236,11 @@ class RowKind(Kind):
     @abstractmethod
     def buckets_at(self, size_bytes: float) -> int:
         """In how many buckets the rows of so many bytes are put; 0: in ranges."""
+
+    @property
+    def bounded(self) -> int:
+        """Of how many indexed columns parts are left out by their bounds, where there are no buckets."""
+        return 1
 
 
 def row_plans(kinds: Sequence[Kind], schema: Schema) -> list[RowPlan]:

@@ -22,12 +22,14 @@
 What the needed columns take is known of every index that is built: its log entry says it column by column. The same
 values take about as much in the table's own files, which is how the source is priced, but for a leading column of whole
 numbers: sorted, these take hardly anything (`KEY_SHARE`). An index that is not built yet (what if?) is priced by the
-widths of its columns. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where
+widths of its columns. Rows along a curve are priced by the number of their pages where no part of them is left out:
+`share_along`. Shares of rows that a filter leaves are those of System R (Selinger et al., SIGMOD 1979) where
 nothing better is known.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -61,6 +63,8 @@ KEY_SHARE: Final = 0.5
 0.4 in its days; in indexes 0.02 to 0.1."""
 PRUNED: Final = EQUAL
 """Of a scan whose partitions Spark leaves out by the rows of the other side of a join, what is left."""
+PAGE_ROWS: Final = 20_000
+"""Of a page, of which no part is read alone."""
 MARGIN: Final = 0.95
 """An index is taken where it costs less than this share of the source."""
 
@@ -119,14 +123,26 @@ def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef,
     return out
 
 
-def share_read(asked: Mapping[str, Restriction], indexed: Sequence[str], buckets: int) -> float:
+def share_read(
+    asked: Mapping[str, Restriction], indexed: Sequence[str], buckets: int, bounded: int = 1, rows: int = 0
+) -> float:
     """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark
     leaves out buckets where one column makes them; the order inside a part leaves out row groups and pages by the
-    leading column."""
+    leading column, along a curve by each of the first `bounded` ones."""
+    if not buckets and bounded > 1:
+        return share_along([asked[name].share for name in indexed[:bounded] if name in asked], bounded, rows)
     first = asked.get(indexed[0], Restriction())
     if buckets and len(indexed) == 1 and first.equal:
         return min(first.equal / buckets, first.share)
     return first.share
+
+
+def share_along(shares: Sequence[float], columns: int, rows: int) -> float:
+    """Of rows along a curve through so many columns, how much is read for conditions on some of them, each of which
+    leaves such a share of the rows: a page is as wide in each column as its root of their number, and those at the ends
+    of a range hold others, too."""
+    width = max(1.0, rows / PAGE_ROWS) ** (-1 / columns)
+    return math.prod(min(1.0, share + width) for share in shares)
 
 
 def share_sent(keys: int, rows: int, table_bytes: int) -> float:

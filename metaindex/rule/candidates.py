@@ -1,8 +1,8 @@
 """Which covering indexes may stand for a scan, and of the others why not.
 
 The rules are those of the paper. An index may stand for a scan where it has every column that the query needs of it,
-and a filter names its leading column, or both sides of an equi-join are covered by indexes on the join's keys, or a
-group's keys hold the columns of its buckets.
+and a filter names its leading column (along a curve: an indexed one), or both sides of an equi-join are covered by
+indexes on the join's keys, or a group's keys hold the columns of its buckets.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-import pyarrow as pa
-
 from metaindex.expressions.tree import ColumnRef
 from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.formats.protocol import Resolved
 from metaindex.kinds.registry import served_keys, served_rows
-from metaindex.kinds.served import ORDINAL, ROW, RowLayout, ServedRows, StoredPart
+from metaindex.kinds.served import ORDINAL, ROW, RowLayout, StoredPart
 from metaindex.kinds.spark_types import is_whole, width
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.open_index import OpenIndex
@@ -211,7 +209,8 @@ def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _U
     indexed = [column.stable for column in key.columns[: layout.indexed]]
     asked = scans.asked(at.schema, scan)
     wants = scans.wants(scan, columns, indexed) if layout.buckets else scans.Wants()
-    of_use = indexed[0] in asked or scans.for_columns_alone(scan)
+    bounded = indexed[: layout.bounded] or indexed[:1]
+    of_use = any(stable in asked for stable in bounded) or scans.for_columns_alone(scan)
     if not of_use and not wants.all:
         return Reason.NOT_ASKED
     if not scan.harmless:
@@ -227,7 +226,7 @@ def _parts(
     """All that are served, and those that are to be read, which are there."""
     layout, rows_of = use.layout, served_rows(key)
     every = [(run.number, part) for run in served.runs for part in rows_of.parts(index.reader(run.run), run.key)]
-    parts = every if layout.buckets else _in_range(every, use.at.schema, rows_of, layout.stored.field(0), scan)
+    parts = every if layout.buckets else _in_range(every, use.at.schema, key, scan)
     there, wanted = _by_run(every), _by_run(parts)
     for run in served.runs:
         seen_parts.check(index, run.run, key.kind, there.get(run.number, []), wanted.get(run.number, []))
@@ -238,11 +237,11 @@ def _offer(
     use: _Use, scan: SparkScan, served: Serving, every: _RunParts, parts: _RunParts, kept_bytes: int | None, cores: int
 ) -> Offer:
     wants, buckets = use.wants, use.layout.buckets
-    share = share_read(use.asked, use.indexed, buckets)
+    rows = sum(part.info.rows for _, part in every)
+    share = share_read(use.asked, use.indexed, buckets, use.layout.bounded, rows)
     if len(parts) < len(every):
         share = sum(part.info.size_bytes for _, part in parts) / sum(part.info.size_bytes for _, part in every)
     leading = use.layout.stored.field(0)
-    rows = sum(part.info.rows for _, part in every)
     in_table = {leading.name: int(KEY_SHARE * rows * width(leading.type))} if is_whole(leading.type) else {}
     source, read, lacking = _prices(served, list(use.columns.values()), in_table, scan, kept_bytes, share)
     every_row = sum(part.info.rows for _, part in parts)
@@ -326,17 +325,13 @@ def _served(
 
 
 def _in_range(
-    parts: Sequence[tuple[int, StoredPart]],
-    schema: Schema,
-    rows: type[ServedRows],
-    leading: pa.Field,
-    scan: SparkScan,
+    parts: Sequence[tuple[int, StoredPart]], schema: Schema, key: CoveredKey, scan: SparkScan
 ) -> list[tuple[int, StoredPart]]:
-    """Of an index in ranges, the parts that the filters leave."""
-    names = {stable: parts for parts, stable in scans.named(schema, scan).items()}
-    if leading.name not in names or not scan.conditions:
+    """Of an index without buckets, the parts that the filters leave."""
+    if not scan.conditions:
         return list(parts)
-    left = rows.parts_left([part for _, part in parts], scan.conditions, ColumnRef(names[leading.name]), leading.type)
+    names = {ColumnRef(path): stable for path, stable in scans.named(schema, scan).items()}
+    left = served_rows(key).parts_left(key, [part for _, part in parts], scan.conditions, names)
     kept = {part.path for part in left}
     return [(number, part) for number, part in parts if part.path in kept] or list(parts[:1])
 

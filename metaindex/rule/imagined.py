@@ -32,7 +32,7 @@ def imagined(
     asked = {".".join(ref.parts): asked_column for ref, asked_column in asked_of(scan.conditions).items()}
     buckets = kind.buckets_at(total_bytes)
     wants = scans.wants(scan, {name: name for name in indexed}, indexed) if buckets else scans.Wants()
-    of_use = indexed[0] in asked or scans.for_columns_alone(scan)
+    of_use = any(name in asked for name in indexed[: kind.bounded]) or scans.for_columns_alone(scan)
     if not of_use and not wants.all:
         return Reason.NOT_ASKED
     if not scan.harmless:
@@ -43,7 +43,8 @@ def imagined(
     needed = total_bytes * min(1.0, sum(widths.get(path, TEXT_BYTES) for path in needs) / whole)
     every = total_bytes if scan.text else needed
     kept = total_bytes if kept_bytes is None else min(kept_bytes, total_bytes)
-    read = needed * share_read(asked, indexed, buckets)
+    rows = total_bytes // whole
+    read = needed * share_read(asked, indexed, buckets, kind.bounded, rows)
     order = tuple(indexed) if buckets else ()
     pruned = PRUNED if scan.pruned else 1.0
     source = pruned * every * kept / max(1, total_bytes)

@@ -1,6 +1,7 @@
 """A covering index as a candidate: rows of the sample are put as its rows would be, for their size; the share of the
 rows that a query's conditions on its first column keep is counted on the sample, and priced as the rule of Spark's
-optimizer prices it (`pruning.ranking`), with what was counted in place of its constants."""
+optimizer prices it (`pruning.ranking`), with what was counted in place of its constants. Along a curve the rows of the
+sample are cut into as many parts, and pages, as the index would have, and those are asked as the index's parts are."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.columns import columns_of, named
 from metaindex.kinds.served import LINEAGE, RowKind, RowPlan, with_lineage
 from metaindex.kinds.spark_types import TEXT_BYTES, width
-from metaindex.pruning.ranking import Offer, asked_of, share_read
+from metaindex.pruning.ranking import PAGE_ROWS, Offer, Restriction, asked_of, share_read
 from metaindex.readers.scan import Scan
 from metaindex.store.writer import RunSink, new_run_id
 
+from .along import Left, Pieces
 from .answer import Reads
 from .cost import Weighed, Weight, size_of
 from .effect import Now, Sight
@@ -34,8 +36,6 @@ from .trial import Bench, Rows
 
 _Z = 1.645
 """A normal number is within so many standard deviations with 90%."""
-_PAGE_ROWS = 20_000
-"""Of a page, of which no part is read alone."""
 _MOST_BYTES = 1 << 30
 """Of rows of the sample, as they are held: a file may hold far more than its size."""
 _GUESSED = "no sampled file tells the share of its rows, which is guessed"
@@ -51,6 +51,7 @@ class Copy:
     size: Estimate
     needed: Estimate  # of the size what a query reads: all but lineage
     page_bytes: float  # of that in a page of each column
+    pieces: Pieces | None = None  # along a curve
 
     @property
     def names(self) -> list[tuple[str, ...]]:
@@ -70,6 +71,7 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
     for rows in reversed(portions):  # what is loaded by the first counts for nothing then
         started = time.process_time()
         table = _rows(sight, plan, rows)
+        plan = sized.planned(schema, 0).settled((), 0, lambda _, rows=table: rows)  # type: ignore[misc]
         sizes = plan.tried(table, replace(sink, run=new_run_id()))
         seconds = time.process_time() - started
         trials.append(Weighed(Weight.of(bench.snapshot, rows), dict(sizes.column_bytes), 0, seconds))
@@ -80,8 +82,10 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
         replace(one, part_bytes={name: size for name, size in one.part_bytes.items() if name not in lineage})
         for one in trials
     ]
-    page = sum(read[0].part_bytes.values()) * _PAGE_ROWS / max(table.num_rows, 1)  # of the sample, built last
-    return Copy(sized, plan, tuple(trials), size_of(trials, every), size_of(read, every), page)
+    page = sum(read[0].part_bytes.values()) * PAGE_ROWS / max(table.num_rows, 1)  # of the sample, built last
+    size = size_of(trials, every)
+    pieces = Pieces.of(plan, table, every.rows, plan.parts_at(size.expected)) if sized.bounded > 1 else None
+    return Copy(sized, plan, tuple(trials), size, size_of(read, every), page, pieces)
 
 
 def _rows(sight: Sight, plan: RowPlan, rows: Rows) -> pa.Table:
@@ -127,31 +131,43 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
     missing = [ColumnRef(parts).name for parts in asked_for if parts not in copy.names]
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
-    first = ColumnRef(copy.names[0])
+    first = [ColumnRef(parts) for parts in copy.names[: copy.kind.bounded]]
     asked = asked_of(conjuncts(now.tree))
-    if first not in asked:
-        return CopyRead(None, note=f"the query asks nothing of its first column, {first.name}")
-    counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
-    indexed = [".".join(parts) for parts in copy.names[: copy.plan.indexed]]
-    buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
-    shares = [asked[first].share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
-    left = [share_read({indexed[0]: replace(asked[first], measured=share)}, indexed, buckets) for share in shares]
+    if not any(ref in asked for ref in first):
+        which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
+        return CopyRead(None, note=f"the query asks nothing of its {which}")
+    left = _of_order(sight, now, copy, asked[first[0]]) if copy.pieces is None else _of_curve(copy, copy.pieces, now)
     sizes = (copy.needed.low, copy.needed.expected, copy.needed.high)
     low, expected, high = (
-        float(min(max(size * share, copy.page_bytes), size)) for size, share in zip(sizes, left, strict=True)
+        float(min(max(size * share, copy.page_bytes), size)) for size, share in zip(sizes, left.shares, strict=True)
     )
     source = _source(sight, now, copy)
+    buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
     if Offer("", source, expected, True, frozenset(), buckets, ()).alone <= 0:
         return CopyRead(None, note="the table is read: the columns take no more in the files that it reads now")
+    return CopyRead(Reads(left.parts, None, Estimate(low, expected, high)), source, left.note)
+
+
+def _of_curve(copy: Copy, pieces: Pieces, now: Now) -> Left:
+    left = pieces.asked(copy.kind.rows(), copy.plan.columns, conjuncts(now.tree))
+    return left.in_parts(copy.plan.parts_at(copy.size.expected))
+
+
+def _of_order(sight: Sight, now: Now, copy: Copy, asked: Restriction) -> Left:
+    """Of rows in buckets, or in the order of the first column."""
+    first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: copy.plan.indexed]]
+    counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
+    buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
+    shares = [asked.share] * 3 if counted is None else [counted.low, counted.expected, counted.high]
+    left = [share_read({indexed[0]: replace(asked, measured=share)}, indexed, buckets) for share in shares]
     parts = copy.plan.parts_at(copy.size.expected)
     if buckets:
-        some = min(buckets, asked[first].equal) if asked[first].equal and len(indexed) == 1 else buckets
+        some = min(buckets, asked.equal) if asked.equal and len(indexed) == 1 else buckets
         files = Estimate.exactly(float(some))
     else:  # a range begins and ends in the midst of parts
         few = [min(parts, max(1.0, np.floor(share * parts))) for share in shares]
         files = Estimate(float(few[0]), float(few[1]), float(min(parts, few[2] + 1)))
-    note = "" if counted is not None else _GUESSED
-    return CopyRead(Reads(files, None, Estimate(low, expected, high)), source, note)
+    return Left((left[0], left[1], left[2]), files, "" if counted is not None else _GUESSED)
 
 
 def _about(tree: Predicate, first: ColumnRef) -> tuple[Predicate, ...]:

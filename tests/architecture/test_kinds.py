@@ -52,7 +52,7 @@ def named(file: Path) -> Iterator[str]:
 def test_nothing_outside_the_kinds_names_one() -> None:
     assert {"values", "bloom", "column_stats", "covering"} <= ROOMS
     assert {"Values", "Bloom", "ValueList", "HashRows", "ColumnStats", "ColumnStatsRows"} <= CLASSES
-    assert {"Covering", "CoveringRange", "CoveredRows"} <= CLASSES
+    assert {"Covering", "CoveringRange", "CoveringCurve", "CoveredRows"} <= CLASSES
     assert {"column_stats", "partition_stats", "bloom_filters", "covering"} <= PARTITIONS
     found = []
     for file in sorted((ROOT / "metaindex").rglob("*.py")):

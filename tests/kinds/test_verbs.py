@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[Kind, str, int]] = {
     "value_lists": (mi.ValueList("user", ("user", "n")), "value_lists", LEFT_OUT),
     "covering": (mi.Covering("user", "n", buckets=3), "covering", 0),
     "covering_range": (mi.CoveringRange("user", "n"), "covering", 0),
+    "covering_curve": (mi.CoveringCurve(("user", "n")), "covering", 0),
 }
 KEYS = ("user", ("user", "n"))
 KINDS |= {

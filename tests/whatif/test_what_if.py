@@ -257,7 +257,7 @@ def test_candidates_follow_from_the_queries_where_none_is_given(tmp_path: Path) 
     found = table.what_if(["id = 77", "cat > 3 and name in ('a', 'b')"])
     names = [cost.candidate for cost in found.candidates]
     keys = ["column_stats(id, cat, name)", "values(id, name)", "bloom_filters(id, name)"]
-    assert names == [*keys, "covering_range(cat; id, name)"]
+    assert names == [*keys, "covering_range(cat; id, name)", "covering_curve(cat, id, name)"]
     alone = [cost.candidate for cost in table.what_if("cat > 3").candidates]
     assert alone == ["column_stats(cat)", "covering_range(cat)"]
 

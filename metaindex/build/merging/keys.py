@@ -42,7 +42,7 @@ def keys_together(a: Sequence[CoveredKey], b: Sequence[CoveredKey]) -> tuple[Cov
     out = []
     for key in a:
         other = others[key.key_id]
-        if not (readable(key) and readable(other)):
+        if not (readable(key) and readable(other) and rows_of(key).together(key, other)):
             return None
         columns = [_together(rows_of(key), column, two) for column, two in zip(key.columns, other.columns, strict=True)]
         known = [column for column in columns if column is not None]

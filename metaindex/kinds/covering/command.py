@@ -1,4 +1,4 @@
-"""`metaindex create --covering` and `--covering-range`."""
+"""`metaindex create --covering`, `--covering-range` and `--covering-curve`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ _TEXT = {
     "joins and groups by the indexed columns; can be repeated",
     "--covering-range": "in ranges and sorted: indexed=day included=tailnum; for ranges of the indexed columns; can be "
     "repeated",
+    "--covering-curve": "along a curve through several columns: indexed=day,dest included=tailnum; for conditions on "
+    "any of the indexed columns; can be repeated",
 }
 
 
 class CoveringCommand(Generic[T]):
-    """One of the two. `names`: the parameters that follow it."""
+    """One of the three. `names`: the parameters that follow it."""
 
     def __init__(self, option: str, make: Callable[..., T], names: Sequence[str]) -> None:
         self._option, self._make, self._names = option, make, names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -10,8 +11,11 @@ from metaindex.expressions.records import dataclass
 from metaindex.kinds.served import RowSizes
 from metaindex.log.entry import CoveredKey
 
+if TYPE_CHECKING:  # what puts rows is loaded by who reads or writes them
+    from .placement import Placement
+
 PARTITION = "covering"
-"""The metadata partition that holds the rows of both kinds: `CoveredKey.kind`."""
+"""The metadata partition that holds the rows of all covering kinds: `CoveredKey.kind`."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,30 @@ class CoveringLayout:
     indexed: int
     schema_json: str  # a StructType of Spark, lineage apart
     sizes: RowSizes
+    curve: tuple[int, tuple[str, ...]] | None = None  # bits of a rank, and the cut points of each indexed column
 
     @classmethod
     def of(cls, key: CoveredKey) -> CoveringLayout:
         said = key.layout
         sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
         counted = RowSizes(sizes, int(said.get(_KEYS, 0)))
-        return cls(int(said["buckets"]), int(said["indexed"]), str(said["schema"]), counted)
+        indexed = int(said["indexed"])
+        curve = None
+        if said["by"] == CURVE:
+            curve = int(said[BITS_OF]), tuple(str(said[f"{CUTS}{place}"]) for place in range(indexed))
+        return cls(int(said["buckets"]), indexed, str(said["schema"]), counted, curve)
+
+    @property
+    def bounded(self) -> int:
+        """See `served.RowLayout`."""
+        return 0 if self.buckets else 1 if self.curve is None else self.indexed
+
+    @cached_property
+    def placement(self) -> Placement:
+        """How its rows stand. ValueError where the cut points of a curve are none."""
+        from .placement import ByColumns, ByCurve  # no look-up asks for it
+
+        return ByColumns(self.indexed) if self.curve is None else ByCurve(*self.curve)
 
     @cached_property
     def stored(self) -> pa.Schema:
@@ -39,6 +60,8 @@ class CoveringLayout:
 
 
 _BYTES, _KEYS = "bytes:", "keys"
+CURVE, BITS_OF, CUTS = "curve", "bits", "cuts:"
+"""What a layout says of rows along a curve: `by`; bits of a rank; and of each indexed column by its place."""
 
 
 def said_of(sizes: RowSizes) -> dict[str, int | str]:

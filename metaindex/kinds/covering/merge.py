@@ -30,7 +30,7 @@ from metaindex.store.writer import RunSink
 
 from .layout import PARTITION, CoveringLayout, said_of
 from .murmur3 import buckets_of
-from .order import Ascending, in_spark_order, sort_columns
+from .order import Ascending, in_spark_order
 from .parts import PART_BYTES, RANGE_BYTES, PartWriter, range_bytes, read_groups, stored_parts
 from .stretches import Stretch, stretches
 
@@ -92,12 +92,12 @@ class CoveringMerge:
         piece, layout = self.pieces[number], self.layout
         tag = f"{attempt:06d}" if piece.bucket is not None else f"{number:06d}-{attempt:06d}"
         writer = PartWriter(
-            self.sink, self.key_id, layout.stored, layout.indexed, self.place, tag, piece.bucket, self.part_bytes
+            self.sink, self.key_id, layout.stored, layout.placement, self.place, tag, piece.bucket, self.part_bytes
         )
         names = with_lineage(layout.stored).names
         streams = [_RunStream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
-        keys = [f"_mi_sort{place}" for place in range(layout.indexed)]
-        ascending, written = Ascending(layout.indexed), RowSum()
+        keys = layout.placement.sorted_by
+        ascending, written = Ascending(keys), RowSum()
         for window in merged([stream.tables() for stream in streams], keys):
             table = in_spark_order(window, keys)
             if ascending.broken(table):
@@ -130,7 +130,8 @@ def merge_rows(
     write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
     """See `StoredKind.merge`. `write`: threads of this process where it is not given."""
-    layout = CoveringLayout.of(key)
+    key = next((covered for _, covered, _ in some if CoveringLayout.of(covered).sizes.column_bytes), key)
+    layout = CoveringLayout.of(key)  # of a run with rows: cut points of none mean nothing
     parts = [(at, part) for at, (reader, covered, _) in enumerate(some) for part in stored_parts(reader, covered)]
     sources = tuple(MergeSource(reader.run, ordinals) for reader, _, ordinals in some)
     merge = CoveringMerge(
@@ -191,12 +192,14 @@ class _RunStream:
 
     def tables(self) -> Iterator[pa.Table]:
         """Those whose files stay, with their new ordinals, and what they are sorted by."""
-        merge, layout, ascending = self._merge, self._merge.layout, Ascending(self._merge.layout.indexed)
+        merge, layout = self._merge, self._merge.layout
+        placement = layout.placement
+        ascending = Ascending(placement.sorted_by)
         reader = RunReader(merge.sink.storage, self._source.run, StoreCache(), ReadCount())
         for part in self._parts:
             for group in range(len(reader.footer(part).rows)):
-                table = self._piece.stretch.rows(part, read_groups(reader, part, layout.stored, [group]))
-                table = sort_columns(table, layout.indexed)[0]
+                table = read_groups(reader, part, layout.stored, [group])
+                table = placement.sorting(self._piece.stretch.rows(part, table, placement.leading))
                 if ascending.broken(table):
                     raise merge._wrong(self._piece, "they do not ascend")
                 if self._piece.bucket is not None and table.num_rows:

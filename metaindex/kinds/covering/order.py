@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from metaindex.expressions.vectors import from_vector, valid_mask, vector
 from metaindex.kinds.served import ORDINAL, ROW
 
-_SORT = "_mi_sort"
+SORT = "_mi_sort"
 _SIGN = np.uint64(1 << 63)
 
 
@@ -18,7 +18,7 @@ def sort_columns(table: pa.Table, indexed: int) -> tuple[pa.Table, list[str]]:
     """The table with columns behind its own that sort as its first `indexed` columns do, and their names."""
     names = []
     for place in range(indexed):
-        name = f"{_SORT}{place}"
+        name = f"{SORT}{place}"
         table = table.append_column(name, sort_column(table.column(place)))
         names.append(name)
     return table, names
@@ -58,14 +58,15 @@ def out_of_order(table: pa.Table, keys: list[str]) -> bool:
 
 
 class Ascending:
-    """Looks at a stream of rows, table by table: does each stand behind the one before?"""
+    """Looks at a stream of rows, table by table: does each stand behind the one before? `keys`: the columns by which
+    they ascend, before lineage."""
 
-    def __init__(self, indexed: int) -> None:
-        self._keys = [f"{_SORT}{place}" for place in range(indexed)]
+    def __init__(self, keys: list[str]) -> None:
+        self._keys = keys
         self._last: pa.Table | None = None
 
     def broken(self, table: pa.Table) -> bool:
-        """The next rows, with `sort_columns`: is one of them below the one before it?"""
+        """The next rows, with these columns: is one of them below the one before it?"""
         if not table.num_rows:
             return False
         seen = table.select([*self._keys, ORDINAL, ROW])

@@ -1,10 +1,10 @@
 """The parts of a covering index: plain Parquet that Spark reads as it is, written row group by row group.
 
     covering/run=<run>/<place>-<tag>-<piece>_<bucket>.mix      a bucket; Spark finds its number in the name
-    covering/run=<run>/<place>-<tag>-<piece>.mix               a range: the tags ascend with the values
+    covering/run=<run>/<place>-<tag>-<piece>.mix               a range: the tags ascend with the rows
 
-Rows are sorted by the indexed columns in Spark's order (NULL first, NaN last, -0.0 as 0.0), then by `_mi_ordinal` and
-`_mi_row`. A bucket without rows has no part. Names are never written twice: a task that is run again has another tag.
+Rows are sorted as their `placement` has it, then by `_mi_ordinal` and `_mi_row`. A bucket without rows has no part.
+Names are never written twice: a task that is run again has another tag.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from metaindex.store.layout import PartInfo, run_folder
 from metaindex.store.reader import RunReader
 from metaindex.store.writer import SUFFIX, RunSink, digested_end
 
+from .bounds import Bounds
 from .layout import PARTITION, CoveringLayout
+from .placement import Placement
 
 GROUP_ROWS = 1_000_000
 GROUP_BYTES = 64 << 20
@@ -65,7 +67,7 @@ class PartWriter:
     sink: RunSink
     key_id: int
     stored: pa.Schema
-    indexed: int
+    placement: Placement
     place: int
     tag: str
     bucket: int | None
@@ -77,8 +79,8 @@ class PartWriter:
     _waiting_bytes: int = 0
     _out: pa.BufferOutputStream | None = None
     _writer: pq.ParquetWriter | None = None
-    _first: pa.Table | None = None  # one row
-    _last: pa.Table | None = None
+    _bounds: Bounds | None = None
+    _last: pa.Table | None = None  # one row
     _part_rows: int = 0
     _part_keys: int = 0
 
@@ -106,12 +108,13 @@ class PartWriter:
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
         if self._writer is None:
             self._out = pa.BufferOutputStream()
-            self._writer = _writer(self._out, table, self._path())
-            self._first, self._last, self._part_rows, self._part_keys = table.slice(0, 1), None, 0, 0
-        self._part_keys += _changes(
-            table if self._last is None else pa.concat_tables([self._last, table]), self.indexed
-        )
-        self._part_keys += self._last is None
+            self._writer = _writer(self._out, table, self._path(), self.placement)
+            self._bounds, self._last, self._part_rows, self._part_keys = self.placement.bounds(), None, 0, 0
+        assert self._bounds is not None
+        self._bounds.add(table)
+        if self.placement.counts_keys:
+            after = table if self._last is None else pa.concat_tables([self._last, table])
+            self._part_keys += _changes(after, self.placement.indexed) + (self._last is None)
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._last = table.slice(table.num_rows - 1)
         self._part_rows += table.num_rows
@@ -121,7 +124,7 @@ class PartWriter:
             self._end()
 
     def _end(self) -> None:
-        if self._writer is None or self._out is None or self._first is None or self._last is None:
+        if self._writer is None or self._out is None or self._bounds is None:
             return
         self._writer.close()
         buffer = self._out.getvalue()
@@ -136,8 +139,7 @@ class PartWriter:
             *digested_end(buffer, _end_of_pages(metadata)),
             self.key_id,
             self.key_id,
-            _bound(self._first),
-            _bound(self._last),
+            *self._bounds.said(),
         )
         self._done.append(WrittenPart(info, _column_bytes(metadata, self.stored), self._part_keys))
         self._writer = self._out = None
@@ -148,11 +150,12 @@ class PartWriter:
         return f"{run_folder(PARTITION, self.sink.run)}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
 
 
-def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str) -> pq.ParquetWriter:
+def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str, placement: Placement) -> pq.ParquetWriter:
     """`first`: the rows of the first row group, which tell what the columns are like. `path`: the part's."""
-    schema, lineage, key = first.schema, (ORDINAL, ROW), first.schema.field(0)
-    plain = {name for name in schema.names if name not in lineage and not _repeats(first[name], name == key.name)}
-    delta = [*lineage, *([key.name] if key.name in plain and is_whole(key.type) else [])]
+    schema, lineage = first.schema, (ORDINAL, ROW)
+    key = schema.names[0] if placement.first == 0 else None  # by what rows ascend
+    plain = {name for name in schema.names if name not in lineage and not _repeats(first[name], name == key)}
+    delta = [*lineage, *(key_ for key_ in [key] if key_ in plain and is_whole(schema.field(key_).type))]
     writer = pq.ParquetWriter(
         out,
         schema,
@@ -235,16 +238,6 @@ def _column_bytes(metadata: pq.FileMetaData, stored: pa.Schema) -> dict[str, int
         )
         at += leaves
     return sizes
-
-
-def _bound(row: pa.Table) -> str:
-    """The value of the first indexed column as `value_keys` has its keys, in hex of their bytes; NULL, which comes
-    first, is the empty text."""
-    from metaindex.kinds.values.encoding import as_bytes, encode_values
-
-    column = row.column(0).combine_chunks()
-    key = as_bytes(encode_values(column if isinstance(column, pa.Array) else column.chunk(0), column.type))[0].as_py()
-    return "" if key is None else key.hex()
 
 
 # Reading ---------------------------------------------------------------------------------------------------------

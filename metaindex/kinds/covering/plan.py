@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.model import Leaf, Schema
 from metaindex.keys import column_id, key_id
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.served import ORDINAL, ROW, RUN, RowSizes, RowWriter, sizes_of
+from metaindex.kinds.served import ORDINAL, ROW, RUN, RowPlan, RowSizes, RowWriter, StoredPart, sizes_of, travelling
 from metaindex.kinds.spark_types import spark_schema, stored_type
 from metaindex.log.entry import CoveredColumn, CoveredKey
+from metaindex.store.layout import PartInfo
 
 from .layout import PARTITION, CoveringLayout, said_of
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # what builds is loaded by the verbs that build
     from pyspark.sql import DataFrame
 
     from metaindex.store.writer import RunSink
+
+    from .placement import Placement
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,29 @@ class CoveringPlan:
             fields.append(pa.field(leaf.stable, stored))
         return pa.schema(fields)
 
+    @property
+    def placement(self) -> Placement:
+        """How its rows stand."""
+        from .placement import ByColumns
+
+        return ByColumns(self.indexed)
+
+    @property
+    def bounded(self) -> int:
+        return 0 if self.buckets else 1
+
+    @property
+    def travels(self) -> pa.Schema:
+        return travelling(self)
+
+    def settled(
+        self, earlier: Sequence[CoveredKey], size_bytes: int, sample: Callable[[RowPlan], pa.Table]
+    ) -> CoveringPlan:
+        return self
+
+    def placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows
+
     def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:
         from .spark import spread
 
@@ -68,16 +94,25 @@ class CoveringPlan:
         tag = f"{attempt:06d}" if self.buckets else f"{task:06d}-{attempt:06d}"
         bucket = task if self.buckets else None
         most = PART_BYTES if self.buckets else range_bytes(size_bytes)
-        return TaskWriter(PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, tag, bucket, most))
+        return TaskWriter(PartWriter(sink, self.key_id, self.stored, self.placement, self.place, tag, bucket, most))
 
     def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
-        from .order import in_spark_order, sort_columns
+        from .order import in_spark_order
         from .parts import PartWriter
 
-        keyed, names = sort_columns(rows, self.indexed)
-        writer = PartWriter(sink, self.key_id, self.stored, self.indexed, self.place, "000000", None)
-        writer.add(in_spark_order(keyed, names).select(rows.column_names))
+        keyed = self.placement.sorting(rows)
+        writer = PartWriter(sink, self.key_id, self.stored, self.placement, self.place, "000000", None)
+        writer.add(in_spark_order(keyed, self.placement.sorted_by).select(rows.column_names))
         return sizes_of(writer.close())
+
+    def cut(self, rows: pa.Table, parts: int) -> list[StoredPart]:
+        from .order import in_spark_order
+
+        placement = self.placement
+        ordered = in_spark_order(placement.sorting(rows), placement.sorted_by).select(rows.column_names)
+        share = max(1, -(-ordered.num_rows // max(1, parts)))
+        pieces = [ordered.slice(start, share) for start in range(0, ordered.num_rows, share)]
+        return [StoredPart(_unwritten(piece, placement, number), None) for number, piece in enumerate(pieces)]
 
     def parts_at(self, size_bytes: float) -> int:
         from .parts import range_bytes
@@ -97,17 +132,30 @@ class CoveringPlan:
             "buckets": self.buckets,
             "indexed": self.indexed,
             "schema": spark_schema(list(self.stored)),
+            **self._said(),
             **said_of(sizes),
         }
         return CoveredKey(PARTITION, self.key_id, tuple(columns), layout, unkeyed_files)
+
+    def _said(self) -> dict[str, int | str]:
+        """What its layout says besides."""
+        return {}
+
+
+def _unwritten(rows: pa.Table, placement: Placement, number: int) -> PartInfo:
+    """A part of rows that nobody writes."""
+    bounds = placement.bounds()
+    bounds.add(rows)
+    return PartInfo(PARTITION, str(number), rows.num_rows, 0, 0, "", None, None, *bounds.said())
 
 
 def planned(indexed: Sequence[str], included: Sequence[str], buckets: int, schema: Schema, place: int) -> CoveringPlan:
     """See `served.RowKind.planned`."""
     rule = "a covering index stores columns of the table"
     columns = tuple(named(columns_of(schema), name, rule) for name in (*indexed, *included))
-    _check(columns, len(indexed))
-    number = covering_key_id([leaf.stable for leaf in columns], len(indexed), buckets)
+    check_columns(columns, len(indexed))
+    how = f"hash:{buckets}" if buckets else "range"
+    number = covering_key_id([leaf.stable for leaf in columns], len(indexed), how)
     return CoveringPlan(number, columns, len(indexed), buckets, place)
 
 
@@ -122,13 +170,13 @@ def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
     return plan if plan.storable and plan.stored.equals(layout.stored) else None
 
 
-def covering_key_id(stables: Sequence[str], indexed: int, buckets: int) -> int:
+def covering_key_id(stables: Sequence[str], indexed: int, how: str) -> int:
     """The id of the key: of the columns in their order, of which of them are indexed, and of how rows are put."""
-    how = f"hash:{buckets}" if buckets else "range"
     return key_id(PARTITION, [*stables[:indexed], "|", *stables[indexed:], how])
 
 
-def _check(columns: Sequence[Leaf], indexed: int) -> None:
+def check_columns(columns: Sequence[Leaf], indexed: int) -> None:
+    """Raises as `planned`."""
     for place, leaf in enumerate(columns):
         name = ".".join(leaf.parts)
         if stored_type(leaf.type) is None:

@@ -13,17 +13,25 @@ from metaindex.errors import BuildError
 from metaindex.kinds.pieces import WrittenPart
 from metaindex.kinds.served import ORDINAL, ROW, with_lineage
 
-from .order import Ascending, sort_columns
+from .order import Ascending
 from .parts import PartWriter
+from .placement import POINT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BUCKET = "_mi_bucket"
 """What Spark says is the bucket of a row: a check."""
+RANGE = "_mi_range"
+"""Of the curve, in which a row is: the task that sorts and writes it."""
 _RANGE_BYTES = 64 << 20
 """Of data files, in the columns that are stored, that a range is made of."""
 _MOST_RANGES = 10_000
+
+
+def ranges_of(size_bytes: int) -> int:
+    """How many, of so many bytes of data files in the columns that are stored."""
+    return max(1, min(_MOST_RANGES, size_bytes // _RANGE_BYTES))
 
 
 def spread(rows: DataFrame, indexed: int, buckets: int, size_bytes: int) -> DataFrame:
@@ -34,10 +42,16 @@ def spread(rows: DataFrame, indexed: int, buckets: int, size_bytes: int) -> Data
     if buckets:
         rows = rows.repartition(buckets, *columns)
     else:
-        ranges = max(1, min(_MOST_RANGES, size_bytes // _RANGE_BYTES))
+        ranges = ranges_of(size_bytes)
         rows = rows.repartitionByRange(ranges, *columns) if ranges > 1 else rows.coalesce(1)
     rows = rows.sortWithinPartitions(*columns, ORDINAL, ROW)
     return rows.withColumn(BUCKET, F.pmod(F.hash(*columns), F.lit(buckets))) if buckets else rows
+
+
+def spread_along(rows: DataFrame, ranges: int) -> DataFrame:
+    """Rows that say where they are on a curve, and in which range of it."""
+    rows = rows.repartitionById(ranges, RANGE) if ranges > 1 else rows.coalesce(1)
+    return rows.sortWithinPartitions(POINT, ORDINAL, ROW)
 
 
 @dataclass(slots=True)
@@ -48,16 +62,15 @@ class TaskWriter:
     _ascending: Ascending = field(init=False)
 
     def __post_init__(self) -> None:
-        self._ascending = Ascending(self.parts.indexed)
+        self._ascending = Ascending(self.parts.placement.sorted_by)
 
     def add(self, rows: pa.Table) -> None:
         bucket, schema = self.parts.bucket, with_lineage(self.parts.stored)
-        if bucket is not None:
-            if pc.any(pc.not_equal(rows.column(BUCKET), bucket)).as_py():
-                raise BuildError(f"rows of bucket {bucket} hash to it; Spark put others there; report this")
-            rows = rows.drop_columns([BUCKET])
-        rows = rows.rename_columns(schema.names).cast(schema)
-        if self._ascending.broken(sort_columns(rows, self.parts.indexed)[0]):
+        if bucket is not None and pc.any(pc.not_equal(rows.column(BUCKET), bucket)).as_py():
+            raise BuildError(f"rows of bucket {bucket} hash to it; Spark put others there; report this")
+        travelled = [f"c{place}" for place in range(len(self.parts.stored))]
+        rows = rows.select([*travelled, ORDINAL, ROW]).rename_columns(schema.names).cast(schema)
+        if self._ascending.broken(self.parts.placement.sorting(rows)):
             raise BuildError("rows of a part ascend; Spark gave them in another order; report this")
         self.parts.add(rows)
 

@@ -19,7 +19,7 @@ from metaindex.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged
 from metaindex.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
 from metaindex.log.entry import CoveredKey, KindSpec
 
-from .layout import PARTITION, CoveringLayout
+from .layout import BITS_OF, CURVE, CUTS, PARTITION, CoveringLayout
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import KindCommand
@@ -40,12 +40,14 @@ def buckets_for(size_bytes: float) -> int:
 
 
 class CoveredRows(ServedRows):
-    """The stored rows of both kinds."""
+    """The stored rows of all covering kinds."""
 
     __slots__ = ()
     partition = PARTITION
     layout = LayoutRule(
-        frozenset({"by", "buckets", "indexed", "schema", "keys"}), {"by": ("hash", "range")}, prefixes=("bytes:",)
+        frozenset({"by", "buckets", "indexed", "schema", "keys", BITS_OF}),
+        {"by": ("hash", "range", CURVE)},
+        prefixes=("bytes:", CUTS),
     )
     unkeyed_because = "rows in doubt"
 
@@ -63,13 +65,25 @@ class CoveredRows(ServedRows):
 
     @classmethod
     def senseless(cls, key: CoveredKey) -> str | None:
-        return None  # its id says more than the columns; who reads its rows checks them
+        if key.layout.get("by") != CURVE:
+            return None  # its id says more than the columns; who reads its rows checks them
+        from .cuts import no_curve
+
+        layout = CoveringLayout.of(key)
+        return "a curve in buckets" if layout.buckets else no_curve(layout.curve or (0, ()), layout.indexed)
+
+    @classmethod
+    def together(cls, key: CoveredKey, other: CoveredKey) -> bool:
+        layout, another = CoveringLayout.of(key), CoveringLayout.of(other)
+        rows = layout.sizes.column_bytes and another.sizes.column_bytes
+        return layout.curve == another.curve or not rows  # of none, cut points mean nothing
 
     @classmethod
     def said(cls, key: CoveredKey) -> str:
         names = [column.name for column in key.columns]
         indexed, buckets = int(key.layout["indexed"]), key.layout["buckets"]
         how = f"{buckets} buckets of " if buckets else "ranges of "
+        how = "along a curve by " if key.layout["by"] == CURVE else how
         included = f"; {', '.join(names[indexed:])}" if names[indexed:] else ""
         return f"covering({how}{', '.join(names[:indexed])}{included})"
 
@@ -85,11 +99,15 @@ class CoveredRows(ServedRows):
 
     @classmethod
     def parts_left(
-        cls, parts: Sequence[StoredPart], conjuncts: Sequence[Predicate], column: ColumnRef, type_: pa.DataType
+        cls,
+        key: CoveredKey,
+        parts: Sequence[StoredPart],
+        conjuncts: Sequence[Predicate],
+        names: Mapping[ColumnRef, str],
     ) -> list[StoredPart]:
-        from .range_parts import parts_left
+        from .range_parts import columns_said, parts_left
 
-        return parts_left(parts, conjuncts, column, type_)
+        return parts_left(parts, conjuncts, columns_said(CoveringLayout.of(key), names))
 
     @classmethod
     def rows_of(cls, reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
@@ -126,10 +144,10 @@ class Covering(RowKind):
             not isinstance(buckets, int) or isinstance(buckets, bool) or not 1 <= buckets < MOST_BUCKETS
         ):
             raise ArgumentError(f"buckets is a number from 1 to {MOST_BUCKETS - 1:,}; got {buckets!r}")
-        object.__setattr__(self, "indexed", _names("Covering", "indexed", indexed))
-        object.__setattr__(self, "included", _names("Covering", "included", included))
+        object.__setattr__(self, "indexed", names_of("Covering", "indexed", indexed))
+        object.__setattr__(self, "included", names_of("Covering", "included", included))
         object.__setattr__(self, "buckets", buckets)
-        _check("Covering", self.indexed, self.included)
+        check_names("Covering", self.indexed, self.included)
 
     name = "covering"
 
@@ -158,7 +176,7 @@ class Covering(RowKind):
         if not asked.needed:  # of conditions alone nobody knows what it would have to hold
             return []
         firsts = dict.fromkeys((*asked.compared[:1], *asked.joined[:1], *asked.grouped[:1]))
-        return [cls([first], _others(first, asked)) for first in firsts]
+        return [cls([first], other_columns(asked, first)) for first in firsts]
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
@@ -189,9 +207,9 @@ class CoveringRange(RowKind):
     included: tuple[str, ...]
 
     def __init__(self, indexed: str | Sequence[str], included: str | Sequence[str] = ()) -> None:
-        object.__setattr__(self, "indexed", _names("CoveringRange", "indexed", indexed))
-        object.__setattr__(self, "included", _names("CoveringRange", "included", included))
-        _check("CoveringRange", self.indexed, self.included)
+        object.__setattr__(self, "indexed", names_of("CoveringRange", "indexed", indexed))
+        object.__setattr__(self, "included", names_of("CoveringRange", "included", included))
+        check_names("CoveringRange", self.indexed, self.included)
 
     name = "covering_range"
 
@@ -217,7 +235,7 @@ class CoveringRange(RowKind):
     @classmethod
     def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
         firsts = asked.ranged or (asked.ordered if asked.needed else ())
-        return [cls([first], _others(first, asked)) for first in firsts[:1]]
+        return [cls([first], other_columns(asked, first)) for first in firsts[:1]]
 
     @classmethod
     def command(cls) -> KindCommand[Self]:
@@ -226,12 +244,13 @@ class CoveringRange(RowKind):
         return CoveringCommand("--covering-range", cls, ("indexed", "included"))
 
 
-def _others(first: str, asked: AskedColumns) -> list[str]:
-    """What such queries read beside the first column."""
-    return [name for name in dict.fromkeys((*asked.named, *asked.needed)) if name != first]
+def other_columns(asked: AskedColumns, *indexed: str) -> list[str]:
+    """What such queries read beside the indexed columns."""
+    return [name for name in dict.fromkeys((*asked.named, *asked.needed)) if name not in indexed]
 
 
-def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:
+def names_of(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:
+    """The columns that a constructor is given. ArgumentError for what is no name."""
     names = (columns,) if isinstance(columns, str) or not isinstance(columns, Sequence) else tuple(columns)
     if not all(isinstance(name, str) and name for name in names):
         raise ArgumentError(
@@ -240,7 +259,8 @@ def _names(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...
     return names
 
 
-def _check(kind: str, indexed: tuple[str, ...], included: tuple[str, ...]) -> None:
+def check_names(kind: str, indexed: tuple[str, ...], included: tuple[str, ...]) -> None:
+    """ArgumentError where no column is indexed, or one is named twice."""
     if not indexed:
         raise ArgumentError(
             f"{kind} indexes at least one column; none was given; name it, as in {kind}(indexed=['user_id'])"

@@ -1,5 +1,5 @@
-"""Cuts the ranges of a covering index into stretches that can be merged apart: rows whose first indexed column is
-between two keys.
+"""Cuts the ranges of a covering index into stretches that can be merged apart: rows of which what they ascend by first
+is between two keys.
 
 The keys are those of the parts' bounds (`parts.PartInfo.least`), of which the first bytes alone are compared: what
 stands behind them in a long text's key has no order. NULL, which comes first, is the empty text.
@@ -7,15 +7,16 @@ stands behind them in a long text's key has no order. NULL, which comes first, i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.vectors import one_array
-from metaindex.kinds.values.encoding import KEPT, as_bytes, encode_values
+from metaindex.kinds.values.encoding import KEPT
 from metaindex.store.layout import PartInfo
+
+from .bounds import Bound, bounds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +31,14 @@ class Stretch:
         least, greatest = _bounds(part)
         return (greatest is None or greatest >= self.low) and (self.high is None or least is None or least < self.high)
 
-    def rows(self, part: PartInfo, table: pa.Table) -> pa.Table:
-        """The rows of the part that are in it."""
+    def rows(self, part: PartInfo, table: pa.Table, leading: Callable[[pa.Table], pa.Array]) -> pa.Table:
+        """The rows of the part that are in it. `leading`: see `placement.Placement`."""
         least, greatest = _bounds(part)
         below = self.high is None or (greatest is not None and greatest < self.high)
         above = not self.low or (least is not None and least >= self.low)
         if below and above:
             return table
-        keys = _keys(table)
+        keys = leading(table)
         if not above:
             inside = pc.greater_equal(keys, pa.scalar(self.low, keys.type))
             table, keys = table.filter(inside), keys.filter(inside)
@@ -57,14 +58,7 @@ def stretches(parts: Sequence[PartInfo], share_bytes: int) -> list[Stretch]:
     return [Stretch(low, high) for low, high in zip([b"", *cuts], [*cuts, None], strict=True)]
 
 
-def _bounds(part: PartInfo) -> tuple[bytes | None, bytes | None]:
+def _bounds(part: PartInfo) -> tuple[Bound, Bound]:
     """None: not known."""
-    least, greatest = (None if bound is None else bytes.fromhex(bound)[:KEPT] for bound in (part.least, part.greatest))
+    least, greatest = (None if bound is None else bound[:KEPT] for bound in bounds_of(part, 0))
     return least, greatest
-
-
-def _keys(table: pa.Table) -> pa.Array:
-    """Of each row, of the first indexed column."""
-    column = one_array(table.column(0))
-    keys = as_bytes(encode_values(column, column.type))
-    return pc.fill_null(pc.binary_slice(keys, 0, KEPT), b"")

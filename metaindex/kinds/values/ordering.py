@@ -50,7 +50,7 @@ def _refined(
     return ordered.take(from_vector(places, None, pa.int64())), order[places]
 
 
-def _shared(least: bytes, greatest: bytes) -> int:
+def shared_bytes(least: bytes, greatest: bytes) -> int:
     """How many first bytes all keys between them have in common."""
     for at, (byte, other) in enumerate(zip(least, greatest, strict=False)):
         if byte != other:
@@ -69,7 +69,11 @@ def _integer_words(keys: pa.Array) -> npt.NDArray[np.uint64]:
 def _words(keys: pa.Array) -> npt.NDArray[np.uint64]:
     """The first eight bytes in which the keys differ, big-endian; zeros where a key is shorter."""
     ends = pc.min_max(keys)
-    skip = _shared(ends["min"].as_py(), ends["max"].as_py())
+    return words_behind(keys, shared_bytes(ends["min"].as_py(), ends["max"].as_py()))
+
+
+def words_behind(keys: pa.Array, skip: int) -> npt.NDArray[np.uint64]:
+    """Eight bytes of each key behind so many, big-endian; zeros where a key is shorter."""
     offsets = np.frombuffer(keys.buffers()[1], np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
     raw = keys.buffers()[2]
     data = np.zeros((raw.size if raw is not None else 0) + 8, np.uint8)

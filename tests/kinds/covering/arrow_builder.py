@@ -13,15 +13,18 @@ import pyarrow as pa
 from metaindex.build.local import LocalBuilder
 from metaindex.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.build.row_source import RowSource
-from metaindex.build.row_tasks import ROW_FILE, Doubts, ReadRows, RowTaskReport, WriteRows, unpickled
+from metaindex.build.row_tasks import ROW_FILE, Doubts, ReadRows, RowTaskReport, SampledRows, WriteRows, unpickled
 from metaindex.build.spark_rows import BuiltRows, check_written, doubted, key_build_of
 from metaindex.expressions.vectors import one_array
 from metaindex.kinds.covering.murmur3 import buckets_of
-from metaindex.kinds.covering.order import in_spark_order, sort_columns
+from metaindex.kinds.covering.order import in_spark_order
 from metaindex.kinds.covering.plan import CoveringPlan
-from metaindex.kinds.covering.spark import BUCKET
-from metaindex.kinds.served import RowPlan, sizes_of
+from metaindex.kinds.covering.spark import BUCKET, RANGE
+from metaindex.kinds.served import RowPlan, sizes_of, travelling
 from metaindex.store.writer import RunSink
+
+RANGE_BYTES = 64 << 20
+"""Of a range of a curve, as a plan counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,10 @@ class ArrowBuilder(LocalBuilder):
         ours = [plan for plan in plans if isinstance(plan, CoveringPlan)]
         return key_build_of([self._one(request, plan, sink) for plan in ours], request, sink)
 
-    def _one(self, request: BuildRequest, plan: CoveringPlan, sink: RunSink) -> BuiltRows:
+    def _one(self, request: BuildRequest, asked_for: CoveringPlan, sink: RunSink) -> BuiltRows:
+        plan = asked_for.settled(request.earlier, self.ranges * RANGE_BYTES, lambda some: self._all(request, some))
         kinds, source = self.source.of(request, plan)
-        table, count = request.files.table, len(request.files)
-        modified = table.column("modified_ms") if request.snapshot.format == "files" else pa.nulls(count, pa.int64())
-        columns = [pa.array(np.arange(count, dtype=np.int32)), table.column("path"), table.column("size_bytes")]
-        columns += [modified, table.column("record_count"), pa.array(kinds)]
-        files = pa.Table.from_arrays(columns, schema=ROW_FILE)
+        files, count = _files(request, kinds), len(request.files)
         why: dict[int, str] = {}
         for attempt in range(2):
             asked = files.filter(pa.array([ordinal not in why for ordinal in range(count)]))
@@ -63,13 +63,23 @@ class ArrowBuilder(LocalBuilder):
         parts = [part for one in written for part in one.parts]
         return BuiltRows(plan.covered(sizes_of(parts), len(why)), tuple(part.info for part in parts), why)
 
+    def _all(self, request: BuildRequest, plan: RowPlan) -> pa.Table:
+        """The sample: all rows."""
+        kinds, source = self.source.of(request, plan)
+        task = SampledRows(request.ref.storage, source, 1 << 20, 1)
+        batches = task.run(iter(_files(request, kinds).to_batches()))
+        return pa.Table.from_batches(batches, schema=travelling(plan))
+
     def _write(
         self, request: BuildRequest, plan: CoveringPlan, source: RowSource, files: pa.Table, sink: RunSink, attempt: int
     ) -> list[RowTaskReport]:
         batches = list(ReadRows(request.ref.storage, source).run(iter(files.to_batches())))
         if not batches:
             return []
-        table, keys = sort_columns(pa.Table.from_batches(batches), plan.indexed)
+        table, keys = pa.Table.from_batches(batches), [f"key{place}" for place in range(len(plan.placement.sorted_by))]
+        sorting = plan.placement.sorting(table.select(travelling(plan).names)).select(plan.placement.sorted_by)
+        for key, column in zip(keys, sorting.columns, strict=True):
+            table = table.append_column(key, column)
         table = self.sorts(table, keys)
         sorting, table = table.select(keys), table.drop_columns(keys)
         if plan.buckets:
@@ -79,9 +89,20 @@ class ArrowBuilder(LocalBuilder):
             names = [repr(row) for row in sorting.to_pylist()]
             cuts = np.array([i > 0 and name != names[i - 1] for i, name in enumerate(names)]).cumsum()
             places = cuts * self.ranges // (int(cuts[-1]) + 1)
+        if RANGE in table.column_names:
+            places = table.column(RANGE).to_numpy()
         out: list[RowTaskReport] = []
         for place in np.unique(places).tolist():
             some = iter(table.filter(pa.array(places == place)).to_batches(1000))
             found = pa.Table.from_batches(list(WriteRows(sink, plan, 0).run(some, place, attempt)))
             out += [one for _, one in unpickled(found.to_pylist()) if isinstance(one, RowTaskReport)]
         return out
+
+
+def _files(request: BuildRequest, kinds: npt.NDArray[np.int32]) -> pa.Table:
+    """As tasks are told of them: ROW_FILE."""
+    table, count = request.files.table, len(request.files)
+    modified = table.column("modified_ms") if request.snapshot.format == "files" else pa.nulls(count, pa.int64())
+    columns = [pa.array(np.arange(count, dtype=np.int32)), table.column("path"), table.column("size_bytes")]
+    columns += [modified, table.column("record_count"), pa.array(kinds)]
+    return pa.Table.from_arrays(columns, schema=ROW_FILE)

@@ -23,6 +23,7 @@ from metaindex.kinds.covering import order
 from metaindex.kinds.covering.murmur3 import buckets_of
 from metaindex.kinds.covering.order import Ascending
 from metaindex.kinds.covering.parts import stored_parts
+from metaindex.kinds.covering.placement import ByColumns
 from metaindex.kinds.covering.stretches import Stretch, stretches
 from metaindex.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge, in_threads
 from metaindex.kinds.row_sums import RowSum, sum_of_counts, sum_of_files, sum_of_rows
@@ -36,6 +37,7 @@ from .served import Held, objects
 
 KIND = mi.Covering("k", ["s"], buckets=3)
 RANGES = mi.CoveringRange(["s", "k"], ["f"])
+BY_FIRST = ByColumns(1).leading
 
 
 def test_a_row_in_another_bucket_is_not_merged(tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_stretches_hold_every_row_once(values: list[str | None], order_: random.
     assert cut[-1].high is None
     for part, info in zip(parts, infos, strict=True):
         table = pa.table({"k": pa.array(part, pa.string())})
-        found = [one.rows(info, table).column(0).to_pylist() if one.touches(info) else [] for one in cut]
+        found = [one.rows(info, table, BY_FIRST).column(0).to_pylist() if one.touches(info) else [] for one in cut]
         assert [value for some in found for value in some] == part
 
 
@@ -157,7 +159,7 @@ def _info(values: list[str | None]) -> PartInfo:
 
 def test_a_stretch_without_an_end_is_everything() -> None:
     table = pa.table({"k": pa.array([None, "a", "z" * (KEPT + 50)])})
-    assert Stretch().rows(_info([None, "z" * (KEPT + 50)]), table) is table
+    assert Stretch().rows(_info([None, "z" * (KEPT + 50)]), table, BY_FIRST) is table
 
 
 def test_sums_of_rows_tell_lost_rows_from_doubled_ones() -> None:

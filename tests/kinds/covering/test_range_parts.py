@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from metaindex.expressions import col
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.tree import And, ColumnRef, Predicate
-from metaindex.kinds.covering.range_parts import parts_left
+from metaindex.kinds.covering.range_parts import SaidColumn, parts_left
 from metaindex.kinds.served import StoredPart
 from metaindex.kinds.values.encoding import as_bytes, encode_values
 from metaindex.store.layout import PartInfo
@@ -28,6 +28,10 @@ VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "double": (pa.float64(), st.floats()),
     "date": (pa.date32(), st.dates()),
 }
+
+
+def of_c(type_: pa.DataType) -> dict[ColumnRef, SaidColumn]:
+    return {ColumnRef(("c",)): SaidColumn(0, type_)}
 
 
 def part(number: int, values: pa.Array) -> StoredPart:
@@ -78,7 +82,7 @@ def test_no_matching_row_is_left_out(case: tuple[pa.DataType, list[Any], int, li
     ordered = in_order(values, type_)
     pieces = [ordered[at : at + size] for at in range(0, len(ordered), size)]
     parts = [part(number, pa.array(piece, type_)) for number, piece in enumerate(pieces)]
-    kept = {one.path for one in parts_left(parts, conjuncts, ColumnRef(("c",)), type_)}
+    kept = {one.path for one in parts_left(parts, conjuncts, of_c(type_))}
     for number, piece in enumerate(pieces):
         if any(matches(And(tuple(conjuncts)), {"c": value}) for value in piece):
             assert f"{number}.mix" in kept
@@ -86,9 +90,9 @@ def test_no_matching_row_is_left_out(case: tuple[pa.DataType, list[Any], int, li
 
 def test_a_range_leaves_one_part() -> None:
     parts = [part(n, pa.array([10 * n, 10 * n + 9], pa.int64())) for n in range(5)]
-    left = parts_left(parts, [col("c") >= 20, col("c") < 30], ColumnRef(("c",)), pa.int64())
+    left = parts_left(parts, [col("c") >= 20, col("c") < 30], of_c(pa.int64()))
     assert [one.path for one in left] == ["2.mix"]
-    assert parts_left(parts, [col("x") == 3], ColumnRef(("c",)), pa.int64()) == parts
+    assert parts_left(parts, [col("x") == 3], of_c(pa.int64())) == parts
 
 
 @pytest.mark.parametrize("type_", [pa.int64(), pa.string(), pa.float64()], ids=str)
@@ -105,7 +109,7 @@ def test_a_bound_of_a_part_is_in_it(type_: pa.DataType) -> None:
         (c <= two, 0),
         (c.isin([six]), 1),
     ):
-        assert parts[number] in parts_left(parts, [asked], ColumnRef(("c",)), type_)
+        assert parts[number] in parts_left(parts, [asked], of_c(type_))
 
 
 def test_a_long_text_is_in_one_of_the_parts_that_are_left() -> None:
@@ -115,7 +119,7 @@ def test_a_long_text_is_in_one_of_the_parts_that_are_left() -> None:
     parts = [part(at, pa.array(values[at * 6 : at * 6 + 6])) for at in range(10)]
     for number, value in enumerate(values):
         for asked in (col("c") == value, col("c").isin([value, "a"])):
-            left = parts_left(parts, [asked], ColumnRef(("c",)), pa.string())
+            left = parts_left(parts, [asked], of_c(pa.string()))
             assert parts[number // 6] in left
 
 
@@ -124,5 +128,5 @@ def test_a_part_of_which_nothing_is_known_is_left_whatever_is_asked() -> None:
     unknown = replace(known, info=replace(known.info, path="1.mix", least=None, greatest=None))
     c = col("c")
     for asked in (c == 7, c > 7, c.isin([7]), c.is_null(), c.is_not_null(), ~(c == 1)):
-        assert unknown in parts_left([known, unknown], [asked], ColumnRef(("c",)), pa.int64())
-    assert parts_left([known, unknown], [c.is_null()], ColumnRef(("c",)), pa.int64()) == [unknown]
+        assert unknown in parts_left([known, unknown], [asked], of_c(pa.int64()))
+    assert parts_left([known, unknown], [c.is_null()], of_c(pa.int64())) == [unknown]
