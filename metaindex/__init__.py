@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # loaded when asked for
     from .rule import hint as hint
     from .rule import is_enabled as is_enabled
     from .table.frames import create_index as create_index
+    from .table.recommend import recommend as recommend
     from .table.savings import savings as savings
     from .table.what_if import what_if as what_if
     from .workloads.taking import workload as workload
@@ -78,6 +79,10 @@ def __getattr__(name: str) -> object:
         from .table.frames import create_index
 
         return create_index
+    if name == "recommend":
+        from .table.recommend import recommend
+
+        return recommend
     if name == "savings":
         from .table.savings import savings
 
@@ -159,6 +164,7 @@ __all__ = [
     "hooks",
     "is_enabled",
     "open_table",
+    "recommend",
     "savings",
     "what_if",
     "workload",

@@ -13,6 +13,7 @@ from metaindex.expressions.errors import MetaIndexError
 from metaindex.views.output import Output, one_line
 
 from . import (
+    advise,
     cancel,
     clean,
     clustering,
@@ -60,6 +61,7 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     clustering.COMMAND,
     whatif.COMMAND,
+    advise.COMMAND,
     queries.COMMAND,
     savings.COMMAND,
     diff.COMMAND,
@@ -92,6 +94,7 @@ _MEANT = {
     "find": "locate",
     "what-if": "whatif",
     "estimate": "whatif",
+    "recommend": "advise",
 }
 """What other programs call our commands."""
 

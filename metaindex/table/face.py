@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.querylog.cleaning import QueriesCleaned
     from metaindex.querylog.savings import Savings
     from metaindex.readers.scan import Scan
+    from metaindex.selection.answer import Recommendation
     from metaindex.verify import Verification
     from metaindex.views.explanation import Explanation
     from metaindex.views.history import History
@@ -266,6 +267,39 @@ class Table:
             indexes=indexes,
             tables=tables,
         )
+
+    def recommend(
+        self,
+        queries: object = None,
+        *,
+        candidates: Sequence[Kind | Sequence[Kind]] = (),
+        budget_bytes: float | None = None,
+        budget_cpu: float | None = None,
+        days: float | None = None,
+        sample: float | None = None,
+        copies: bool = True,
+        tables: Mapping[str, str | os.PathLike[str]] | None = None,
+        progress: Progress | None = None,
+    ) -> Recommendation:
+        """Which indexes should there be for a workload? Nothing is built or written; `Recommendation.create` does.
+
+        `queries`: a workload (`mi.workload`), conditions, SQL statements, or the path of a file of them; None: those
+        that the table's own query log noted. Candidates follow from the columns by which they filter, join, group and
+        sort, or are those given; `copies=False` leaves out covering indexes, which Spark alone reads. Chosen is, one
+        after another, what leaves out most bytes of the workload per byte of its size, beside the indexes that there
+        are and those chosen before, each asked as `what_if` asks; within `budget_bytes` for all, and `budget_cpu`
+        processor seconds to build them. What leaves out less than 0.5% of what is read is not recommended; nor, where
+        `days` (the time that the workload is of) is known, what writes more than it spares. `tables`, `sample` and the
+        files that are read: as for `what_if`; a quarter of what may be read is kept for advice on the layout, where
+        that helps and no index does. Told are also indexes that no query needs. Equal questions have equal answers,
+        but that processor time is measured. Raises ArgumentError.
+        """
+        from .recommending import RecommendQuestion, recommendation
+
+        question = RecommendQuestion(
+            queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
+        )
+        return recommendation([self._handle], question)
 
     # -- indexes -------------------------------------------------------------------------------------------------------
 

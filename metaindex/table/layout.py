@@ -42,12 +42,12 @@ def clustering(
         return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=handle.config.time_zone)
 
     asked = ClusteringQuestion(
-        tuple(columns), sample, scan, _name(handle), handle.root(snapshot), _is_one_folder(handle)
+        tuple(columns), sample, scan, catalog_name(handle), handle.root(snapshot), _is_one_folder(handle)
     )
     return measure(asked, BoundsOf(snapshot, handle.ref.storage, opened, notes))
 
 
-def _name(handle: Handle) -> str:
+def catalog_name(handle: Handle) -> str:
     """Of a table that a catalog opened: with the catalog's own name, as SQL names it."""
     catalog = handle.ref.options.get("catalog")
     if catalog is None:

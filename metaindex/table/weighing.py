@@ -59,26 +59,28 @@ def weighed(
     if isinstance(queries, Workload):
         mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
         chosen = of_table(queries, TableNames(handle.path, mapped), [field.name for field in snapshot.schema.fields])
-        several_asked = tuple(_of_workload(query, snapshot.schema) for query in chosen.queries)
+        several_asked = tuple(asked_query(query, snapshot.schema) for query in chosen.queries)
         notes = tuple(_left_out(queries, chosen))
     else:
         several_asked = tuple(AskedQuery(query, " ".join(str(query).split())) for query in several)
     asked = Asked(several_asked, kinds, sample, handle.config.time_zone, handle.path)
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
 
+    reports = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
+    hand = at_hand(handle, Standing(snapshot, tuple(opened)), (*reports, *notes))
+    return weigh(asked, hand)
+
+
+def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHand:
+    """The table for what-if."""
+    snapshot = standing.snapshot
+
     def scan(row: int, leaves: Sequence[Leaf]) -> Scan:
         names = tuple(dict.fromkeys(leaf.parts[0] for leaf in leaves))
         rows = np.array([row], np.int64)
         return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=handle.config.time_zone)
 
-    hand = AtHand(
-        handle.ref,
-        Standing(snapshot, tuple(opened)),
-        scan,
-        lambda: rate_of(handle.table_format, handle.ref, snapshot),
-        (*(f"index {report.name} is left out: {report.reason}" for report in refused), *notes),
-    )
-    return weigh(asked, hand)
+    return AtHand(handle.ref, standing, scan, lambda: rate_of(handle.table_format, handle.ref, snapshot), notes)
 
 
 def _are_statements(queries: object) -> bool:
@@ -89,7 +91,7 @@ def _are_statements(queries: object) -> bool:
     return any(path_in(query) is not None or (isinstance(query, str) and is_statement(query)) for query in several)
 
 
-def _of_workload(query: TableQuery, schema: Schema) -> AskedQuery:
+def asked_query(query: TableQuery, schema: Schema) -> AskedQuery:
     """`columns` by the names of the table; one that it does not have is none."""
     names = {leaf.parts[0].lower() for leaf in schema.leaves()}
     every = {tuple(part.lower() for part in leaf.parts): leaf.parts for leaf in schema.leaves()}
@@ -100,12 +102,18 @@ def _of_workload(query: TableQuery, schema: Schema) -> AskedQuery:
         for column in wanted
         if lower[: len(column)] == tuple(part.lower() for part in column)
     }
-    return AskedQuery(query.predicate, query.text, query.seen, frozenset(needs))
+    keys = query.joined, query.grouped, query.ordered
+    return AskedQuery(query.predicate, query.text, query.seen, frozenset(needs), *keys)
 
 
 def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:
     if chosen.others:
         yield f"of the workload {chosen.others:,} of {queries.seen:,} queries are of other tables"
+    yield from unread(queries)
+
+
+def unread(queries: Workload) -> Iterator[str]:
+    """What of a workload could not be read."""
     for problem in queries.problems[:_MOST_TOLD]:
         yield f"of the workload not read: {one_line(str(problem))}"
     if len(queries.problems) > _MOST_TOLD:

@@ -54,6 +54,12 @@ def named(given: Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
 
 def following(trees: Iterable[Predicate], schema: Schema) -> list[Candidate]:
     """What may help these queries, as the kinds of metaindex themselves suggest."""
+    asked = asked_columns(trees, schema)
+    return named([suggested for kind in KINDS for suggested in kind.suggested(asked)])
+
+
+def asked_columns(trees: Iterable[Predicate], schema: Schema) -> AskedColumns:
+    """What conditions ask of columns that the table has."""
     by_name = {leaf.parts: leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None}
     known: dict[str, None] = {}
     compared: dict[str, None] = {}
@@ -70,8 +76,7 @@ def following(trees: Iterable[Predicate], schema: Schema) -> list[Candidate]:
                         ranged[column.name] = None
                 case _:
                     pass
-    asked = AskedColumns(tuple(known), tuple(compared), tuple(ranged))
-    return named([suggested for kind in KINDS for suggested in kind.suggested(asked)])
+    return AskedColumns(tuple(known), tuple(compared), tuple(ranged))
 
 
 def _in_files(leaf: Leaf | None) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaindex.expressions.errors import (
     ArgumentError,
@@ -31,6 +33,7 @@ from .template import Workload
 _SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
 _NO_PATH: Final = re.compile(r"[\s\0']")
 _LONGEST_PATH: Final = 4096
+_DAY_US: Final = 24 * 3600 * 10**6
 _WORDS: Final = "a workload is conditions, SQL texts, a path to a file of them, or several in a list"
 
 
@@ -135,7 +138,8 @@ def _bare(predicate: Predicate) -> StatementReads:
 
 def from_query_log(rows: pa.Table) -> Workload:
     """A workload of rows of a query log: `predicate` (SQL), and where they are there `table` (its path), `columns`,
-    `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`. Nothing is raised of a row that cannot be read."""
+    `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`, `at`. Nothing is raised of a row that cannot be
+    read."""
     if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
         raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
     gathering = Gathering()
@@ -143,7 +147,18 @@ def from_query_log(rows: pa.Table) -> Workload:
     for batch in rows.select(names).to_batches(max_chunksize=4096):
         for row in batch.to_pylist():
             _logged(gathering, row)
-    return gathering.workload()
+    return replace(gathering.workload(), days=_days(rows))
+
+
+def _days(rows: pa.Table) -> float | None:
+    """From the first to the last of them; of less than an hour nobody knows how many come in a day."""
+    if "at" not in rows.column_names or not pa.types.is_timestamp(rows.schema.field("at").type):
+        return None
+    ends = pc.min_max(rows.column("at").cast(pa.timestamp("us")).cast(pa.int64())).as_py()
+    if ends["min"] is None:
+        return None
+    days = (ends["max"] - ends["min"]) / _DAY_US
+    return days if days * 24 >= 1 else None
 
 
 _LOGGED: Final = ("table", "predicate", "columns", "join_keys", "group_keys", "order", "limit", "milliseconds")

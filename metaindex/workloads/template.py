@@ -69,10 +69,12 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload(Shown):
-    """Templates, those seen most often first. `problems`: what could not be read of it, or not all of it."""
+    """Templates, those seen most often first. `problems`: what could not be read of it, or not all of it. `days`: from
+    the first to the last query, None where nobody knows."""
 
     templates: tuple[QueryTemplate, ...] = ()
     problems: tuple[Unread, ...] = ()
+    days: float | None = None
 
     def __len__(self) -> int:
         return len(self.templates)
@@ -104,6 +106,7 @@ class Workload(Shown):
         """Plain data for machines."""
         return {
             "seen": self.seen,
+            "days": self.days,
             "templates": [template.to_json() for template in self.templates],
             "problems": [problem.to_json() for problem in self.problems],
         }

@@ -37,6 +37,7 @@ NAMES = [
     "path",
     "prune",
     "query_log",
+    "recommend",
     "refresh_index",
     "reopened",
     "repair_index",

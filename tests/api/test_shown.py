@@ -63,6 +63,7 @@ def answers(table: mi.Table) -> dict[str, Shown]:
         "scan": table.scan(ASKED),
         "clustering": table.clustering(),
         "what_if": table.what_if(ASKED, mi.Bloom("t")),
+        "recommend": table.recommend([ASKED, "t = 'x'"], candidates=[mi.Bloom("t")]),
     }
 
 

@@ -1,0 +1,171 @@
+"""`metaindex advise TABLE --queries log.sql`: which indexes should there be?"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaindex.views.output import Output
+
+from . import arguments
+from .arguments import DONE, FAILED
+from .command import Command
+from .opening import chosen_builder, open_from, start_spark
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from metaindex.table.face import Table
+    from metaindex.workloads.template import Workload
+
+_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
+
+
+def _size(text: str) -> float:
+    """Bytes: a number and a unit."""
+    said = _SIZE.match(text.strip())
+    if said is None:
+        raise argparse.ArgumentTypeError(f"a size is a number and KB, MB, GB or TB, such as 100MB; got {text!r}")
+    unit = _UNITS[said[2].upper()]
+    binary = {10**3: 2**10, 10**6: 2**20, 10**9: 2**30, 10**12: 2**40, 10**15: 2**50}.get(unit, 1)
+    return float(said[1]) * (binary if said[3] else unit)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser)
+    parser.add_argument(
+        "more",
+        nargs="*",
+        metavar="TABLE",
+        help="more tables, or folders with tables below them: of those the ones that the queries name",
+    )
+    parser.add_argument(
+        "--queries",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a workload: a file of SQL statements (.sql), or of one in each line. Can be repeated. Without it: what "
+        "the table's own query log noted",
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="PREDICATE",
+        help="a SQL condition as behind WHERE, in one argument; can be repeated: one for each query",
+    )
+    parser.add_argument(
+        "--as",
+        dest="called",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name that TABLE has in SQL, as db.flights; without it the last part of its path. Can be repeated",
+    )
+    budget = parser.add_argument_group("how much")
+    budget.add_argument("--budget", type=_size, metavar="SIZE", help="all indexes together take no more: 100MB, 2GB")
+    budget.add_argument(
+        "--budget-cpu", type=arguments.duration, metavar="TIME", help="of processor time to build them: 90s, 10m, 2h"
+    )
+    budget.add_argument(
+        "--days", type=float, metavar="DAYS", help="the time that the queries are of; a query log knows its own"
+    )
+    budget.add_argument(
+        "--sample",
+        type=arguments.share,
+        metavar="SHARE",
+        help="the files that are read may have this share of a table's bytes. Default: 0.01, of a table of up to 32 MB "
+        "all",
+    )
+    parser.add_argument(
+        "--no-copies", action="store_true", help="no covering indexes: Spark alone reads them, in the table's place"
+    )
+    parser.add_argument(
+        "--create", action="store_true", help="create what is recommended; without it nothing is written"
+    )
+    arguments.builder(parser)
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.expressions.errors import ArgumentError
+    from metaindex.table.recommend import recommend
+    from metaindex.workloads.taking import workload
+
+    if args.builder and not args.create:
+        raise ArgumentError("--builder is for --create; without it nothing is built; leave it out, or add --create")
+    asked = [*args.where, *map(Path, args.queries)]
+    queries = workload(asked) if asked else None
+    named = dict.fromkeys(args.called, args.table) if args.called else None
+    with Progress() as progress:
+        answer = recommend(
+            queries,
+            *_opened(args, out, queries, named or {}),
+            budget_bytes=args.budget,
+            budget_cpu=None if args.budget_cpu is None else args.budget_cpu.total_seconds(),
+            days=args.days,
+            sample=args.sample,
+            copies=not args.no_copies,
+            tables=named,
+            progress=progress,
+        )
+    for part in answer.shown if not args.json else ():
+        out.write(str(part))
+    if not args.create:
+        out.data(answer.to_json())
+        return DONE
+    with Progress() as progress:
+        created = answer.create(chosen_builder(args), progress)
+    out.data({**answer.to_json(), "created": [index.to_json() for index in created]})
+    for index in created:
+        out.write(str(index))
+    return FAILED if any(index.problem for index in created) else DONE
+
+
+def _opened(
+    args: argparse.Namespace, out: Output, queries: Workload | None, named: Mapping[str, str]
+) -> Iterator[Table]:
+    """TABLE with its options, and the others with the same."""
+    from metaindex.table.recommend import named_below
+
+    def spark() -> SparkSession:
+        return start_spark(out)
+
+    options = dict(args.storage_option)
+    as_it_is = args.root or args.catalog or args.format
+    for path in [None] if as_it_is else named_below(args.table, queries, named, options):
+        yield open_from(args, spark, path)
+    for place in args.more:
+        for path in named_below(place, queries, named, options):
+            yield open_from(args, spark, path)
+
+
+COMMAND = Command(
+    "advise",
+    "which indexes should there be for these queries?",
+    """Recommends indexes for a workload: what they leave out, what they cost, and the line that creates each. Nothing
+is written without --create.
+
+Candidates follow from the columns by which the queries filter, join, group and sort. They are built over some files of
+the table in a temporary folder that goes at once, and asked by the same walk that queries take. Chosen is, one after
+another, what leaves out most bytes of the workload per byte of its size, beside the indexes that there are and those
+chosen before, within the budget that all tables share.
+
+"it leaves out" is what the workload would not read any more, each query as often as it is asked; a range in brackets
+holds the truth with 90%. "pays after": so many runs of the workload, or days where its time is known, spare as many
+bytes as the build reads and writes. Told are also indexes without which no query would read more, and a layout for what
+no index helps. A folder of tables is one, too: of the tables below it those that the queries name.""",
+    (
+        "metaindex advise lake/flights --queries log.sql",
+        "metaindex advise lake/flights --queries log.sql --budget 100MB --create",
+        "metaindex advise lake/flights                                        what its own query log noted",
+        "metaindex advise lake --queries monday.sql --queries tuesday.sql --json",
+        "metaindex advise lake/flights lake/planes --where \"tailnum = 'N14228'\"",
+    ),
+    _arguments,
+    _run,
+)

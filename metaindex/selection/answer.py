@@ -1,0 +1,390 @@
+"""The answer: indexes to create, those that nothing uses, layouts that help where no index does; and why nothing more.
+
+Bytes are those of the workload: of each query as often as it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+from metaindex.advice.advised import Advice
+from metaindex.advice.sample import Sampled
+from metaindex.advice.statements import text_python
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.kinds.kind import Kind
+from metaindex.pruning.result import human_bytes
+from metaindex.views.text_table import Column, TextTable
+from metaindex.views.words import counted, duration, percent
+from metaindex.whatif.answer import Rate, Upkeep
+from metaindex.whatif.posterior import Estimate
+
+from .choosing import Budget
+from .texts import create_python, create_sql, title_of
+
+_MOST_SHOWN = 10
+"""Of what is told line by line and decides nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """When an index has spared as many bytes as its build reads and writes: after so many runs of the workload, and in
+    days where its time is known. None: never, as its upkeep takes more than it spares."""
+
+    runs: float | None
+    days: float | None = None
+
+    def __str__(self) -> str:
+        if self.runs is None:
+            return "never"
+        if self.days is not None:
+            return duration(round(self.days * 86_400_000))
+        return "1 run" if self.runs <= 1 else f"{self.runs:,.0f} runs"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {"runs": self.runs, "days": self.days}
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedIndex:
+    """An index to create. `adds_bytes`, `adds_files`: what the workload would not read any more beside the indexes that
+    there are and those recommended before; `helps`: how many of its queries that are; `left_out`: of the bytes of the
+    table, the share that these queries do not read once all are there."""
+
+    table: str
+    name: str
+    kinds: tuple[Kind, ...]
+    sql_name: str  # of the table
+    adds_bytes: Estimate
+    adds_files: Estimate
+    read_bytes: float  # by the workload, of the table, as things are
+    queries: int  # of the workload, of the table
+    helps: int
+    left_out: Estimate
+    size_bytes: Estimate
+    build_cpu_seconds: float | None
+    upkeep: Upkeep | None
+    break_even: BreakEven
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its kinds, as in `values(tailnum)`."""
+        return title_of(self.kinds)
+
+    @property
+    def python(self) -> str:
+        """A line that creates it, where `table` is the table."""
+        return create_python(self.name, self.kinds)
+
+    @property
+    def sql(self) -> str:
+        """The statement that creates it; empty where it has several kinds."""
+        return create_sql(self.name, self.sql_name, self.kinds)
+
+    @property
+    def saved_share(self) -> float:
+        """Of what the workload reads of the table now."""
+        return self.adds_bytes.expected / self.read_bytes if self.read_bytes else 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "table": self.table,
+            "name": self.name,
+            "kinds": [
+                {"name": spec.name, "version": spec.version, "properties": dict(spec.properties)}
+                for spec in (kind.spec() for kind in self.kinds)
+            ],
+            "title": self.title,
+            "adds_bytes": self.adds_bytes.to_json(),
+            "adds_files": self.adds_files.to_json(),
+            "saved_share": self.saved_share,
+            "read_bytes": self.read_bytes,
+            "queries": self.queries,
+            "helps": self.helps,
+            "left_out": self.left_out.to_json(),
+            "size_bytes": self.size_bytes.to_json(),
+            "build_cpu_seconds": self.build_cpu_seconds,
+            "upkeep_a_day": None if self.upkeep is None else self.upkeep.to_json(),
+            "break_even": self.break_even.to_json(),
+            "notes": list(self.notes),
+            "python": self.python,
+            "sql": self.sql,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A candidate that is not recommended, and why."""
+
+    candidate: str
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        """Plain data for machines."""
+        return {"candidate": self.candidate, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedIndex:
+    """An index that there is, and without which no query of the workload would read more. `helped`: how many of the
+    queries in the table's query log it helped, None where there is no log."""
+
+    index: str
+    size_bytes: int
+    helped: int | None = None
+
+    @property
+    def said(self) -> str:
+        logged = "" if self.helped is None else f"; it helped {self.helped:,} of the queries in the query log"
+        return f"{self.index} ({human_bytes(self.size_bytes)}){logged}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {"index": self.index, "size_bytes": self.size_bytes, "helped_in_query_log": self.helped}
+
+
+@dataclass(frozen=True, slots=True)
+class TableAdvice:
+    """One table of the workload. `read_bytes`: by its queries now; `then_bytes`: with all that is recommended;
+    `refused`: queries that cannot be answered, with their reasons; `passed`: candidates that are not recommended;
+    `layouts`: where the rows would have to lie for what no index helps."""
+
+    table: str
+    format: str
+    version: str
+    files: int
+    size_bytes: int
+    queries: int
+    read_bytes: float
+    then_bytes: Estimate
+    refused: tuple[tuple[str, str], ...] = ()
+    passed: tuple[PassedOver, ...] = ()
+    unused: tuple[UnusedIndex, ...] = ()
+    layouts: tuple[Advice, ...] = ()
+    sampled: Sampled = field(default_factory=Sampled)
+    rate: Rate = field(default_factory=Rate)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def saved_share(self) -> float:
+        """Of what is read now."""
+        return 1 - self.then_bytes.expected / self.read_bytes if self.read_bytes else 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "table": self.table,
+            "format": self.format,
+            "version": self.version,
+            "files": self.files,
+            "size_bytes": self.size_bytes,
+            "queries": self.queries,
+            "read_bytes": self.read_bytes,
+            "then_bytes": self.then_bytes.to_json(),
+            "saved_share": self.saved_share,
+            "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
+            "not_recommended": [passed.to_json() for passed in self.passed],
+            "unused": [unused.to_json() for unused in self.unused],
+            "layouts": [layout.to_json() for layout in self.layouts],
+            "sampled": self.sampled.to_json(),
+            "rate": self.rate.to_json(),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CreatedIndex(Shown):
+    """What came of creating an index that was recommended. `problem`: why there is none, else empty."""
+
+    table: str
+    name: str
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> Sequence[str]:
+        what = f"not created: {self.problem}" if self.problem else "created"
+        return (f"{self.table}: {self.name}: {what}", *(f"  {note}" for note in self.notes))
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {"table": self.table, "name": self.name, "problem": self.problem, "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Recommendation(Shown):
+    """What to build for a workload: `indexes` in the order in which they are best built. Nothing was built; `create`
+    does. `days`: the time that the workload is of, None where nobody knows; `budget`: None for a part without one."""
+
+    indexes: tuple[RecommendedIndex, ...]
+    tables: tuple[TableAdvice, ...]
+    queries: int
+    templates: int
+    days: float | None = None
+    budget_bytes: float | None = None
+    budget_cpu_seconds: float | None = None
+    notes: tuple[str, ...] = ()
+    creates: Callable[[RecommendedIndex, object, object], CreatedIndex] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __getitem__(self, name: str) -> RecommendedIndex:
+        """A recommended index by its name. KeyError where there is none."""
+        for index in self.indexes:
+            if index.name == name:
+                return index
+        names = ", ".join(index.name for index in self.indexes)
+        raise KeyError(f"an index of this answer is one of {names or 'none'}; got {name!r}")
+
+    @property
+    def size_bytes(self) -> Estimate:
+        """Of all recommended indexes together; the bounds are the sums of theirs."""
+        sizes = [index.size_bytes for index in self.indexes]
+        low, expected, high = (sum(getattr(size, end) for size in sizes) for end in ("low", "expected", "high"))
+        return Estimate(float(low), float(expected), float(high))
+
+    @property
+    def read_bytes(self) -> float:
+        """By the workload now, of all its tables."""
+        return sum(table.read_bytes for table in self.tables)
+
+    @property
+    def saved_bytes(self) -> float:
+        """That the workload would not read any more."""
+        return sum(table.read_bytes - table.then_bytes.expected for table in self.tables)
+
+    @property
+    def unused(self) -> tuple[tuple[str, UnusedIndex], ...]:
+        """Tables, and indexes of theirs that no query of the workload uses."""
+        return tuple((table.table, unused) for table in self.tables for unused in table.unused)
+
+    def create(self, builder: object = None, progress: object = None) -> tuple[CreatedIndex, ...]:
+        """Creates the indexes, one after another, and notes beside each that it was recommended and what was expected
+        of it: `Table.savings` tells what came. `builder`, `progress`: as `Table.create_index` takes them. One that
+        fails is told, and the others are created."""
+        assert self.creates is not None, "made by recommend()"
+        return tuple(self.creates(index, builder, progress) for index in self.indexes)
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self.notes]
+        for table in self.tables:
+            parts += ["", *self._of_table(table)]
+        if self.indexes:
+            parts += ["", "to create them (or: --create; create() of this answer):"]
+            parts += [f"  {self._line(index)}" for index in self.indexes]
+        return parts
+
+    def _line(self, index: RecommendedIndex) -> str:
+        """That creates it; of several tables with the one that is meant."""
+        if len(self.tables) == 1:
+            return index.python
+        return index.python.replace("table", f"mi.open_table({text_python(index.table)})", 1)
+
+    @property
+    def _asked(self) -> str:
+        period = "" if self.days is None else f" of {duration(round(self.days * 86_400_000))}"
+        asked = "query" if self.queries == 1 else "queries"
+        queries = f"{self.queries:,} {asked} of {counted(self.templates, 'template')}"
+        many = counted(len(self.indexes), "index").replace("indexs", "indexes") if self.indexes else "no index"
+        size = f" of {human_bytes(round(self.size_bytes.expected))}" if self.indexes else ""
+        return f"{queries}{period}: {many}{size} recommended"
+
+    @property
+    def _budgeted(self) -> str:
+        limits = []
+        if self.budget_bytes is not None:
+            limits.append(human_bytes(round(self.budget_bytes)))
+        if self.budget_cpu_seconds is not None:
+            limits.append(f"{duration(round(self.budget_cpu_seconds * 1000))} of processor time")
+        return f" within {' and '.join(limits)}" if limits else ""
+
+    def _of_table(self, table: TableAdvice) -> list[str | Tabular]:
+        indexes = [index for index in self.indexes if index.table == table.table]
+        then = f", then {_range(table.then_bytes)} ({percent(table.saved_share)} less)" if indexes else ""
+        parts: list[str | Tabular] = [
+            f"{table.table} ({table.format}) at version {table.version}: {counted(table.files, 'file')},"
+            f" {human_bytes(table.size_bytes)}; the workload reads {human_bytes(round(table.read_bytes))} of it{then}"
+        ]
+        if indexes:
+            parts.append(_table_of(indexes))
+            parts += [f"{index.name}: {note}" for index in indexes for note in index.notes]
+        parts += _lines(
+            [f"{passed.candidate}: {passed.reason}" for passed in table.passed], "not recommended", bool(indexes)
+        )
+        if table.unused:
+            parts.append("no query of the workload would read more without (delete_index, or drop them later):")
+            parts += [f"  {unused.said}" for unused in table.unused]
+        if table.layouts:
+            parts.append("what no index helps, another layout does:")
+            parts += [part for layout in table.layouts for part in layout.shown]
+        parts += _lines([f"{query}: {problem}" for query, problem in table.refused], "not answered", True)
+        parts += table.notes
+        if table.sampled.files:
+            share = percent(table.sampled.size_bytes / max(table.sampled.total_bytes, 1))
+            parts.append(
+                f"read for this: {counted(table.sampled.files, 'file')} ({human_bytes(table.sampled.size_bytes)},"
+                f" {share} of the table); a range in brackets holds the truth with 90%"
+            )
+        if table.files:
+            parts.append(table.rate.said)
+        return parts
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "queries": self.queries,
+            "templates": self.templates,
+            "days": self.days,
+            "budget_bytes": self.budget_bytes,
+            "budget_cpu_seconds": self.budget_cpu_seconds,
+            "read_bytes": self.read_bytes,
+            "saved_bytes": self.saved_bytes,
+            "size_bytes": self.size_bytes.to_json(),
+            "indexes": [index.to_json() for index in self.indexes],
+            "tables": [table.to_json() for table in self.tables],
+            "notes": list(self.notes),
+        }
+
+
+def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:
+    """None is no limit."""
+    endless = float("inf")
+    return Budget(endless if size_bytes is None else size_bytes, endless if cpu_seconds is None else cpu_seconds)
+
+
+def _table_of(indexes: Sequence[RecommendedIndex]) -> TextTable:
+    titles = ("queries", "it leaves out", "of the reads", "size", "CPU to build", "upkeep a day", "pays after")
+    columns = (Column("index"), Column("of"), *(Column(title, right=True) for title in titles))
+    return TextTable(columns, tuple(map(_row, indexes)))
+
+
+def _row(index: RecommendedIndex) -> tuple[str, ...]:
+    cpu = "-" if index.build_cpu_seconds is None else duration(round(index.build_cpu_seconds * 1000))
+    upkeep = "-" if index.upkeep is None else human_bytes(round(index.upkeep.size_bytes))
+    return (
+        index.name,
+        index.title,
+        f"{index.helps:,}",
+        _range(index.adds_bytes),
+        percent(index.saved_share),
+        _range(index.size_bytes),
+        cpu,
+        upkeep,
+        str(index.break_even),
+    )
+
+
+def _range(estimate: Estimate) -> str:
+    low, expected, high = (human_bytes(round(end)) for end in (estimate.low, estimate.expected, estimate.high))
+    return expected if low == high else f"{expected} [{low} to {high}]"
+
+
+def _lines(said: Sequence[str], title: str, few: bool) -> list[str]:
+    """What is told besides: the first lines of it."""
+    most = _MOST_SHOWN if few else 2 * _MOST_SHOWN
+    more = [f"  and {len(said) - most:,} more (to_json() has all)"] if len(said) > most else []
+    return [f"{title}:", *(f"  {line}" for line in said[:most]), *more] if said else []

@@ -1,0 +1,211 @@
+"""Indexes for a workload, asked of tables and their indexes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from metaindex.advice.advised import Advice
+from metaindex.advice.sample import SMALL_BYTES, Sampled, check_share
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.records import dataclass
+from metaindex.formats.protocol import At
+from metaindex.kinds.kind import Kind
+from metaindex.querylog.reading import logged
+from metaindex.selection.answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
+from metaindex.selection.recommending import TableAsked, recommended
+from metaindex.selection.texts import table_sql
+from metaindex.whatif.asking import Standing
+from metaindex.whatif.candidates import named
+from metaindex.whatif.weigh import Asked
+from metaindex.workloads.asked import OfTable, TableNames, of_table
+from metaindex.workloads.taking import from_query_log, workload
+from metaindex.workloads.template import Workload
+
+from .handle import Handle
+from .layout import catalog_name, clustering
+from .noting import place_of
+from .query_log import logged_queries
+from .verbs import create
+from .weighing import asked_query, at_hand, unread
+
+if TYPE_CHECKING:
+    from metaindex.build.protocol import Progress
+
+_MOST_NAMES = 5
+_OF_LAYOUT = 0.25
+"""Of what may be read, what is kept for advice on the layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendQuestion:
+    """What a user asks for. `queries`: None for the tables' own query logs; `tables`: as SQL names them, by path;
+    `days`: the time that the workload is of, None where its own is known, or nobody knows; `copies`: may indexes keep
+    rows of the table, for Spark to read in its place?"""
+
+    queries: object = None
+    candidates: Sequence[Kind | Sequence[Kind]] = ()
+    budget_bytes: float | None = None
+    budget_cpu: float | None = None
+    days: float | None = None
+    sample: float | None = None
+    tables: Mapping[str, str | os.PathLike[str]] | None = None
+    copies: bool = True
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check_share(self.sample)
+        for word, value in (("budget_bytes", self.budget_bytes), ("budget_cpu", self.budget_cpu), ("days", self.days)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
+                raise ArgumentError(f"{word}= is a number from 0 on, or None; got {value!r}; give such as {word}=1e8")
+        if self.days == 0:
+            raise ArgumentError("days= is the time that the workload is of; got 0; leave it out where nobody knows")
+
+
+def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Recommendation:
+    """See `Table.recommend`."""
+    if question.candidates and len(handles) > 1:
+        raise ArgumentError(
+            f"candidates= are of one table; {len(handles)} are asked; leave it out, or ask the tables one by one"
+        )
+    given = tuple(named(question.candidates)) if question.candidates else ()
+    several = None if question.queries is None else _workload(question.queries, handles)
+    workloads = [several if several is not None else _noted(handle) for handle in handles]
+    asked = []
+    for handle, queries in zip(handles, workloads, strict=True):
+        asked.append(_table(handle, queries, question, given))
+    days = question.days
+    if days is None:
+        days = max((queries.days for queries in workloads if queries.days is not None), default=None)
+    budget = budget_of(question.budget_bytes, question.budget_cpu)
+    indexes, tables = recommended([table for table, _ in asked], budget, days, question.progress)
+    by_path = {handle.path: handle for handle in handles}
+    distinct = [several] if several is not None else workloads
+    return Recommendation(
+        indexes=indexes,
+        tables=tables,
+        queries=sum(queries.seen for queries in distinct),
+        templates=sum(len(queries) for queries in distinct),
+        days=days,
+        budget_bytes=question.budget_bytes,
+        budget_cpu_seconds=question.budget_cpu,
+        notes=tuple(_notes(question, distinct, handles)),
+        creates=lambda index, builder, progress: _created(by_path[index.table], index, builder, progress),
+    )
+
+
+def _workload(queries: object, handles: Sequence[Handle]) -> Workload:
+    if isinstance(queries, Workload):
+        return queries
+    return workload(queries, time_zone=handles[0].config.time_zone if handles else "UTC")
+
+
+def _noted(handle: Handle) -> Workload:
+    """Of the table's own query log."""
+    return from_query_log(logged_queries(handle).rows)
+
+
+def _table(
+    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any]
+) -> tuple[TableAsked, OfTable]:
+    snapshot = handle.snapshot(At())
+    chosen = of_table(queries, _names(handle.path, question), [field.name for field in snapshot.schema.fields])
+    opened, refused = handle.open_indexes(None)
+    notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
+    hand = at_hand(handle, Standing(snapshot, tuple(opened)), notes)
+    entries = handle.entries()
+    large = snapshot.files.size_bytes > SMALL_BYTES or question.sample is not None
+    share = 0.01 if question.sample is None else question.sample
+    asked = Asked(
+        tuple(asked_query(query, snapshot.schema) for query in chosen.queries),
+        tuple(given),
+        share * (1 - _OF_LAYOUT) if large else None,
+        handle.config.time_zone,
+        handle.path,
+    )
+    file_format = str(snapshot.details.read_options().get("file_format", "parquet"))
+    table = TableAsked(
+        asked=asked,
+        hand=hand,
+        sql_name=table_sql(handle.format.replace("files", file_format), handle.path, catalog_name(handle)),
+        taken=frozenset(handle.indexes().names()),
+        sizes={entry.name: sum(run.size_bytes for run in entry.content.runs) for entry in entries},
+        helped=_helped(handle),
+        layout=_layout(handle, share * _OF_LAYOUT if large else None),
+        copies=question.copies,
+    )
+    return table, chosen
+
+
+def _names(path: str, question: RecommendQuestion) -> TableNames:
+    return TableNames(path, {name: os.fspath(place) for name, place in (question.tables or {}).items()})
+
+
+def _helped(handle: Handle) -> Mapping[str, int] | None:
+    """By index, how many queries of the query log it helped; None where there is none that can be read."""
+    try:
+        rows = logged(place_of(handle).storage(), 0).rows
+    except MetaIndexError:
+        return None
+    if not rows.num_rows:
+        return None
+    counts = pc.value_counts(pc.list_flatten(rows.column("indexes")).combine_chunks())
+    return {count["values"]: count["counts"] for count in counts.to_pylist() if count["values"] is not None}
+
+
+def _layout(handle: Handle, sample: float | None) -> Callable[[Sequence[str]], tuple[tuple[Advice, ...], Sampled]]:
+    def advised(columns: Sequence[str]) -> tuple[tuple[Advice, ...], Sampled]:
+        try:
+            layout = clustering(handle, columns, version=None, timestamp=None, sample=sample, indexes=None)
+        except MetaIndexError as error:  # what no column can be laid out by is advised of nothing
+            return (), Sampled(reason=str(error))
+        return layout.advice[:1], layout.sampled
+
+    return advised
+
+
+def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: Sequence[Handle]) -> Iterator[str]:
+    """What of the workload has no part in the answer, and why there may be none."""
+    for queries in workloads:
+        yield from unread(queries)
+    every = [queries for queries in workloads if queries.templates]
+    if not every:
+        yield (
+            "the workload is empty: name queries, or have them noted by Config(query_log=True)"
+            if question.queries is None
+            else "the workload is empty: no query of it can be read"
+        )
+    names = [_names(handle.path, question) for handle in handles]
+    others: dict[str, int] = {}
+    for template in (template for queries in every for template in queries.templates):
+        for read in template.tables:
+            if not any(known.has(read.table) for known in names):
+                others[read.table] = others.get(read.table, 0) + template.seen
+    if others:
+        shown = ", ".join(f"{name} ({seen:,})" for name, seen in list(others.items())[:_MOST_NAMES])
+        more = f" and {len(others) - _MOST_NAMES:,} more" if len(others) > _MOST_NAMES else ""
+        yield f"of other tables, with how many queries: {shown}{more}; tables= or --as names a table by its path"
+    for word, value in (("bytes", question.budget_bytes), ("processor time", question.budget_cpu)):
+        if value == 0:
+            yield f"nothing is recommended: the budget is 0 {word}"
+
+
+def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: Any) -> CreatedIndex:
+    """Creates one; whatever is wrong with it is told."""
+    try:
+        made = create(
+            handle,
+            index.name,
+            index.kinds,
+            builder=builder,
+            progress=progress,
+            version=None,
+            timestamp=None,
+            history=False,
+        )
+    except MetaIndexError as error:
+        return CreatedIndex(index.table, index.name, str(error))
+    return CreatedIndex(index.table, index.name, notes=made.notes)

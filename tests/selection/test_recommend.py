@@ -1,0 +1,274 @@
+"""`Table.recommend` over real tables: the choice of brute force, what it says comes, nothing is written."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+import metaindex as mi
+from metaindex.cli.main import main
+from metaindex.kinds.kind import Kind
+from metaindex.selection.answer import Recommendation
+from metaindex.selection.texts import create_sql, kind_python, name_of
+from tests.whatif.test_what_if import filled, skewed, tree
+
+QUERIES = [
+    *(f"SELECT cat FROM lake WHERE id = {number}" for number in (77, 78, 90)),
+    "SELECT id FROM lake WHERE name = 'n041'",
+    "SELECT id FROM lake WHERE name = 'n051' AND cat = 3",
+    "SELECT id FROM lake WHERE id BETWEEN 100 AND 130",
+    "SELECT id FROM lake WHERE cat = 3",
+    "SELECT name FROM lake WHERE id = 5 OR name = 'n033'",
+]
+
+
+def spared_by(table: mi.Table, kinds: Sequence[Kind]) -> float:
+    """What-if of all of them as one index."""
+    if not kinds:
+        return 0.0
+    (cost,) = (answer := table.what_if(QUERIES, list(kinds))).candidates
+    return answer.saved(cost.candidate).expected
+
+
+def told(answer: Recommendation) -> str:
+    """What does not depend on the processor."""
+    said = answer.to_json()
+    for index in said["indexes"]:  # type: ignore[attr-defined]
+        del index["build_cpu_seconds"], index["upkeep_a_day"]
+    return json.dumps(said, allow_nan=False)
+
+
+@pytest.mark.parametrize("share", [0.15, 0.4, 1.0])
+def test_it_chooses_what_brute_force_over_all_sets_does(tmp_path: Path, share: float) -> None:
+    table = filled(tmp_path, "parquet")
+    candidates: list[Kind] = [
+        mi.ColumnStats("id"),
+        mi.Values("id"),
+        mi.Bloom("id"),
+        mi.Values("name"),
+        mi.Bloom("name"),
+        mi.ValueList("cat"),
+    ]
+    sizes = {kind: table.what_if(QUERIES, kind).candidates[0].size_bytes for kind in candidates}
+    size_of = {kind: size.expected for kind, size in sizes.items() if size is not None}
+    budget = share * sum(size_of.values())
+    subsets = [some for count in range(7) for some in itertools.combinations(candidates, count)]
+    best = max(spared_by(table, some) for some in subsets if sum(size_of[kind] for kind in some) <= budget)
+    answer = table.recommend(QUERIES, candidates=candidates, budget_bytes=budget)
+    assert answer.size_bytes.expected <= budget
+    assert answer.saved_bytes >= 0.95 * best
+    assert sum(index.adds_bytes.expected for index in answer.indexes) == pytest.approx(answer.saved_bytes)
+
+
+@pytest.mark.parametrize("format_", ["delta", "parquet", "csv"])
+def test_what_it_says_comes_and_nothing_was_written_before(tmp_path: Path, format_: str) -> None:
+    table = filled(tmp_path, format_)
+    before = tree(tmp_path)
+    answer = table.recommend(QUERIES, copies=False)
+    assert answer.indexes
+    assert tree(tmp_path) == before
+    assert all(not created.problem for created in answer.create(builder="local"))
+    assert sorted(index.name for index in table.indexes()) == sorted(index.name for index in answer.indexes)
+    asked = table.what_if(QUERIES, mi.ColumnStats())
+    assert asked.read_bytes == pytest.approx(answer.tables[0].then_bytes.expected)
+    for index, info in ((index, table.indexes()[index.name]) for index in answer.indexes):
+        assert info.size_bytes == pytest.approx(index.size_bytes.expected, rel=0.3)
+    again = (
+        mi.open_table(table.path, config=table.config).recommend(QUERIES, copies=False) if format_ != "csv" else None
+    )
+    assert again is None or (again.indexes, again.unused) == ((), ())
+
+
+def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
+    table = skewed(tmp_path, 4, files=20)
+    queries = ["heavy = 3 and some = '41'", "id = 5", "near between 5 and 9", "some = '7' or heavy = 1"]
+    answers = [mi.open_table(table.path).recommend(queries, sample=0.3, budget_bytes=3e5) for _ in range(2)]
+    assert told(answers[0]) == told(answers[1])
+    assert answers[0].indexes
+
+
+def test_the_bounds_hold_what_comes(tmp_path: Path) -> None:
+    held = []
+    for seed in range(4):
+        table = skewed(tmp_path / str(seed), seed, files=40)
+        every = table.scan().to_arrow()
+        rng = np.random.default_rng(seed)
+        queries = [
+            f"{name} = {every.column(name).drop_null()[int(rng.integers(9_000))].as_py()!r}"
+            for name in ("id", "some", "near", "heavy")
+        ]
+        answer = table.recommend(queries, sample=0.2, copies=False)
+        answer.create(builder="local")
+        then = sum(table.prune(query).kept_bytes for query in queries)
+        (told_of,) = answer.tables
+        held.append(told_of.then_bytes.low - 1 <= then <= told_of.then_bytes.high + 1)
+        assert answer.tables[0].sampled.size_bytes <= 0.2 * answer.tables[0].size_bytes
+    assert sum(held) >= 3
+
+
+@pytest.mark.parametrize("budget", [{"budget_bytes": 0}, {"budget_cpu": 0}])
+def test_a_budget_of_nothing_recommends_nothing_and_says_so(tmp_path: Path, budget: dict[str, float]) -> None:
+    answer = filled(tmp_path, "parquet").recommend(QUERIES, **budget)  # type: ignore[arg-type]
+    assert answer.indexes == ()
+    assert "the budget is 0" in str(answer)
+    assert answer.create() == ()
+
+
+def test_what_cannot_be_asked_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    texts = ["SELECT FROM WHERE", "SELECT * FROM elsewhere WHERE a = 1", "SELECT * FROM lake WHERE nothing = 3"]
+    answer = table.recommend([*texts, *QUERIES, "SELECT * FROM lake WHERE soundex(name) = 'x'"])
+    assert answer.indexes
+    shown = str(answer)
+    assert "not read: 1 x" in shown
+    assert "elsewhere (1)" in shown
+    assert answer.tables[0].refused[0][0] == "nothing = 3"
+
+
+def test_without_queries_nothing_is_read_or_recommended(tmp_path: Path) -> None:
+    table = filled(tmp_path, "delta")
+    for answer in (table.recommend([]), table.recommend()):
+        assert (answer.indexes, answer.queries, answer.tables[0].sampled.files) == ((), 0, 0)
+        assert "the workload is empty" in str(answer)
+    unconditioned = table.recommend("SELECT id FROM lake")
+    assert "no condition that an index could answer" in str(unconditioned)
+
+
+def test_an_empty_table_and_one_of_one_file(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "lake"), pa.table({"id": pa.array([], pa.int64())}))
+    empty = mi.open_table(tmp_path / "lake").recommend("id = 3")
+    assert empty.indexes == ()
+    assert "has no files" in str(empty)
+    table = filled(tmp_path / "more", "delta", files=1)
+    answer = table.recommend(["id = 5"])
+    assert all(index.helps for index in answer.indexes)
+
+
+def test_a_candidate_that_cannot_be_built_has_its_reason(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    answer = table.recommend(QUERIES, candidates=[mi.Values("idd"), mi.Values("id")])
+    assert [index.kinds for index in answer.indexes] == [(mi.Values("id"),)]
+    assert "cannot be built" in answer.tables[0].passed[0].reason
+
+
+def test_statistics_that_are_missing_for_half_of_the_files(tmp_path: Path) -> None:
+    path = str(tmp_path / "lake")
+    for number in range(8):
+        rows = pa.table({"id": pa.array(range(number * 50, number * 50 + 50))})
+        told_of = {"delta.dataSkippingNumIndexedCols": "0"} if number == 0 else None
+        write_deltalake(path, rows, mode="append", configuration=told_of)
+    answer = mi.open_table(path).recommend(["id = 77", "id between 100 and 120"])
+    assert answer.indexes
+    assert answer.tables[0].then_bytes.expected < answer.tables[0].read_bytes / 3
+
+
+def test_an_index_that_no_query_needs_is_told_and_others_are_not(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    table.create_index("ids", mi.Values("id"), builder="local")
+    table.create_index("cats", mi.Bloom("cat"), builder="local")
+    table.create_index("ids_again", mi.Bloom("id"), builder="local")
+    answer = table.recommend(["id = 77", "id = 3"], copies=False)
+    assert [unused.index for _, unused in answer.unused] == ["ids_again", "cats"] or [
+        unused.index for _, unused in answer.unused
+    ] == ["ids", "cats"]
+    assert answer.indexes == ()
+    assert table.recommend("SELECT a FROM elsewhere").unused == ()
+
+
+def test_conditions_of_or_are_helped_by_keys_together(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    answer = table.recommend("id = 5 OR name = 'n033'", copies=False)
+    assert len(answer.indexes) == 1
+    assert answer.indexes[0].helps == 1
+    assert answer.saved_bytes > 0
+
+
+def test_a_lake_shares_the_budget_among_the_tables_that_are_named(tmp_path: Path) -> None:
+    for name in ("orders", "items", "others"):
+        filled(tmp_path / "lake" / name, "delta")
+    root = tmp_path / "lake"
+    queries = ["SELECT id FROM orders WHERE name = 'n041'"]
+    assert [table.table for table in mi.recommend(["SELECT id FROM lake WHERE id = 3"], root / "items").tables] == [
+        str(root / "items" / "lake")
+    ]
+    names = {"orders": root / "orders" / "lake", "items": root / "items" / "lake"}
+    answer = mi.recommend(queries, root, tables=names)
+    assert [table.table for table in answer.tables] == [str(names["orders"])]
+    queries.append("SELECT id FROM items WHERE name = 'n041'")
+    both = mi.recommend(queries, tables=names, copies=False)
+    assert {index.table for index in both.indexes} == {str(path) for path in names.values()}
+    least = min(index.size_bytes.expected for index in both.indexes)
+    assert len(mi.recommend(queries, tables=names, budget_bytes=least, copies=False).indexes) == 1
+    with pytest.raises(mi.ArgumentError, match="none was given"):
+        mi.recommend(queries)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        mi.Values("a", ("b", "c")),
+        mi.Values("a", by="value"),
+        mi.Bloom('`odd " name`', fpp=0.5),
+        mi.ColumnStats("a", scan_floats=False),
+        mi.ColumnStats(),
+        mi.ValueList("a"),
+        mi.Covering(["a"], ["b"], buckets=8),
+        mi.CoveringRange(["a", "b"]),
+    ],
+)
+def test_a_kind_as_python_is_the_kind(kind: Kind) -> None:
+    assert eval(kind_python(kind), {"mi": mi}) == kind
+    assert create_sql("n", "t", [kind]).startswith("CREATE INDEX `n` ON t USING ")
+
+
+def test_names_are_valid_and_not_taken() -> None:
+    assert name_of([mi.Values("a", "B.c")], ["VALUES_A_B_C"]) == "values_a_b_c_2"
+    assert name_of([mi.Values("`\x1b/../ é`")], []) == "values"
+    assert len(name_of([mi.Values("x" * 500)], [])) <= 48
+
+
+@pytest.mark.parametrize("wrong", [{"budget_bytes": -1}, {"budget_cpu": "1"}, {"days": 0}, {"sample": 2}])
+def test_what_is_no_budget_is_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
+    with pytest.raises(mi.ArgumentError):
+        filled(tmp_path, "parquet", files=1).recommend(QUERIES, **wrong)  # type: ignore[arg-type]
+
+
+def test_the_command_prints_and_creates_only_where_it_is_told_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = filled(tmp_path, "delta")
+    (tmp_path / "log.sql").write_text(";\n".join(QUERIES))
+    words = ["advise", table.path, "--queries", str(tmp_path / "log.sql"), "--budget", "40KB", "--no-copies"]
+    before = tree(tmp_path)
+    assert main(words) == 0
+    assert "table.create_index(" in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["budget_bytes"] == 40_000
+    assert tree(tmp_path) == before
+    assert main([*words, "--create", "--builder", "local", "--json"]) == 0
+    created = json.loads(capsys.readouterr().out)["created"]
+    assert [index["name"] for index in created] == [index["name"] for index in said["indexes"]] != []
+    assert {index.name for index in table.indexes()} == {index["name"] for index in created}
+    assert main([*words, "--builder", "local"]) == 1
+    assert main([*words, "--budget", "much"]) == 2
+
+
+def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
+    filled(tmp_path, "parquet")
+    table = mi.open_table(str(tmp_path / "lake"), config=mi.Config(query_log=True))
+    for number in range(5):
+        table.prune(f"id = {number}")
+    answer = table.recommend(copies=False)
+    assert (answer.queries, answer.days) == (5, None)
+    assert [index.helps for index in answer.indexes] == [5]
+    (index,) = table.recommend("id = 3", days=2.0, copies=False).indexes
+    assert index.break_even.days is not None
+    assert index.break_even.runs == pytest.approx(index.break_even.days / 2)
