@@ -61,6 +61,7 @@ class BoundsOf:
     storage: Storage
     indexes: Sequence[OpenIndex]
     notes: list[str] = field(default_factory=list)
+    opens: bool = True  # footers of files, where nothing else tells of them
     _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
     _files: FileIdentities | None = None
@@ -69,7 +70,7 @@ class BoundsOf:
         """Of each column, in order. What is told of one is let go before the next ones are asked."""
         plain = self.snapshot.format == "files" and self._file_format == "parquet"
         inside = [leaf for leaf in leaves if not leaf.field.partition]
-        footers = self._footers(inside) if plain and inside else {}
+        footers = self._footers(inside) if plain and inside and self.opens else {}
         for start in range(0, len(leaves), _LEAVES):
             some = leaves[start : start + _LEAVES]
             for leaf, logged in zip(some, self._log_bounds(some), strict=True):
@@ -144,7 +145,7 @@ class BoundsOf:
         """What the footers say of the files that the indexes do not cover in all of these columns."""
         uncovered = np.zeros(len(self.snapshot.files), np.bool_)
         for leaf in leaves:
-            uncovered |= ~self._covering(leaf)
+            uncovered |= ~self.covering(leaf)
         rows = np.flatnonzero(uncovered)
         if not len(rows):
             return {}
@@ -157,7 +158,7 @@ class BoundsOf:
             self.notes.append(f"of {len(failed):,} files the footer cannot be read; the first: {failed[0]}")
         return {column.leaf.parts: (rows, column.bounds) for column in read.columns}
 
-    def _covering(self, leaf: Leaf) -> Mask:
+    def covering(self, leaf: Leaf) -> Mask:
         """The files of which some index has statistics of the column."""
         known = np.zeros(len(self.snapshot.files), np.bool_)
         for index in self.indexes:

@@ -22,7 +22,7 @@ def first_rows(scan: Scan, limit: object) -> Scan:
     # An index may have recorded other files: to find that out, every footer would be opened.
     scan = replace(scan.whole(), anew=None)
     files = scan.file_rows
-    certain = _certain(scan)[files]
+    certain = certain_files(scan)[files]
     live = physical_rows(scan.snapshot.files).less(deleted_rows(scan.snapshot.files))
     empty = (live.known & (live.values == 0))[files]
     order = np.argsort(np.where(empty, 2, np.where(certain, 0, 1)), kind="stable")
@@ -36,7 +36,7 @@ def _limit(limit: object) -> int:
     return int(limit)
 
 
-def _certain(scan: Scan) -> Mask:
+def certain_files(scan: Scan) -> Mask:
     """The files of the snapshot of which every row matches."""
     files = scan.snapshot.files
     if scan.result is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -28,16 +30,18 @@ class KnownCounts:
         known = values >= 0 if valid is None else (values >= 0) & valid
         return cls(np.where(known, values, 0), known)
 
-    def agreeing(self, other: KnownCounts) -> KnownCounts:
-        """What either knows; nothing of a file of which they differ."""
-        both = self.known & other.known
-        differ = both & (self.values != other.values)
-        return KnownCounts(np.where(self.known, self.values, other.values), (self.known | other.known) & ~differ)
-
     def less(self, other: KnownCounts) -> KnownCounts:
         """The difference, where it is known and can be."""
         left = self.values - other.values
         return KnownCounts(left, self.known & other.known & (left >= 0))
+
+
+def agreed(several: Sequence[KnownCounts]) -> KnownCounts:
+    """What some know, and nobody otherwise."""
+    limits = np.iinfo(np.int64)
+    least = np.minimum.reduce([np.where(counts.known, counts.values, limits.max) for counts in several])
+    greatest = np.maximum.reduce([np.where(counts.known, counts.values, limits.min) for counts in several])
+    return KnownCounts(least, least == greatest)
 
 
 def physical_rows(files: FileTable) -> KnownCounts:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from metaindex.views.json_value import json_value
 from metaindex.views.output import Column, Output
+from metaindex.views.words import cell
 
 from . import arguments
 from .arguments import DONE
@@ -89,7 +90,7 @@ def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
     right = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in table.schema.types]
     out.table(
         [Column(name, right=r) for name, r in zip(table.column_names, right, strict=True)],
-        [[_cell(row[name]) for name in table.column_names] for row in rows],
+        [[cell(row[name]) for name in table.column_names] for row in rows],
     )
     files = _files(scan)
     more = (
@@ -103,15 +104,6 @@ def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
 def _files(scan: Scan) -> dict[str, int]:
     total = len(scan.snapshot.files) if scan.result is None else scan.result.total_files
     return {"kept_files": len(scan.file_rows), "total_files": total}
-
-
-def _cell(value: object) -> str:
-    """For people: NULL is not an empty text."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value)
 
 
 COMMAND = Command(

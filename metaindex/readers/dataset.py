@@ -22,7 +22,7 @@ from metaindex.expressions.engines.arrow_reading import names_read
 from metaindex.expressions.errors import MetaIndexError, UnknownColumnError
 
 from .errors import ScanError
-from .plan import ScanPlan
+from .plan import ScanPlan, narrowest
 from .recorded_scan import batches
 
 logger = logging.getLogger("metaindex")
@@ -175,7 +175,7 @@ class DatasetScanner:
             expressions += self.columns.values()
         asked = [set(names if self.columns is None else self.columns), *map(names_read, expressions)]
         needed = [name for name in names if any(some is None or name in some for some in asked)]
-        return replace(self.scan, columns=tuple(needed or [_narrowest(self.dataset_schema)]))
+        return replace(self.scan, columns=tuple(needed or [narrowest(self.dataset_schema)]))
 
 
 def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -222,15 +222,3 @@ def _known(name: str, schema: pa.Schema) -> str:
             f"a dataset's columns are named as they stand; there is no {name!r}; it has {', '.join(schema.names[:20])}"
         )
     return name
-
-
-def _narrowest(schema: pa.Schema) -> str:
-    """A column that is cheap to read where only the number of rows is asked."""
-
-    def width(field: pa.Field) -> int:
-        try:
-            return int(field.type.bit_width)
-        except ValueError:  # a text, a list ...
-            return 1 << 20
-
-    return str(min(schema, key=width).name)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from metaindex.expressions.errors import MetaIndexError, UnknownColumnError
 from metaindex.expressions.references import leaves
 from metaindex.expressions.tree import And, Constant, Opaque, Predicate
-from metaindex.formats.model import Field, Snapshot
+from metaindex.formats.model import Field, Schema, Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage import Storage
 from metaindex.pruning.condition import predicate_of
@@ -71,7 +71,7 @@ class ScanPlan:
             return self.snapshot.schema.shown.fields
         if not self.columns:
             raise ScanError("a scan returns at least one column; columns is empty; name one, or pass None for all")
-        fields = tuple(self._field(name) for name in self.columns)
+        fields = tuple(shown_field(self.snapshot.schema, name, self.snapshot.version) for name in self.columns)
         if len({f.name for f in fields}) < len(fields):
             raise ScanError(
                 f"a column can be asked for once; columns are {', '.join(self.columns)}; leave out the repetition"
@@ -150,24 +150,37 @@ class ScanPlan:
                 raise
             return read(own)
 
-    def _field(self, name: str) -> Field:
-        fields = self.snapshot.schema.shown.fields
-        exact = [f for f in fields if f.name == name]
-        fitting = exact or [f for f in fields if f.name.lower() == name.lower()]
-        if len(fitting) == 1:
-            return fitting[0]
-        if fitting:
-            both = ", ".join(f.name for f in fitting)
-            raise ScanError(
-                f"a column's name must fit one column; {name!r} fits {both}; write it as it stands in the table"
-            )
-        top = name.split(".", 1)[0]
-        if top != name and any(f.name.lower() == top.lower() for f in fields):
-            raise ScanError(
-                f"a scan returns top-level columns; {name!r} is inside one; ask for {top!r} and take the field from it"
-            )
-        near = difflib.get_close_matches(name, [f.name for f in fields], n=3)
-        cure = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(f.name for f in fields[:20])}"
-        raise UnknownColumnError(
-            f"columns must exist in the table's version {self.snapshot.version}; there is no {name!r}; {cure}"
+
+def shown_field(schema: Schema, name: str, version: object) -> Field:
+    """The top-level column that a name means: as it stands first, without regard to case second. ScanError for one of
+    several, or inside another; UnknownColumnError."""
+    fields = schema.shown.fields
+    exact = [f for f in fields if f.name == name]
+    fitting = exact or [f for f in fields if f.name.lower() == name.lower()]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        both = ", ".join(f.name for f in fitting)
+        raise ScanError(
+            f"a column's name must fit one column; {name!r} fits {both}; write it as it stands in the table"
         )
+    top = name.split(".", 1)[0]
+    if top != name and any(f.name.lower() == top.lower() for f in fields):
+        raise ScanError(
+            f"a scan returns top-level columns; {name!r} is inside one; ask for {top!r} and take the field from it"
+        )
+    near = difflib.get_close_matches(name, [f.name for f in fields], n=3)
+    cure = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(f.name for f in fields[:20])}"
+    raise UnknownColumnError(f"columns must exist in the table's version {version}; there is no {name!r}; {cure}")
+
+
+def narrowest(schema: pa.Schema) -> str:
+    """A column that is cheap to read where only the number of rows is asked."""
+
+    def width(field: pa.Field) -> int:
+        try:
+            return int(field.type.bit_width)
+        except ValueError:  # a text, a list ...
+            return 1 << 20
+
+    return str(min(schema, key=width).name)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
 
     from metaindex.actions.action import Outcome
     from metaindex.advice.clustering import Clustering
+    from metaindex.answers.aggregated import Aggregated
     from metaindex.build.protocol import Builder, Progress
     from metaindex.export import Exported
     from metaindex.querylog.cleaning import QueriesCleaned
@@ -152,6 +153,49 @@ class Table:
         `.to_pyiceberg()`, `.to_spark(spark)`.
         """
         return self._queries.scan(predicate, columns, version, timestamp, limit=limit, indexes=indexes)
+
+    def count(
+        self,
+        predicate: object = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        indexes: Iterable[str] | None = None,
+    ) -> int:
+        """How many live rows match, at a version (default: now): `aggregate(count=True)` as a number."""
+        from .aggregates import counted_rows
+
+        return counted_rows(self._queries, predicate, version, timestamp, indexes=indexes)
+
+    def aggregate(
+        self,
+        *,
+        count: bool | Sequence[str] = False,
+        min: Sequence[str] = (),  # noqa: A002 - SQL's words
+        max: Sequence[str] = (),  # noqa: A002
+        sum: Sequence[str] = (),  # noqa: A002
+        where: object = None,
+        group_by: Sequence[str] = (),
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        indexes: Iterable[str] | None = None,
+    ) -> Aggregated:
+        """Counts, extremes and sums of the live rows that match, as few files opened as can be.
+
+        A file of which every row matches is answered from what is known of it, where that is exact: extremes that some
+        row has, and rows less deleted ones; one with deletes is opened for extremes. All others are read. The answer is
+        the one that a full scan gives, with Spark's types: counts and sums of integers are bigint, sums of decimals
+        have ten digits more, extremes are of the column's type; NaN is the greatest number.
+
+        `count`: True for rows, or names of columns whose values are counted (NULL is none; "*" is rows). `group_by`: by
+        the values of columns; a file answers without being opened where each has one value in it, as partition columns
+        have. Raises UnknownColumnError, ArgumentError where nothing is asked, VersionNotFoundError; ScanError for a
+        column that has no order, a sum of anything but integers and decimals, and one that overflows.
+        """
+        from .aggregates import aggregated
+
+        asked = {"count": count, "min": min, "max": max, "sum": sum, "group_by": group_by}
+        return aggregated(self._queries, where, version, timestamp, asked, indexes=indexes)
 
     def explain(
         self,

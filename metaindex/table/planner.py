@@ -79,6 +79,13 @@ class Planner:
         self._handle.confined(result.files)
         return result
 
+    def over_files(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
+        """The same, each index asked of the files that it finds by their full identity, whatever it recorded of the
+        version."""
+        pruner = Pruner(*self._handle.open_indexes(only))
+        root = self._handle.root(snapshot)
+        return pruner.by_snapshot(TableQuestion(root, self._handle.format, snapshot.version, tree), snapshot)
+
     def predicate(self, condition: object, schema: Schema) -> Predicate:
         """The predicate bound to the schema of the version."""
         return predicate_of(condition, schema, self._handle.config.time_zone)

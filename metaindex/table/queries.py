@@ -146,6 +146,28 @@ class Queries:
         choose = self._chooser(snapshot, snapshot, only)
         return self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
 
+    def over_files(
+        self,
+        predicate: object,
+        columns: Sequence[str] | None,
+        version: VersionLike,
+        timestamp: TimestampLike,
+        indexes: Iterable[str] | None,
+    ) -> Scan:
+        """The same scan over the table's own list of files, of which each index is asked by their full identity: for
+        answers that are not seen in the rows."""
+        snapshot = self.handle.snapshot(at_version(version, timestamp))
+        only = names_of(indexes, "indexes")
+        wanted = names_of(columns, "columns")
+        names = None if wanted is None else tuple(wanted)
+        choose = self._chooser(snapshot, snapshot, only)
+        if predicate is None:
+            return self._scanned(snapshot, None, None, None, names, choose)
+        tree = self._planner.predicate(_of_rows(predicate), snapshot.schema)
+        result = self._planner.over_files(tree, snapshot, only)
+        text = predicate if isinstance(predicate, str) else None
+        return self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
+
     def explain(
         self,
         predicate: object,

@@ -1,4 +1,4 @@
-"""Numbers and times as a person writes them."""
+"""Numbers, times and values as a person writes them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from metaindex.formats import times
 def counted(number: int, noun: str) -> str:
     """1 run, 2 runs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def cell(value: object) -> str:
+    """A value in a table: NULL is not an empty text."""
+    if value is None:
+        return "NULL"
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def percent(share: float) -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
 
 import metaindex as mi
 from metaindex.formats.storage import Storage
 from metaindex.table.face import handle_of
+from tests.formats.delta.hand import add, commit, metadata, protocol, remove
+from tests.formats.delta.test_deletes import z85
+from tests.formats.framed import encode_framed
 from tests.tables import FORMATS, Lake, settle
 
 
@@ -66,3 +71,65 @@ def opened_files(table: mi.Table) -> Iterator[list[str]]:
     finally:
         handle.ref = before
         data += [path for path in watched.opened if "_delta_log" not in path and not path.endswith(".avro")]
+
+
+@dataclass
+class HandDelta:
+    """A Delta table of real files under a log by hand, with deletion vectors. `rows`: of each version, what is live."""
+
+    root: Path
+    schema: pa.Schema
+    names: list[str] = field(default_factory=list)
+    contents: list[pa.Table] = field(default_factory=list)
+    deleted: dict[int, set[int]] = field(default_factory=dict)
+    rows: list[list[dict[str, Any]]] = field(default_factory=list)
+    stats: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.root.mkdir()
+        log = json.loads(schema_to_json(self.schema))
+        self._commit(protocol(3, ["deletionVectors", "timestampNtz"]), metadata(*log["fields"]))
+
+    def append(self, content: pa.Table, stats: Any = None) -> None:
+        """A file more. `stats`: as they stand in the log."""
+        self.names.append(f"f{len(self.names)}.parquet")
+        self.contents.append(content)
+        pq.write_table(content, self.root / self.names[-1], row_group_size=2)
+        self.stats.append(stats)
+        self._commit(self._add(len(self.names) - 1))
+
+    def delete(self, number: int, rows: set[int]) -> None:
+        """Rows of a file are deleted, too."""
+        gone = remove(self.names[number], **self._vector(number))
+        self.deleted[number] = self.deleted.get(number, set()) | rows
+        self._commit(gone, self._add(number))
+
+    def _add(self, number: int) -> dict[str, Any]:
+        size = (self.root / self.names[number]).stat().st_size
+        return add(self.names[number], self.stats[number], size, **self._vector(number))
+
+    def _vector(self, number: int) -> dict[str, Any]:
+        if not self.deleted.get(number):
+            return {}
+        blob = encode_framed(BitMap64(self.deleted[number]))[4:-4]
+        many = len(self.deleted[number])
+        text = z85(blob)
+        vector = {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(blob), "cardinality": many}
+        return {"deletionVector": vector}
+
+    def _commit(self, *actions: dict[str, Any]) -> None:
+        commit(self.root, len(self.rows), *actions)
+        live = [
+            row
+            for number, content in enumerate(self.contents)
+            for at, row in enumerate(content.to_pylist())
+            if at not in self.deleted.get(number, set())
+        ]
+        self.rows.append(live)
+
+
+def schema_to_json(schema: pa.Schema) -> str:
+    """As a Delta log has it."""
+    from deltalake import Schema
+
+    return str(Schema.from_arrow(schema).to_json())

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
@@ -16,25 +16,6 @@ from tests.answers.lakes import FIVE, opened_files
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
-from tests.tables import Lake
-
-FILES, ROWS = 6, 10
-
-
-@pytest.fixture(params=FIVE)
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
-    made = FIVE[request.param](tmp_path)
-    for number in range(FILES):
-        ids = range(number * ROWS, number * ROWS + ROWS)
-        made.append(pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{i:04d}" for i in ids]}))
-    return made
-
-
-@pytest.fixture
-def table(lake: Lake) -> mi.Table:
-    made = lake.open()
-    made.create_index("stats", mi.ColumnStats(), builder="local")
-    return made
 
 
 @pytest.mark.parametrize(("where", "limit", "files"), [
@@ -125,6 +106,7 @@ def test_a_false_number_of_records_costs_no_row(tmp_path: Path) -> None:
     assert mi.open_table(str(root)).scan(limit=3).to_arrow().num_rows == 3
 
 
+@settings(max_examples=settings.default.max_examples * 30 // 100, deadline=None)
 @given(
     st.sampled_from([2, 3]),
     st.lists(st.tuples(*[st.integers(0, 60)] * 4), max_size=6),

@@ -15,11 +15,13 @@ from metaindex.table.face import handle_of
 from tests.tables import delta_lake
 
 NAMES = [
+    "aggregate",
     "cancel_index",
     "clean_index",
     "clean_query_log",
     "clustering",
     "config",
+    "count",
     "create_index",
     "delete_index",
     "diff",

@@ -57,6 +57,17 @@ def test_scan_writes_values_that_json_lacks_as_text(call: Call, indexed: Path) -
     assert {str(row["v"]) for row in rows} >= {"nan", "inf", "None"}
 
 
+def test_count_says_how_many_and_what_it_took(call: Call, indexed: Path) -> None:
+    answer = call("count", indexed, "id BETWEEN 112 AND 121")
+    assert answer.out == "5\n"
+    assert "of 6 files 2 opened, 0 answered from metadata, 4 left out" in answer.err
+    assert "of 6 files 0 opened, 6 answered from metadata, 0 left out" in call("count", indexed).err
+    found = call("count", indexed, "--by", "month", "--max", "id", "--json").json
+    assert found["columns"] == ["month", "count(*)", "max(id)"]
+    assert sum(row["count(*)"] for row in found["rows"]) == 30
+    assert "max(id)" in call("count", indexed, "--by", "month", "--max", "id").out
+
+
 @pytest.mark.parametrize(("limit", "rows"), [(0, 30), (1, 1), (7, 7), (100, 30)])
 def test_scan_stops_at_the_limit(call: Call, indexed: Path, limit: int, rows: int) -> None:
     assert len(call("scan", indexed, "--limit", limit, "--json").json["rows"]) == rows

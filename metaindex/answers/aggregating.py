@@ -1,0 +1,105 @@
+"""Aggregates: what is known of a file answers for it where every row matches and what is known is exact; the others are
+read. Either way a file brings in partial answers, and these are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import Mask, from_vector
+from metaindex.formats.model import Field
+from metaindex.readers.arrow import read_batches
+from metaindex.readers.plan import ScanPlan
+
+from .asked import Asked
+from .gathered import Gathered
+from .known import Attained, KnownFiles
+from .measures import How, Measure
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The result, and which files were answered and opened: rows of the snapshot."""
+
+    table: pa.Table
+    answered: Rows
+    opened: Rows
+
+
+def aggregate(
+    asked: Asked, files: KnownFiles, kept: Rows, certain: Mask, scan: Callable[[Rows, Sequence[str]], ScanPlan]
+) -> Answers:
+    """`kept`: the files that may hold rows that match; `certain`: where every row of a file does, of all files. `scan`
+    gives what reads some files, of some columns."""
+    known, keys, partials = _from_metadata(asked, files)
+    known &= certain
+    answered = kept[known[kept]]
+    opened = kept[~known[kept]]
+    gathered = Gathered(asked.keys, asked.measures)
+    some = answered[files.live.values[answered] > 0]
+    if len(some):
+        at = from_vector(some, None, pa.int64())
+        gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
+    if len(opened):
+        plan = scan(opened, [f.name for f in asked.fields])
+        for batch in read_batches(plan):
+            gathered.add_rows(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
+    return Answers(gathered.table(), answered, opened)
+
+
+def _from_metadata(asked: Asked, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
+    """Of which files all is known that is asked; and of all files the keys and the partial answers, which mean nothing
+    of the others. A file without a live row brings in nothing, and that has to be known."""
+    known = files.live.known.copy()
+    keys, partials = [], []
+    for key in asked.keys:
+        constant = _constant(files, key)
+        known &= constant.known
+        keys.append(constant.values)
+    for measure in asked.measures:
+        partial = _partial(measure, files)
+        known &= partial.known | (files.live.known & (files.live.values == 0))
+        partials.append(partial.values)
+    return known, keys, partials
+
+
+def _partial(measure: Measure, files: KnownFiles) -> Attained:
+    if measure.field is None:
+        return _counts(files.live.values, files.live.known)
+    column = files.columns.get(measure.field.name)
+    if column is None:
+        return _nothing(measure, files)
+    match measure.how:
+        case How.COUNT:
+            none = column.nulls.known & (column.nulls.values == 0)
+            values = np.where(column.all_null, 0, files.live.values - np.where(files.deletes, 0, column.nulls.values))
+            return _counts(values, none | column.all_null | (column.nulls.known & ~files.deletes))
+        case How.MIN | How.MAX:
+            extreme = column.least if measure.how is How.MIN else column.greatest
+            return Attained(extreme.values, extreme.known & (~files.deletes | column.constant.known))
+        case How.SUM:  # of NULLs alone
+            return Attained(pa.nulls(len(files.deletes), measure.partial_type), column.all_null)
+
+
+def _constant(files: KnownFiles, key: Field) -> Attained:
+    column = files.columns.get(key.name)
+    if column is not None:
+        return column.constant
+    raise AssertionError("what is grouped by has an order, and so bounds")
+
+
+def _counts(values: Rows, known: Mask) -> Attained:
+    return Attained(from_vector(values.astype(np.int64), None, pa.int64()), known)
+
+
+def _nothing(measure: Measure, files: KnownFiles) -> Attained:
+    count = len(files.deletes)
+    return Attained(pa.nulls(count, measure.partial_type), np.zeros(count, np.bool_))

@@ -1,0 +1,73 @@
+"""What is asked of a table's rows, in its own columns: measures, by groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metaindex.errors import ScanError
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.order import has_order
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Field, Schema
+from metaindex.readers.plan import shown_field
+
+from .measures import How, Measure, can_be_summed
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`keys`: columns whose values make a group; none: all rows are one."""
+
+    keys: tuple[Field, ...]
+    measures: tuple[Measure, ...]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns that are asked, each once."""
+        named = [*self.keys, *(m.field for m in self.measures if m.field is not None)]
+        return tuple({f.name: f for f in named}.values())
+
+
+def asked_of(
+    schema: Schema,
+    version: object,
+    *,
+    count: Sequence[str],
+    least: Sequence[str],
+    greatest: Sequence[str],
+    total: Sequence[str],
+    group_by: Sequence[str],
+) -> Asked:
+    """Names as a user writes them; "*" among those that are counted means rows. UnknownColumnError for no column,
+    ScanError for one that cannot be compared or added, ArgumentError where nothing is asked, or a thing twice."""
+
+    def field(name: str, use: str) -> Field:
+        shown = shown_field(schema, name, version)
+        column = next(f for f in schema.fields if f.name == shown.name)
+        if use == "added" and not can_be_summed(column.type):
+            raise ScanError(
+                f"sums are of integers and decimals, which come to the same in any order; column {column.name!r} is"
+                f" {column.type}; add it up by an engine that reads the scan"
+            )
+        if use not in ("counted", "added") and not has_order(column.type):
+            raise ScanError(
+                f"what is {use} has an order; column {column.name!r} is {column.type}; ask for another column, or"
+                " read the scan with an engine that compares such values"
+            )
+        return column if use != "counted" else shown
+
+    measures = [
+        *(Measure(How.COUNT, None if name == "*" else field(name, "counted")) for name in count),
+        *(Measure(How.MIN, field(name, "compared")) for name in least),
+        *(Measure(How.MAX, field(name, "compared")) for name in greatest),
+        *(Measure(How.SUM, field(name, "added")) for name in total),
+    ]
+    asked = Asked(tuple(field(name, "grouped by") for name in group_by), tuple(measures))
+    names = [key.name for key in asked.keys] + [m.name for m in measures]
+    if not measures:
+        raise ArgumentError(
+            "an aggregate asks something of the rows; nothing is asked; say count=True, count=, min=, max= or sum="
+        )
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"each thing is asked once; asked are {', '.join(names)}; leave out the repetition")
+    return asked

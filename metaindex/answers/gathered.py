@@ -1,0 +1,73 @@
+"""Partial answers of many batches and files, put together group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+import pyarrow as pa
+
+from metaindex.expressions.order import Direction, as_compared, as_shown, compared_type, sorted_places
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Field
+
+from .measures import Measure
+
+_HELD_ROWS = 1 << 16
+"""So many partial answers are held before they are put together."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Answers of groups. `keys`: the columns whose values make a group; without any, all rows are one group, which is
+    there without rows, too."""
+
+    keys: Sequence[Field]
+    measures: Sequence[Measure]
+    _held: list[pa.Table] = field(default_factory=list)
+    _rows: int = 0
+    _limit: int = _HELD_ROWS
+
+    def add_rows(self, columns: dict[str, pa.Array], rows: int) -> None:
+        """Rows as they were read: columns by name."""
+        if not rows:
+            return
+        keys = [as_compared(columns[key.name]) for key in self.keys]
+        self.add(keys, [m.partial(None if m.field is None else columns[m.field.name], rows) for m in self.measures])
+
+    def add(self, keys: Sequence[pa.Array], partials: Sequence[pa.Array]) -> None:
+        """A partial answer a row: of its group, by the keys as they are compared."""
+        self._hold(self._merged(pa.Table.from_arrays([*keys, *partials], schema=self._schema)))
+        if self._rows > self._limit:
+            together = self._merged(pa.concat_tables(self._held))
+            self._held, self._rows = [], 0
+            self._hold(together)
+            self._limit = max(_HELD_ROWS, 2 * self._rows)  # of many groups: each is put together a few times
+
+    def table(self) -> pa.Table:
+        """The answers: a row a group, in the order of the keys (NULL first, NaN last)."""
+        merged = self._merged(pa.concat_tables([self._schema.empty_table(), *self._held]))
+        if self.keys:
+            keys = [merged.column(i) for i in range(len(self.keys))]
+            merged = merged.take(sorted_places(keys, [Direction()] * len(keys)))
+        arrays = [as_shown(merged.column(i), key.type) for i, key in enumerate(self.keys)]
+        arrays += [m.answer(merged.column(len(self.keys) + i)) for i, m in enumerate(self.measures)]
+        fields = [pa.field(key.name, key.type) for key in self.keys]
+        fields += [pa.field(m.name, m.type) for m in self.measures]
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    @property
+    def _schema(self) -> pa.Schema:
+        keys = [pa.field(f"k{i}", compared_type(key.type)) for i, key in enumerate(self.keys)]
+        return pa.schema([*keys, *(pa.field(f"m{i}", m.partial_type) for i, m in enumerate(self.measures))])
+
+    def _hold(self, table: pa.Table) -> None:
+        self._held.append(table)
+        self._rows += table.num_rows
+
+    def _merged(self, table: pa.Table) -> pa.Table:
+        names = self._schema.names[: len(self.keys)]
+        asked = [(f"m{i}", m.merge) for i, m in enumerate(self.measures)]
+        merged = table.group_by(names, use_threads=False).aggregate(asked)
+        named = merged.select([*names, *(f"{name}_{how}" for name, how in asked)]).rename_columns(self._schema.names)
+        return named.cast(self._schema)

@@ -1,0 +1,121 @@
+"""What is known of the files of a snapshot without opening one: how many rows live, which are deleted, and of a column
+the exact extremes, counts, and the value where there is one.
+
+Only what is attained counts here: a bound that merely encloses (a cut text, a widened time) leaves files out elsewhere,
+and is no answer. Sources that differ about a number of rows are believed in no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.advice.bounds import BoundsOf, ColumnFacts
+from metaindex.expressions.order import as_compared, compared_type
+from metaindex.expressions.physical import column_domain_has_nan
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
+from metaindex.formats.model import Field, FileTable, Leaf
+from metaindex.kinds.states import StatState
+
+from .bound_values import bound_values
+from .live import KnownCounts, agreed, deleted_rows, physical_rows, with_deletes
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """A value a file, as values are compared (`expressions.order`); where it is not `known` it means nothing."""
+
+    values: pa.Array
+    known: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumn:
+    """A column in each file, deletes aside."""
+
+    rows: KnownCounts
+    nulls: KnownCounts
+    nans: KnownCounts
+    all_null: Mask
+    least: Attained
+    greatest: Attained
+
+    @property
+    def constant(self) -> Attained:
+        """The one value that all rows have; NULL where none has another."""
+        import pyarrow.compute as pc
+
+        least, greatest = self.least, self.greatest
+        one_value = truths(one_array(pc.equal(least.values, greatest.values)), null=False)
+        without = self.nulls.known & (self.nulls.values == 0) & self.nans.known & (self.nans.values == 0)
+        return Attained(least.values, self.all_null | (least.known & greatest.known & one_value & without))
+
+    @classmethod
+    def of(cls, told: ColumnFacts) -> KnownColumn:
+        facts, type_ = told.facts, told.leaf.type
+        state = numbers(facts.column("state"))
+        all_null = state == StatState.ALL_NULL
+        nans = KnownCounts.of(facts.column("nan_count"))
+        if not column_domain_has_nan(type_):
+            nans = KnownCounts(np.zeros(len(state), np.int64), np.ones(len(state), np.bool_))
+        least = _attained(facts, "lower", type_, all_null)
+        greatest = _attained(facts, "upper", type_, all_null)
+        no_nan = nans.known & (nans.values == 0)
+        return cls(
+            KnownCounts.of(facts.column("value_count")),
+            KnownCounts.of(facts.column("null_count")),
+            nans,
+            all_null,
+            least,
+            Attained(greatest.values, greatest.known & (all_null | no_nan)),  # NaN is greater than what is bounded
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiles:
+    """The files of a snapshot. `live`: rows that are not deleted; `deletes`: where some may be."""
+
+    live: KnownCounts
+    deletes: Mask
+    columns: Mapping[str, KnownColumn]
+
+    @classmethod
+    def of(cls, bounds: BoundsOf, fields: Sequence[Field]) -> KnownFiles:
+        """Of these top-level columns, each of which has bounds."""
+        files = bounds.snapshot.files
+        leaves = {leaf.parts[0]: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.parts) == 1}
+        asked = [leaves[f.name] for f in fields if f.name in leaves]
+        columns = {told.leaf.parts[0]: KnownColumn.of(told) for told in bounds.columns(asked)}
+        return cls(_live(files, bounds, columns), with_deletes(files), columns)
+
+
+def _live(files: FileTable, bounds: BoundsOf, columns: Mapping[str, KnownColumn]) -> KnownCounts:
+    told = [physical_rows(files), *(column.rows for column in columns.values())]
+    if not agreed(told).known.all() and (leaf := _covered(bounds)) is not None:
+        told += [KnownColumn.of(facts).rows for facts in bounds.columns([leaf])]
+    return agreed(told).less(deleted_rows(files))
+
+
+def _covered(bounds: BoundsOf) -> Leaf | None:
+    """A column of which some index has statistics: they count the rows, too."""
+    return next((leaf for leaf in bounds.snapshot.schema.leaves() if bounds.covering(leaf).any()), None)
+
+
+def _attained(facts: pa.Table, side: str, type_: pa.DataType, all_null: Mask) -> Attained:
+    """A bound that some row has, where nothing else can be less (or greater): NULL where all rows are."""
+    count = facts.num_rows
+    values = bound_values(one_array(facts.column(side)), type_)
+    if values is None:
+        return Attained(pa.nulls(count, compared_type(type_)), all_null)
+    exact = truths(one_array(facts.column(f"{side}_exact")), null=False)
+    stands = valid_mask(values)
+    known = exact if stands is None else exact & stands
+    return Attained(_only(as_compared(values), known), all_null | known)
+
+
+def _only(values: pa.Array, where: Mask) -> pa.Array:
+    """The values there, NULL elsewhere."""
+    return values.take(from_vector(np.arange(len(values)), where, pa.int64()))

@@ -1,0 +1,83 @@
+"""Counts and extremes of a table, asked of its snapshot and its indexes before its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from metaindex.advice.bounds import BoundsOf
+from metaindex.answers.aggregated import Aggregated
+from metaindex.answers.aggregating import Rows, aggregate
+from metaindex.answers.asked import asked_of
+from metaindex.answers.first import certain_files
+from metaindex.answers.known import KnownFiles
+from metaindex.expressions.references import columns
+from metaindex.readers.plan import narrowest
+
+from .asked import TimestampLike, VersionLike, names_of
+
+if TYPE_CHECKING:
+    from metaindex.readers.scan import Scan
+
+    from .queries import Queries
+
+
+def counted_rows(
+    queries: Queries,
+    predicate: object,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    *,
+    indexes: Iterable[str] | None,
+) -> int:
+    """See `Table.count`."""
+    answer = aggregated(queries, predicate, version, timestamp, {"count": True}, indexes=indexes)
+    return int(answer.table.column(0)[0].as_py())
+
+
+def aggregated(
+    queries: Queries,
+    predicate: object,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    asked: Mapping[str, object],
+    *,
+    indexes: Iterable[str] | None,
+) -> Aggregated:
+    """See `Table.aggregate`, whose words `asked` has."""
+    scan = queries.over_files(predicate, None, version, timestamp, indexes)
+    snapshot = scan.snapshot
+    counted = asked.get("count", False)
+    names = {word: names_of(asked.get(word), word) or [] for word in ("min", "max", "sum", "group_by")}
+    question = asked_of(
+        snapshot.schema,
+        snapshot.version,
+        count=["*"] if counted is True else [] if counted is False else names_of(counted, "count") or [],
+        least=names["min"],
+        greatest=names["max"],
+        total=names["sum"],
+        group_by=names["group_by"],
+    )
+    opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
+    bounds = BoundsOf(snapshot, queries.handle.ref.storage, opened, opens=False)
+    files = KnownFiles.of(bounds, question.fields)
+
+    def reading(rows: Rows, named: Sequence[str]) -> Scan:
+        return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))
+
+    scan.note("aggregate", [field.name for field in question.fields])
+    answers = aggregate(question, files, scan.file_rows, certain_files(scan), reading)
+    left_out = len(snapshot.files) - len(scan.file_rows)
+    root = queries.handle.root(snapshot)
+    return Aggregated(root, snapshot.version, answers.table, left_out, len(answers.answered), len(answers.opened))
+
+
+def _for_counting(scan: Scan) -> str:
+    """A column to count rows by: one of the predicate, which is read anyway, else a cheap one."""
+    schema = scan.snapshot.schema.shown
+    named = set() if scan.predicate is None else {ref.parts[0] for ref in columns(scan.predicate)}
+    fields = [f for f in schema if f.name in named] or [f for f in schema if f.partition] or list(schema)
+    return narrowest(pa.schema([pa.field(f.name, f.type) for f in fields]))
