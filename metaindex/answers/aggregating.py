@@ -17,10 +17,10 @@ from metaindex.formats.model import Field
 from metaindex.readers.arrow import read_batches
 from metaindex.readers.plan import ScanPlan
 
-from .asked import Asked
-from .gathered import Gathered
+from .asked import AggregateQuestion
 from .known import Attained, KnownFiles
 from .measures import How, Measure
+from .partial import PartialAnswers
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
@@ -35,7 +35,11 @@ class Answers:
 
 
 def aggregate(
-    asked: Asked, files: KnownFiles, kept: Rows, certain: Mask, scan: Callable[[Rows, Sequence[str]], ScanPlan]
+    asked: AggregateQuestion,
+    files: KnownFiles,
+    kept: Rows,
+    certain: Mask,
+    scan: Callable[[Rows, Sequence[str]], ScanPlan],
 ) -> Answers:
     """`kept`: the files that may hold rows that match; `certain`: where every row of a file does, of all files. `scan`
     gives what reads some files, of some columns."""
@@ -43,7 +47,7 @@ def aggregate(
     known &= certain
     answered = kept[known[kept]]
     opened = kept[~known[kept]]
-    gathered = Gathered(asked.keys, asked.measures)
+    gathered = PartialAnswers(asked.keys, asked.measures)
     some = answered[files.live.values[answered] > 0]
     if len(some):
         at = from_vector(some, None, pa.int64())
@@ -55,7 +59,7 @@ def aggregate(
     return Answers(gathered.table(), answered, opened)
 
 
-def _from_metadata(asked: Asked, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
+def _from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
     """Of which files all is known that is asked; and of all files the keys and the partial answers, which mean nothing
     of the others. A file without a live row brings in nothing, and that has to be known."""
     known = files.live.known.copy()

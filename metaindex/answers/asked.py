@@ -15,7 +15,7 @@ from .measures import How, Measure, can_be_summed
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AggregateQuestion:
     """`keys`: columns whose values make a group; none: all rows are one."""
 
     keys: tuple[Field, ...]
@@ -37,7 +37,7 @@ def asked_of(
     greatest: Sequence[str],
     total: Sequence[str],
     group_by: Sequence[str],
-) -> Asked:
+) -> AggregateQuestion:
     """Names as a user writes them; "*" among those that are counted means rows. UnknownColumnError for no column,
     ScanError for one that cannot be compared or added, ArgumentError where nothing is asked, or a thing twice."""
 
@@ -62,7 +62,7 @@ def asked_of(
         *(Measure(How.MAX, field(name, "compared")) for name in greatest),
         *(Measure(How.SUM, field(name, "added")) for name in total),
     ]
-    asked = Asked(tuple(field(name, "grouped by") for name in group_by), tuple(measures))
+    asked = AggregateQuestion(tuple(field(name, "grouped by") for name in group_by), tuple(measures))
     names = [key.name for key in asked.keys] + [m.name for m in measures]
     if not measures:
         raise ArgumentError(

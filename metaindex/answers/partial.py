@@ -18,7 +18,7 @@ _HELD_ROWS = 1 << 16
 
 
 @dataclass(slots=True)
-class Gathered:
+class PartialAnswers:
     """Answers of groups. `keys`: the columns whose values make a group; without any, all rows are one group, which is
     there without rows, too."""
 
