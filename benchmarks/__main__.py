@@ -22,6 +22,7 @@ engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of
          the indexes, held back, and by the engine's own scan
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
          Z-ordered tables made by hand; all 22 queries; stale indexes
+advise   what-if and recommend beside what comes: TPC-H, TPC-DS (fetches its generator), flights, needles
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
 """
 
@@ -48,6 +49,7 @@ NAMES = (
     "needle",
     "engines",
     "tpch",
+    "advise",
     "hot",
 )
 
@@ -62,7 +64,7 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = folder_of(arguments)
     for name in arguments.names or NAMES:
-        module = name if name in ("needle", "tpch") else f"bench_{name}"
+        module = name if name in ("advise", "needle", "tpch") else f"bench_{name}"
         teller(name, arguments)(import_module(f"benchmarks.{module}").run(folder, arguments.quick))
     return 0
 

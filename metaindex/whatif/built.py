@@ -100,11 +100,13 @@ def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence
 
 
 def _portions(bench: Bench, sample: Rows) -> list[Rows]:
-    """The sample; where it is not the table, a half and a quarter of it, too. The smallest is built first: what is
-    loaded by the first build counts for nothing then."""
+    """The sample; where it is not the table, a half and a quarter of it, too, and of two or three files one. The
+    smallest is built first: what is loaded by the first build counts for nothing then."""
     ordered = in_order(bench.snapshot.files.table, sample)[1]
     if len(ordered) == len(bench.snapshot.files):
         return [ordered]
+    if len(ordered) in (2, 3):
+        return [ordered, ordered[:1]]
     return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
 
 

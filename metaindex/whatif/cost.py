@@ -23,6 +23,8 @@ from .trial import Rows, Trial
 
 _LOOSE = 0.05
 """How far what the sample tells may be off."""
+_LOOSER = 0.5
+"""The same where it was built twice alone, of a file and of two or three: nothing tells then how growth slows down."""
 _LEAST_SHARE = 0.4
 """Of the processor time of the sample's files, what others take at least."""
 
@@ -70,28 +72,35 @@ def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
     rows = np.array([one.weight.rows for one in trials])
     for name in last.part_bytes:
         sizes = np.array([one.part_bytes.get(name, 0) for one in trials], np.float64)
-        ways = _grown(sizes, rows, every.rows)
-        low += min(ways) * (1 - _LOOSE)
+        ways, least = _grown(sizes, rows, every.rows)
+        low += least * (1 - _LOOSE)
         expected += float(np.mean(ways))
         high += max(ways) * (1 + _LOOSE)
     return Estimate(low, expected, high + footers * min(times - 1, 4.0))
 
 
-def _grown(sizes: Floats, rows: Floats, every: float) -> list[float]:
-    """Bytes of so many rows, each way that they may grow. `sizes` of `rows`: the largest first."""
+def _grown(sizes: Floats, rows: Floats, every: float) -> tuple[list[float], float]:
+    """Bytes of so many rows, each way that they may grow, and the least that they may be: where what a row adds falls,
+    it may fall faster once nearly all values are there. `sizes` of `rows`: the largest first."""
     size, least = float(sizes[0]), float(sizes[-1])
     if len(sizes) < 2 or not least or rows[-1] >= rows[0]:
-        return [size * every / float(rows[0])]
+        even = size * every / float(rows[0])
+        return [even], min(even, size)
     slope = max(size - least, 0.0) / float(rows[0] - rows[-1])
     power = float(np.clip(np.log(size / least) / np.log(rows[0] / rows[-1]), 0.0, 1.1))
     ways = [size + slope * (every - float(rows[0])), size * float(every / rows[0]) ** power]
+    if len(sizes) < 3:
+        return ways, max(min(ways) * (1 - _LOOSER), size)
     slopes = np.maximum(sizes[:-1] - sizes[1:], 0.0) / np.maximum(rows[:-1] - rows[1:], 1.0)
-    if len(slopes) > 1 and slopes[1] > 0:
-        middles = (rows[:-1] + rows[1:]) / 2
-        doublings = float(np.log2(middles[0] / middles[1])) or 1.0
-        falls = float(np.clip((slopes[0] / slopes[1]) ** (1 / doublings), 0.5, 1.0))
-        ways.append(size + _added(float(slopes[0]), float(middles[0]), float(rows[0]), every, falls))
-    return ways
+    if slopes[1] <= 0:
+        return ways, min(ways)
+    middles = (rows[:-1] + rows[1:]) / 2
+    doublings = float(np.log2(middles[0] / middles[1])) or 1.0
+    falls = float(np.clip((slopes[0] / slopes[1]) ** (1 / doublings), 0.5, 1.0))
+    slowing, slowest = (
+        size + _added(float(slopes[0]), float(middles[0]), float(rows[0]), every, each) for each in (falls, falls**2)
+    )
+    return [*ways, slowing], min(*ways, slowest)
 
 
 def _added(slope: float, middle: float, start: float, end: float, falls: float) -> float:

@@ -120,10 +120,13 @@ def _with_candidate(
     then = kept & more.kept(result)
     left_rows = np.flatnonzero(kept & ~_mask(rows, len(kept)))
     still = rows[then[rows]]
-    asked = sight.redraws.asked(now.tree, rows, standing, more) if len(left_rows) else None
-    tried = Tried(int(kept.sum()), len(rows), len(still), None if asked is None else asked.told())
-    others, weights = tried.others() if len(rows) else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
     sizes = sight.sizes
+    asked = sight.redraws.asked(now.tree, rows, standing, more) if len(left_rows) else None
+    larger = (
+        float(np.clip(sizes[left_rows].mean() / sizes[rows].mean(), 0.5, 2.0)) if len(rows) and len(left_rows) else 1.0
+    )
+    tried = Tried(int(kept.sum()), len(rows), len(still), None if asked is None else asked.told(), larger)
+    others, weights = tried.others() if len(rows) else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
     size_bytes = _bytes(others, sizes[left_rows], sizes[rows], sizes[still])
     alike = _home_groups(sight, more, asked) if sight.grouped and not len(still) and others.any() else []
     groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, alike)
@@ -154,7 +157,11 @@ def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
     if len(left):
         share = np.clip(others / len(left), 0.0, 1.0)
         spread = np.sqrt(others * (1 - share)) * float(left.std())
-        found = found + np.random.default_rng(0).standard_normal(len(others)) * spread
+        rng = np.random.default_rng(0)
+        found = found + rng.standard_normal(len(others)) * spread
+        # How much larger the kept ones are is known from few.
+        off = float(left.std()) / np.sqrt(len(kept) + 1) if len(tried) > 1 else 0.0
+        found = found + others * (1 - share) * off * rng.standard_normal(len(others))
         found = np.clip(found, 0.0, float(left.sum()))
     whole: Floats = found + float(kept.sum())
     return whole

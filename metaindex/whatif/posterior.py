@@ -6,10 +6,10 @@ others it keeps follows by Bayes:
     nothing more is known    any share of them is as likely before (Jeffreys' prior)
     the query names values   files keep such a value each by itself with a share p. How p is spread follows from values
                              that were drawn from rows of the sample and asked of the sampled files that they were not
-                             drawn from (`Drawn`): the likeliest mixture of shares, by expectation and maximization. The
-                             value asked has a home, a file in which it is, which may be a sampled one or another one.
-                             It may also (`ABSENT`) be in no file, which are then kept by chance alone, and with a
-                             little weight (`UNLIKE`) it is like none of those drawn
+                             drawn from (`Drawn`): see `mixture`. The value asked has a home, a file in which it is,
+                             which may be a sampled one or another one. It may also (`ABSENT`) be in no file, which are
+                             then kept by chance alone, and with a little weight (`UNLIKE`) it is like none of those
+                             drawn
 
 The answer is the median and the range that 90% of the particles are in: numbers of a generator with a fixed seed, so
 that equal questions have equal answers. Where all files were tried the number stands as it is.
@@ -18,6 +18,7 @@ that equal questions have equal answers. Where all files were tried the number s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from metaindex.expressions.records import dataclass
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
 
 PARTICLES = 20_000
 ABSENT = 0.1
@@ -34,6 +36,8 @@ _SEED = 17
 _ROUNDS = 60
 _LEAST = np.geomspace(1e-4, 0.5, 36)
 _GRID = np.concatenate([[0.0], _LEAST, 1 - _LEAST[-2::-1], [1.0]])
+_FREE = 2.0
+"""What the likeliest mixture of any shares has to tell what was drawn the better by, for each order of draws."""
 _BY_CHANCE = 0.05
 """Of files without a value, a share that a filter keeps all the same, at most."""
 
@@ -81,12 +85,14 @@ class Drawn:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """What the sample says of one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
-    read with the candidate, too."""
+    read with the candidate, too. `larger`: as many times as large as these are the others, which hold the more
+    values."""
 
     total: int
     sampled: int
     kept: int
     drawn: Drawn | None = None
+    larger: float = 1.0
 
     def others(self) -> tuple[Floats, Floats]:
         """Particles of how many files that were not tried are kept, and their weights."""
@@ -97,6 +103,7 @@ class Tried:
         drawn = self.drawn
         if drawn is None or not drawn.kept or drawn.values > self.total // 4:
             shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
+            shares = 1 - (1 - shares) ** self.larger
             return rng.binomial(left, shares).astype(np.float64), np.ones(PARTICLES)
         shares = rng.choice(_GRID, PARTICLES, p=mixture(drawn.kept, drawn.asked))
         unlike = rng.random(PARTICLES) < UNLIKE
@@ -111,21 +118,64 @@ class Tried:
         if not weights.any():  # like nothing that was drawn
             weights = np.ones(PARTICLES)
             shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
-        return (outside + rng.binomial(left - outside, shares)).astype(np.float64), weights
+        elsewhere = 1 - (1 - shares) ** self.larger
+        return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64), weights
 
 
 def mixture(kept: Sequence[int], asked: Sequence[int]) -> Floats:
-    """How likely each share of `_GRID` is, by what was drawn: of independent trials, `kept` of `asked`."""
-    hits, trials = np.array(kept, np.float64)[:, None], np.array(asked, np.float64)[:, None]
+    """How likely each share of `_GRID` is, by what was drawn: of independent trials, `kept` of `asked`. Two ways to say
+    how shares are spread are weighed against each other by how well they tell what was drawn: Beta distributions, each
+    as far as it does so, and the likeliest mixture of any shares, which has to tell it the better as it may be
+    anything."""
+    told, times = np.unique(np.array([kept, asked], np.float64), axis=1, return_counts=True)
+    hits, trials = told[0][:, None], told[1][:, None]
     likely = _GRID[None, :] ** hits * (1 - _GRID[None, :]) ** (trials - hits)
+    smooth, smooth_log = _of_betas(likely, times)
+    free = _likeliest(likely, times)
+    free_log = float(times @ np.log(np.maximum(likely @ free, 1e-300))) - _FREE * np.log(len(kept) + 1)
+    share = 1 / (1 + np.exp(np.clip(free_log - smooth_log, -50, 50)))
+    weights: Floats = share * smooth + (1 - share) * free
+    return weights
+
+
+def _of_betas(likely: Floats, times: Counts) -> tuple[Floats, float]:
+    """The mean of the Beta distributions by how well each tells what was drawn, and the logarithm of how well they do
+    together."""
+    betas = _betas()
+    logs = times @ np.log(np.maximum(likely @ betas.T, 1e-300))
+    most = float(logs.max())
+    parts = np.exp(logs - most)
+    found: Floats = parts @ betas / parts.sum()
+    return found, most + float(np.log(parts.mean()))
+
+
+def _likeliest(likely: Floats, times: Counts) -> Floats:
+    """By expectation and maximization, from where all shares are alike."""
     even = np.full(len(_GRID), 1 / len(_GRID))
     found = even
     for _ in range(_ROUNDS):
         parts = likely * found
         parts /= np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
-        found = (parts.sum(axis=0) + even) / (len(kept) + 1)
+        found = (times @ parts + even) / (times.sum() + 1)
     weights: Floats = found / found.sum()
     return weights
+
+
+@cache
+def _betas() -> Floats:
+    """Beta distributions over `_GRID`, a row each: of means, and of how much shares are alike."""
+    edges = np.concatenate([[0.0], (_GRID[1:] + _GRID[:-1]) / 2, [1.0]])
+    inner = _GRID[1:-1]
+    rows = []
+    for mean in np.concatenate([np.geomspace(1e-4, 0.5, 18), 1 - np.geomspace(1e-4, 0.5, 18)[-2::-1]]):
+        for alike in np.geomspace(0.2, 500, 14):
+            a, b = mean * alike, (1 - mean) * alike
+            logs = (a - 1) * np.log(inner) + (b - 1) * np.log1p(-inner) + np.log(np.diff(edges)[1:-1])
+            ends = (a * np.log(edges[1]) - np.log(a), b * np.log1p(-edges[-2]) - np.log(b))
+            logs = np.concatenate([[ends[0]], logs, [ends[1]]])
+            parts = np.exp(logs - logs.max())
+            rows.append(parts / parts.sum())
+    return np.array(rows)
 
 
 def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: Floats) -> Floats:

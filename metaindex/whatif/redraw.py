@@ -8,7 +8,7 @@ A query is drawn anew where all that must hold of it are equalities of columns (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -115,12 +115,20 @@ def draws(
 
 
 def values_of(table: pa.Table, leaves: Sequence[Leaf], many: int) -> list[list[object]]:
-    """Of rows evenly spread over a file those without NULL and NaN."""
+    """Of a file's rows without NULL and NaN: half of them evenly spread, so that a value comes as often as rows have
+    it, and half evenly spread over what is different, so that one that few rows have comes as often as others."""
     if not table.num_rows:
         return []
-    at = np.unique(np.linspace(0, table.num_rows - 1, min(many, table.num_rows)).astype(np.int64))
-    columns = [of_leaf(table, leaf).take(pa.array(at)).to_pylist() for leaf in leaves]
-    return [list(values) for values in zip(*columns, strict=True) if not any(map(_is_no_value, values))]
+    columns = pa.table([of_leaf(table, leaf) for leaf in leaves], names=[str(at) for at in range(len(leaves))])
+    different = columns.group_by(columns.column_names, use_threads=False).aggregate([])
+    rows = [*_evenly(columns, -(-many // 2)), *_evenly(different, many // 2)]
+    return [list(values) for values in rows if not any(map(_is_no_value, values))]
+
+
+def _evenly(columns: pa.Table, many: int) -> Iterator[tuple[object, ...]]:
+    many = min(many, columns.num_rows)
+    at = ((np.arange(many) + 0.5) * columns.num_rows / max(many, 1)).astype(np.int64)
+    return zip(*(column.to_pylist() for column in columns.take(pa.array(at)).columns), strict=True)
 
 
 def _is_no_value(value: object) -> bool:

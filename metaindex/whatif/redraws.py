@@ -21,6 +21,9 @@ from .redraw import Draw, Form, PredicateShape, draws, values_of
 from .trial import Rows
 
 _DRAWS = 48
+_MOST_DRAWS = 300
+_TRIALS = 600
+"""Draws times files that are asked of each: of few files more draws are asked, up to the most."""
 _LEAST_DRAWS = 16
 _ANSWERS = 2_000_000
 """Of draws over files that are in memory at a time; of more files fewer draws are asked."""
@@ -82,7 +85,8 @@ class Redraws:
         return Redrawn(found, rows, shape.values, stands, kept)
 
     def _drawn(self, shape: PredicateShape, rows: Rows) -> list[Draw]:
-        many = int(np.clip(_ANSWERS // (len(self.snapshot.files) + 1), _LEAST_DRAWS, _DRAWS))
+        wanted = np.clip(_TRIALS // (len(rows) - 1), _DRAWS, _MOST_DRAWS)
+        many = int(np.clip(_ANSWERS // (len(self.snapshot.files) + 1), _LEAST_DRAWS, wanted))
         try:
             return draws(shape, rows, self._read, self.snapshot.schema, many)
         except (MetaIndexError, OSError):
