@@ -13,10 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.readers.vocabulary import DELTA_WIDER, ICEBERG_WIDER, LITERALS, ODD_NAMES, PLAIN_NAMES, VALUES
+from tests.readers.vocabulary import DELTA_WIDER, ICEBERG_WIDER, LENGTHS, LITERALS, ODD_NAMES, PLAIN_NAMES, VALUES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+Verb = Callable[[], object]
 
 
 @dataclass
@@ -64,9 +67,8 @@ class History:
 
     def create(self) -> None:
         r = self.random
-        types = [t for t in VALUES if not (self.iceberg and t in ("TINYINT", "SMALLINT"))]
         for _ in range(r.randint(3, 6)):
-            self._new_column(r.choice(types))
+            self._new_column(r.choice(self.types()))
         options, partitioned = self._iceberg_options() if self.iceberg else self._delta_options()
         columns = ", ".join(f"{q(n)} {t}" for n, t in {"id": "BIGINT", **self.columns}.items())
         text = ", ".join(f"'{k}'='{v}'" for k, v in options.items())
@@ -111,11 +113,12 @@ class History:
             "write.delete.granularity": r.choice(["file", "partition"]),
             **{f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")},
         }
-        transforms = self._transforms()
+        transforms = self.transforms()
         self.partition = None
         return options, f"PARTITIONED BY ({r.choice(transforms)})" if transforms and r.random() < 0.6 else ""
 
-    def _transforms(self) -> list[str]:
+    def transforms(self) -> list[str]:
+        """By which an Iceberg table may be partitioned."""
         found = ["bucket(3, `id`)", "truncate(7, `id`)"]
         for name, t in self.columns.items():
             if t in ("INT", "STRING", "DATE", "BOOLEAN", "TIMESTAMP", "DECIMAL(6,2)", "BINARY"):
@@ -134,17 +137,25 @@ class History:
         self.columns[name] = type_
         return name
 
-    def step(self) -> None:
-        """One statement of a random kind; the first ones only append."""
-        every: list[tuple[int, Callable[[], object]]] = [
+    def types(self) -> list[str]:
+        """Of columns that are made."""
+        return [t for t in VALUES if t not in LENGTHS and not (self.iceberg and t in ("TINYINT", "SMALLINT"))]
+
+    def verbs(self) -> list[tuple[int, Verb]]:
+        """With their weights."""
+        return [
             (4, self.append), (3, self.delete), (3, self.update), (2, self.merge), (2, self.add), (2, self.rename),
             (2, self.drop),
             (2, self.widen), (1, self.overwrite), (1, self.rewrite), (1, self.go_back), (1, self.aside),
             (1, self.default), (1, self.other),
         ]  # fmt: skip
+
+    def step(self) -> None:
+        """One statement of a random kind; the first ones only append."""
         if self.rows == 0:
             self.append()
             return
+        every = self.verbs()
         self.random.choices([what for _, what in every], [weight for weight, _ in every])[0]()
 
     def values(self, type_: str) -> str:
@@ -190,7 +201,7 @@ class History:
         if structs and self.random.random() < 0.4:
             self.sql(f"ALTER TABLE {self.name} ADD COLUMN {q(structs[0])}.z{len(self.statements)} BIGINT")
             return
-        type_ = self.random.choice([t for t in VALUES if not (self.iceberg and t in ("TINYINT", "SMALLINT"))])
+        type_ = self.random.choice(self.types())
         name = self._new_column(type_)
         where = self.random.choice(["", "", " FIRST", " AFTER `id`"])
         initial = (
@@ -314,7 +325,7 @@ class History:
             self.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('format-version'='{self.random.choice([2, 3])}')")
         else:
             verb = self.random.choice(["ADD", "ADD", "DROP"])
-            self.sql(f"ALTER TABLE {self.name} {verb} PARTITION FIELD {self.random.choice(self._transforms())}")
+            self.sql(f"ALTER TABLE {self.name} {verb} PARTITION FIELD {self.random.choice(self.transforms())}")
 
     def _look(self) -> None:
         """The columns as Spark sees them now: an older schema may be back."""

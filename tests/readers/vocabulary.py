@@ -38,7 +38,11 @@ VALUES: Final = {
     "ARRAY<INT>": "IF(pmod(h, 4) = 0, array(), array(INT(pmod(h, 9)), NULL))",
     "ARRAY<STRUCT<k: INT, v: STRING>>": "array(named_struct('k', INT(pmod(h, 9)), 'v', 'v'), NULL)",
     "MAP<STRING, INT>": "map('a', INT(pmod(h, 9)), 'b', NULL)",
+    "CHAR(4)": "element_at(array('', 'a', 'a b', 'az', 'é', 'z'), pmod(h, 6) + 1)",
+    "VARCHAR(6)": "element_at(array('', 'a', 'a ', 'az', '😀', 'zz'), pmod(h, 6) + 1)",
 }
+LENGTHS: Final = ("CHAR(4)", "VARCHAR(6)")
+"""Of texts: Spark fills the first up with blanks."""
 DELTA_WIDER: Final = {
     "TINYINT": ("SMALLINT", "INT", "BIGINT", "DOUBLE"),
     "SMALLINT": ("INT", "BIGINT", "DOUBLE"),
@@ -55,6 +59,8 @@ LITERALS: Final = {
     "DOUBLE": ("0.1D", "0", "1", "DOUBLE('NaN')", "1e300"),
     "DECIMAL": ("0", "12.34", "-1", "99.999"),
     "STRING": ("'a'", "'az'", "'é'", "'😀'", "'k'", f"'{'z' * 36}'"),
+    "CHAR": ("'a'", "'az'", "'a   '", "'é'", "'b'"),
+    "VARCHAR": ("'a'", "'az'", "'a '", "'😀'"),
     "DATE": ("DATE'1970-01-01'", "DATE'1990-02-03'"),
     "TIMESTAMP": ("TIMESTAMP'1970-01-01 00:00:00'", "TIMESTAMP'1969-12-25 01:20:00'"),
     "TIMESTAMP_NTZ": ("TIMESTAMP_NTZ'1970-01-01 00:00:00'", "TIMESTAMP_NTZ'1990-01-01 00:00:00.5'"),

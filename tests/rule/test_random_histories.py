@@ -23,6 +23,7 @@ from metaindex.kinds.kind import Kind
 from tests.figures import count
 from tests.readers.histories import History
 from tests.readers.test_random_histories import columns_of, compare, spark_at
+from tests.readers.wider_histories import WiderHistory, without_filling
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +64,7 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 def test_indexes_follow_a_random_history(session: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:
     root = str(tmp_path / "t")
     name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.indexed.history{seed}"
-    history = History(session, 5000 + seed, table_format, name)
+    history = (WiderHistory if seed % 2 else History)(session, 5000 + seed, table_format, name)
     history.create()
     root = history.folder(root)
     followed = Followed(root, table_format, Random(f"indexes {table_format} {seed}"), session, history.statements)
@@ -135,6 +136,9 @@ class Followed:
 
 def ask(history: History, root: str) -> None:
     """One condition at one version, mostly the newest."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     session, table = history.spark, mi.open_table(root, format=history.format, spark=history.spark)
     version = history.random.choice([None, None, *(one.id for one in table.versions())])
     frame = spark_at(history, version)
@@ -142,15 +146,21 @@ def ask(history: History, root: str) -> None:
     shown = history.random.sample(frame.columns, history.random.randint(1, len(frame.columns)))
     where = f"version {version}, {shown} where {predicate}"
 
-    def asked(*, rewritten: bool) -> pa.Table:
+    def asked(condition: str, *, rewritten: bool) -> pa.Table:
         session.conf.set("spark.metaindex.enabled", str(rewritten).lower())
-        return spark_at(history, version).where(predicate).select(*(f"`{one}`" for one in shown)).toArrow()
+        return spark_at(history, version).where(condition).select(*(f"`{one}`" for one in shown)).toArrow()
 
-    expected = asked(rewritten=False)
-    compare(asked(rewritten=True), expected, f"under the rule, {where}")
+    try:
+        expected = asked(predicate, rewritten=False)
+    except (PySparkException, Py4JJavaError):
+        count("versions of which files are gone")
+        return
+    compare(asked(predicate, rewritten=True), expected, f"under the rule, {where}")
     try:
         found = table.scan(predicate, columns=shown, version=version).to_arrow()
     except MetaIndexError:
         return  # a condition that is not understood
-    compare(found, expected, f"scan, {where}")
+    # Iceberg's reader in Spark leaves out row groups by bounds that know nothing of NaN, if it is given the condition.
+    unseen = asked(f"array_contains(array({predicate}), true)", rewritten=False)
+    compare(without_filling(found, frame), without_filling(unseen, frame), f"scan, {where}")
     count("questions of histories")
