@@ -46,6 +46,7 @@ class ClusteringQuestion:
     name: str
     path: str
     rewritable: bool = True  # is all below `path` the table, as an engine reads it?
+    most: int | None = None  # so many columns are measured, where none are named
 
     def __post_init__(self) -> None:
         check_share(self.sample)
@@ -54,7 +55,7 @@ class ClusteringQuestion:
 def measure(asked: ClusteringQuestion, bounds: BoundsOf) -> Clustering:
     """Raises UnknownColumnError and UnsupportedFeatureError for columns that are none, or have no order."""
     snapshot = bounds.snapshot
-    leaves = _leaves(snapshot, asked.columns)
+    leaves = _leaves(snapshot, asked.columns)[: None if asked.columns else asked.most]
     files = FilesOf.of(snapshot)
     told: list[ColumnClustering] = []
     kept: list[Measured] = []

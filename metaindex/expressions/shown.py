@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ class Shown:
     def shown(self) -> Sequence[str | Tabular]:
         return (str(self),)
 
+    @property
+    def pictured(self) -> Sequence[str | Tabular]:
+        """The same for a notebook: with pictures, where a class has any."""
+        return self.shown
+
     def _printed(self) -> str:
         return "\n".join(map(str, self.shown))
 
@@ -38,7 +43,7 @@ class Shown:
         return bounded(str(self))
 
     def _repr_html_(self) -> str:
-        parts = (preformatted(part) if isinstance(part, str) else part._repr_html_() for part in self.shown)
+        parts = (preformatted(part) if isinstance(part, str) else part._repr_html_() for part in self.pictured)
         return f"<div>{''.join(parts)}</div>"
 
     def __rich__(self) -> Group:
@@ -63,22 +68,26 @@ def preformatted(text: str) -> str:
     return f"<pre>{html.escape(bounded(text))}</pre>"
 
 
-def html_table(titles: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> str:
-    """Columns (their title, and whether they stand to the right) and rows of texts: nothing in them is markup."""
+def html_table(
+    titles: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], drawn: Mapping[int, Sequence[str]] | None = None
+) -> str:
+    """Columns (their title, and whether they stand to the right) and rows of texts: nothing in them is markup. `drawn`:
+    of a column, by its place, the markup that stands before each text."""
     import html
 
-    def row(tag: str, cells: Sequence[str]) -> str:
+    def row(tag: str, cells: Sequence[str], before: Mapping[int, str]) -> str:
         sides = ("right" if right else "left" for _, right in titles)
         shown = (
-            f'<{tag} style="text-align: {side}">{html.escape(bounded(cell))}</{tag}>'
-            for side, cell in zip(sides, cells, strict=True)
+            f'<{tag} style="text-align: {side}">{before.get(at, "")}{html.escape(bounded(cell))}</{tag}>'
+            for at, (side, cell) in enumerate(zip(sides, cells, strict=True))
         )
         return f"<tr>{''.join(shown)}</tr>"
 
-    head = row("th", [title for title, _ in titles])
+    head = row("th", [title for title, _ in titles], {})
     left = len(rows) - LINES
     more = f"<p>... and {left:,} more; print() shows all</p>" if left > 0 else ""
-    body = "".join(row("td", cells) for cells in rows[:LINES])
+    beside = [{at: f"{column[number]} " for at, column in (drawn or {}).items()} for number in range(len(rows[:LINES]))]
+    body = "".join(row("td", cells, before) for cells, before in zip(rows[:LINES], beside, strict=True))
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{more}"
 
 

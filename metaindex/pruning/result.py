@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,32 +13,20 @@ import pyarrow as pa
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.references import leaves as leaves_of
-from metaindex.expressions.shown import Shown
+from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.skipping import may_match
 from metaindex.expressions.statistics import Mask, PruningStatistics
 from metaindex.expressions.tree import Opaque, Predicate
 from metaindex.formats.model import FileTable, Schema, Version
 
 from .sources import FileSource
+from .told import IndexReport as IndexReport
+from .told import human_bytes as human_bytes
 
 if TYPE_CHECKING:
+    from metaindex.drawing.markup import Element
+
     from .walk import LeafReport, Walked
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """What one index (or the table's own log) did for a query. `reason` says why it was not used, or what it answered
-    for."""
-
-    name: str
-    used: bool
-    reason: str
-    columns: tuple[str, ...] = ()
-    dropped_files: int = 0  # by this index alone
-    dropped_bytes: int = 0
-    reads: int = 0
-    bytes_read: int = 0
-    seconds: float = 0.0  # to look up and answer
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,6 +141,20 @@ class PruneResult(Shown):
     def dropped_files(self) -> int:
         return self.total_files - self.kept_files
 
+    @property
+    def pictured(self) -> Sequence[str | Tabular]:
+        from metaindex.drawing.markup import Picture
+
+        return str(self), Picture(self.grids)
+
+    @property
+    def grids(self) -> tuple[Element, ...]:
+        """What is read, and who left out the rest."""
+        from .picture import FilesRead, prune_grids
+
+        read = FilesRead(self.kept_files, self.total_files, self.kept_bytes, self.total_bytes)
+        return prune_grids(read, [(report, self._by(report)) for report in self.indexes])
+
     def _printed(self) -> str:
         lines = [
             f"{self.table} ({self.format}) at version {self.version}: read {self.kept_files:,} of {self.total_files:,}"
@@ -206,12 +209,3 @@ class PruneResult(Shown):
                 for i in self.indexes
             ],
         }
-
-
-def human_bytes(size: int) -> str:
-    value = float(size)
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,8 +25,12 @@ from metaindex.views.words import duration, percent
 from .reading import LoggedQueries
 from .row import SUMMED
 
+if TYPE_CHECKING:
+    from metaindex.drawing.markup import Element
+
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN_DAYS = 31
+_DRAWN_DAYS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +121,43 @@ class Savings(Shown):
         )
         parts: list[str | Tabular] = [f"{self.table}: {spared}", ""]
         if self.indexes:
-            parts += [self._by_index(), ""]
+            parts += [self.by_index, ""]
         parts += [self._by_day()]
         if self.unused:
             parts += ["", f"helped no query that was noted: {', '.join(self.unused)}"]
         return (*parts, *self.notes)
 
-    def _by_index(self) -> TextTable:
+    @property
+    def pictured(self) -> Sequence[str | Tabular]:
+        from metaindex.drawing.markup import Picture
+
+        if not self.total.queries:
+            return self.shown
+        return (self.shown[0], Picture((self.figure,)), *self.shown[1:])
+
+    @property
+    def figure(self) -> Element:
+        """What helped queries read and were spared, day by day."""
+        from metaindex.drawing.columns import ColumnChart, columns_figure
+
+        days = list(self.days.items())[-_DRAWN_DAYS:]
+        total = self.total
+        out = f"{human_bytes(total.bytes_left_out)} of {human_bytes(total.bytes_left_out + total.bytes_read)} left out"
+        return columns_figure(
+            ColumnChart(
+                title="Bytes of helped queries, by day",
+                names=[str(day) for day, _ in days],
+                full=[float(spared.bytes_read) for _, spared in days],
+                frame=[float(spared.bytes_left_out) for _, spared in days],
+                said=lambda size: human_bytes(round(size)),
+                titles=("day (UTC)", "read", "left out"),
+                summary=f"full: read; pale: left out; {out} in all",
+            )
+        )
+
+    @property
+    def by_index(self) -> TextTable:
+        """A row an index."""
         titles = ("helped", "files left out", "bytes left out", "size", "upkeep a day")
         columns = (Column("index"), *(Column(title, right=True) for title in titles))
         rows = []
@@ -131,7 +166,8 @@ class Savings(Shown):
                 "-" if cost is None else human_bytes(round(cost)) for cost in (each.size_bytes, each.upkeep_bytes_a_day)
             )
             rows.append((each.name, *each.spared.cells, size, upkeep))
-        return TextTable(columns, tuple(rows))
+        most = max(each.spared.bytes_left_out for each in self.indexes) or 1
+        return TextTable(columns, tuple(rows), ((3, tuple(i.spared.bytes_left_out / most for i in self.indexes)),))
 
     def _by_day(self) -> TextTable:
         titles = ("queries", "helped", "files left out", "bytes left out")

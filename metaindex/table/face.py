@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.querylog.cleaning import QueriesCleaned
     from metaindex.querylog.savings import Savings
     from metaindex.readers.scan import Scan
+    from metaindex.report.written import Reported
     from metaindex.selection.answer import Recommendation
     from metaindex.verify import Verification
     from metaindex.views.explanation import Explanation
@@ -521,6 +522,40 @@ class Table:
         from .spared import savings_of
 
         return savings_of(self._handle, since)
+
+    # -- a picture -----------------------------------------------------------------------------------------------------
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        where: object = (),
+        *,
+        queries: object = None,
+        tables: Mapping[str, str | os.PathLike[str]] | None = None,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        since: dt.timedelta | None = None,
+        sample: float | None = None,
+        indexes: Iterable[str] | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> Reported:
+        """Writes a page of the table for a browser: its files and versions, its indexes, how the files lie by each
+        column and what their ranges can tell apart, savings by its query log, and advice.
+
+        The page is one file that loads nothing and runs nothing; its size does not grow with the table. It holds names,
+        and values where they are bounds of files or stand in conditions. `where`: a condition, or several, in any words
+        that `prune` takes: what each keeps, and who drops the rest. `queries`, `tables`: a workload, weighed as
+        `what_if` does. `since`: how far back the query log is read; `sample`: as in `clustering`, which reads some
+        files for advice (0: none). A report at `path` is replaced, any other file only with `overwrite`.
+        Raises ArgumentError where the page would lie in the table's folder or among its indexes, StorageError where it
+        cannot be written, and what `prune` and `snapshot` raise; then nothing is written.
+        """
+        from .report import ReportAsked, report
+
+        several = tuple(where) if isinstance(where, list | tuple) else (where,)
+        asked = ReportAsked(several, queries, tables, version, timestamp, since, sample, indexes, overwrite)
+        return report(self._queries, path, asked, progress)
 
     # -- what an operator asks -----------------------------------------------------------------------------------------
 

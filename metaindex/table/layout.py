@@ -9,7 +9,9 @@ import numpy as np
 
 from metaindex.advice.bounds import BoundsOf
 from metaindex.advice.measure import ClusteringQuestion, measure
-from metaindex.formats.model import Leaf
+from metaindex.advice.statements import column_sql
+from metaindex.expressions.physical import physical_type
+from metaindex.formats.model import Leaf, Snapshot
 from metaindex.readers.scan import Scan
 
 from .asked import TimestampLike, VersionLike, at_version, names_of
@@ -17,7 +19,12 @@ from .handle import Handle
 
 if TYPE_CHECKING:
     from metaindex.advice.clustering import Clustering
+    from metaindex.report.facts import LayoutSeen
 
+_MOST = 60
+"""Columns of a page that are measured."""
+_STRIPS = 8
+"""Columns of a page whose ranges are drawn."""
 _CHOOSING = {"glob", "pathglobfilter", "recursivefilelookup", "basepath", "modifiedbefore", "modifiedafter"}
 """Options that choose among plain files."""
 
@@ -32,19 +39,59 @@ def clustering(
     indexes: Iterable[str] | None,
 ) -> Clustering:
     """See `Table.clustering`."""
-    snapshot = handle.snapshot(at_version(version, timestamp))
+    bounds = _bounds(handle, handle.snapshot(at_version(version, timestamp)), indexes)
+    return measure(_question(handle, bounds.snapshot, tuple(columns), sample), bounds)
+
+
+def layout_seen(
+    handle: Handle,
+    snapshot: Snapshot,
+    named: Sequence[tuple[str, ...]],
+    *,
+    sample: float | None,
+    indexes: Iterable[str] | None,
+) -> LayoutSeen:
+    """For a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their parts),
+    or for all where none is."""
+    from metaindex.advice.clustering import FilesOf, Measured
+    from metaindex.advice.strips import strip_of
+    from metaindex.report.facts import LayoutSeen
+
+    bounds = _bounds(handle, snapshot, indexes)
+    whole = measure(_question(handle, snapshot, (), 0.0 if named else sample, _MOST), bounds)
+    leaves = [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
+    wanted = [leaf for leaf in leaves if leaf.parts in named]
+    asked = tuple(column_sql(leaf.parts) for leaf in wanted)
+    advised = measure(_question(handle, snapshot, asked, sample), bounds) if wanted else whole
+    told = {column.column: column for column in (*whole.columns, *(advised.columns if wanted else ()))}
+    drawn = [
+        leaf for leaf in [*wanted, *(leaf for leaf in leaves if leaf not in wanted)] if ".".join(leaf.parts) in told
+    ]
+    files = FilesOf.of(snapshot)
+    strips = []
+    for facts in bounds.columns(drawn[:_STRIPS]) if drawn else ():
+        column = told[".".join(facts.leaf.parts)]
+        strips.append(strip_of(Measured.of(facts, files), column))
+    return LayoutSeen(whole, tuple(strips), advised, max(0, len(leaves) - _MOST))
+
+
+def _bounds(handle: Handle, snapshot: Snapshot, indexes: Iterable[str] | None) -> BoundsOf:
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
     notes = [f"index {report.name} is left out: {report.reason}" for report in refused]
+    return BoundsOf(snapshot, handle.ref.storage, opened, notes)
 
+
+def _question(
+    handle: Handle, snapshot: Snapshot, columns: tuple[str, ...], sample: float | None, most: int | None = None
+) -> ClusteringQuestion:
     def scan(row: int, leaves: Sequence[Leaf]) -> Scan:
         names = tuple(dict.fromkeys(leaf.parts[0] for leaf in leaves))
         rows = np.array([row], np.int64)
         return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=handle.config.time_zone)
 
-    asked = ClusteringQuestion(
-        tuple(columns), sample, scan, catalog_name(handle), handle.root(snapshot), _is_one_folder(handle)
+    return ClusteringQuestion(
+        columns, sample, scan, catalog_name(handle), handle.root(snapshot), _is_one_folder(handle), most
     )
-    return measure(asked, BoundsOf(snapshot, handle.ref.storage, opened, notes))
 
 
 def catalog_name(handle: Handle) -> str:

@@ -3,14 +3,14 @@ what it proved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 
 import numpy as np
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts, leaves
-from metaindex.expressions.shown import Shown
+from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import Opaque, Predicate
 from metaindex.formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
@@ -70,6 +70,10 @@ class Explanation(Shown):
         if self.coverage:
             lines += ["", f"Covered at version {self.result.version}:", *(f"  {covered}" for covered in self.coverage)]
         return "\n".join([*lines, "", str(self.result)])
+
+    @property
+    def pictured(self) -> Sequence[str | Tabular]:
+        return (str(self), *self.result.pictured[1:])
 
     def _answers(self) -> list[str]:
         """A line for each part of the predicate that somebody knows of."""

@@ -134,8 +134,8 @@ def index_text(info: IndexInfo) -> str:
     """All about one index, a fact a line."""
     facts = {
         "index": info.name,
-        "state": _state(info),
-        "fresh": _fresh(info),
+        "state": state_in_words(info),
+        "fresh": fresh_in_words(info),
         "kinds": ", ".join(info.kinds) or "-",
         "files": (
             f"{info.files:,}"
@@ -168,8 +168,8 @@ def index_text(info: IndexInfo) -> str:
 def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
     cells = (
         info.name,
-        _state(info),
-        _fresh(info) + _behind(info),
+        state_in_words(info),
+        fresh_in_words(info) + _behind(info),
         ", ".join(info.kinds) or "-",
         f"{info.files:,}",
         f"{len(info.versions):,}" + (f", newest {_shortened(info.newest_version)}" if info.newest_version else ""),
@@ -200,11 +200,13 @@ def _shortened(version: str) -> str:
     return version if len(version) <= 12 else version[:9] + "..."
 
 
-def _state(info: IndexInfo) -> str:
+def state_in_words(info: IndexInfo) -> str:
+    """Its state, and what is wrong with it."""
     return info.state + (", its writer seems dead" if info.suspected else "") + ("" if info.enabled else ", disabled")
 
 
-def _fresh(info: IndexInfo) -> str:
+def fresh_in_words(info: IndexInfo) -> str:
+    """Is the version asked recorded?"""
     return {True: "yes", False: "no", None: "-"}[info.fresh]
 
 

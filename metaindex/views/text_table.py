@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.expressions.shown import html_table
+from metaindex.expressions.shown import LINES, html_table
 from metaindex.expressions.shown import lines as lines
 from metaindex.expressions.shown import one_line as one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from metaindex.drawing.markup import Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Columns and rows of cells."""
+    """Columns and rows of cells. `bars`: of a column, by its place, a share between 0 and 1 for each row, which a
+    notebook and a page draw beside the number."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+    bars: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
     def __str__(self) -> str:
         return plain_table(self.columns, self.rows)
@@ -37,7 +41,25 @@ class TextTable:
         return rich_table(self.columns, self.rows)
 
     def _repr_html_(self) -> str:
-        return html_table([(c.title, c.right) for c in self.columns], self.rows)
+        drawn: dict[int, list[str]] = {}
+        if self.bars:
+            from metaindex.drawing.bars import bar
+            from metaindex.drawing.markup import html
+
+            drawn = {at: [html(bar(share)) for share in shares[:LINES]] for at, shares in self.bars}
+        return html_table([(c.title, c.right) for c in self.columns], self.rows, drawn)
+
+    def grid(self, caption: str) -> Element:
+        """As a table of a page."""
+        from metaindex.drawing.grid import BarCell, GridCell, Heading, grid
+
+        bars = dict(self.bars)
+
+        def cells(number: int, row: Sequence[str]) -> list[GridCell]:
+            return [BarCell(text, bars[at][number]) if at in bars else text for at, text in enumerate(row)]
+
+        headings = [Heading(column.title, column.right) for column in self.columns]
+        return grid(caption, headings, [cells(number, row) for number, row in enumerate(self.rows)])
 
 
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:

@@ -50,6 +50,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "joins": "spark",
         "layout": "",
         "needle": "",
+        "report": "",
         "s3": "s3",
         "savings": "",
         "text": "",
@@ -57,7 +58,7 @@ def test_each_guide_that_can_run_is_run() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "savings", "text", "whatif"])
+@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "report", "savings", "text", "whatif"])
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")

@@ -1,0 +1,86 @@
+"""A page by itself: one file that asks nothing of anybody. Its policy forbids every fetch, every script, and every
+style but the one in its head."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+
+from metaindex.expressions.records import dataclass
+
+from .markup import Child, Element, html, tag
+from .style import STYLE
+
+GENERATOR = "metaindex report"
+"""What a page of ours says of itself in its head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page, under a heading of its own. `key` is its anchor."""
+
+    key: str
+    title: str
+    children: tuple[Child, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`lead` stands below the title, `foot` at the end."""
+
+    title: str
+    lead: tuple[Child, ...]
+    sections: Sequence[Section]
+    foot: tuple[Child, ...] = ()
+
+    def html(self) -> str:
+        """The document."""
+        return f"<!DOCTYPE html>\n{html(self._document())}\n"
+
+    def _document(self) -> Element:
+        return tag("html", self._head(), self._body(), lang="en")
+
+    def _head(self) -> Element:
+        return tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            _meta("generator", GENERATOR),
+            tag("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy()),
+            _meta("viewport", "width=device-width, initial-scale=1"),
+            _meta("color-scheme", "light dark"),
+            _meta("referrer", "no-referrer"),
+            tag("title", self.title),
+            _style(),
+        )
+
+    def _body(self) -> Element:
+        contents = [tag("li", tag("a", section.title, href=f"#{section.key}")) for section in self.sections]
+        return tag(
+            "body",
+            tag("header", tag("h1", self.title), *self.lead),
+            tag("nav", tag("ul", *contents), aria_label="Contents"),
+            tag("main", *(_section(section) for section in self.sections)),
+            tag("footer", *self.foot),
+        )
+
+
+def policy() -> str:
+    """Nothing is fetched or run; the style is the one that has this digest."""
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _meta(name: str, content: str) -> Element:
+    return tag("meta", name=name, content=content)
+
+
+def _style() -> Element:
+    element = Element("style")
+    element.text = STYLE  # as it is: the only text that is no data
+    return element
+
+
+def _section(section: Section) -> Element:
+    heading = tag("h2", section.title, id=f"{section.key}-title")
+    return tag("section", heading, *section.children, id=section.key, aria_labelledby=f"{section.key}-title")

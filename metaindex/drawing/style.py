@@ -1,0 +1,118 @@
+"""The style of pages: one accent, calm ground, numbers that stand below each other; light, dark, narrow and printed.
+
+Full is read, empty is left out: told by lightness, not by hue. Contrast of all text is 4.5 to 1 and more in both
+schemes; a test computes it.
+"""
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --ground: #ffffff; --text: #1c2126; --quiet: #57606a; --line: #d8dee4; --soft: #f4f6f8;
+  --accent: #0b6aa8; --frame: #d9e0e7;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #15181c; --text: #e4e7ea; --quiet: #a0a9b3; --line: #343a41; --soft: #1d2126;
+    --accent: #5aa9dd; --frame: #363d46;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; scroll-behavior: auto; }
+body {
+  margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem;
+  background: var(--ground); color: var(--text);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif;
+  font-variant-numeric: tabular-nums;
+}
+h1, h2, h3 { line-height: 1.25; overflow-wrap: anywhere; text-wrap: balance; }
+h1 { font-size: 1.75rem; margin: 0 0 .5rem; font-weight: 650; letter-spacing: -.01em; }
+h2 {
+  font-size: 1.25rem; margin: 3rem 0 .75rem;
+  padding-top: 1rem; border-top: 1px solid var(--line); font-weight: 650;
+}
+h3 { font-size: 1rem; margin: 2rem 0 .25rem; font-weight: 650; }
+h3 small { font-weight: 400; font-size: .8125rem; color: var(--quiet); }
+p { margin: .5rem 0; max-width: 46rem; overflow-wrap: anywhere; }
+.lead { font-size: 1.0625rem; }
+.note, figcaption, caption, footer, dt { color: var(--quiet); font-size: .875rem; }
+a { color: var(--accent); text-underline-offset: .15em; }
+a:focus-visible, summary:focus-visible, pre:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; }
+code, pre { font: .875em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+code { overflow-wrap: anywhere; }
+pre {
+  margin: .5rem 0; padding: .75rem 1rem; background: var(--soft); border-radius: 6px;
+  white-space: pre-wrap; overflow-wrap: anywhere;
+}
+nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; margin: 1.25rem 0 0; }
+nav a { display: inline-block; padding: .25rem 0; }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 1rem 1.5rem; margin: 1rem 0; }
+dd { margin: 0; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; margin: .75rem 0 1rem; font-size: .875rem; }
+caption { text-align: left; padding-bottom: .375rem; }
+th, td { padding: .375rem 1.25rem .375rem 0; text-align: left; vertical-align: baseline; overflow-wrap: anywhere; }
+thead th, .short { overflow-wrap: normal; }
+.short { white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0; }
+thead th { color: var(--quiet); font-weight: 500; border-bottom: 1px solid var(--line); vertical-align: bottom; }
+tbody tr + tr > * { border-top: 1px solid var(--line); }
+tbody th { font-weight: 600; }
+.number { text-align: right; }
+td.number { white-space: nowrap; }
+.barred { width: 13rem; }
+.barred > span { display: flex; align-items: center; justify-content: space-between; gap: .75rem; }
+svg.bar { flex: 0 1 6rem; width: 6rem; min-width: 3rem; height: .75rem; border-radius: 2px; }
+svg.plot { display: block; overflow: visible; }
+.full { fill: var(--accent); }
+.frame { fill: var(--frame); fill-opacity: 1; }
+.axis { stroke: var(--line); }
+svg text { fill: var(--quiet); font: 12px/1 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+figure { margin: 1rem 0 1.5rem; }
+figcaption { margin-bottom: .5rem; max-width: 46rem; }
+figcaption strong { color: var(--text); font-weight: 600; }
+.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 2.5rem; }
+summary { color: var(--quiet); font-size: .8125rem; cursor: pointer; padding: .375rem 0; width: max-content; }
+ul.notes { padding-left: 1.1rem; margin: .5rem 0; }
+ul.notes li { margin: .25rem 0; overflow-wrap: anywhere; }
+footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line); }
+@media (max-width: 640px) {
+  body { padding: 1.5rem 1rem 3rem; }
+  h1 { font-size: 1.375rem; }
+  .pair { grid-template-columns: 1fr; }
+  .minor { display: none; }
+  dl { grid-template-columns: 1fr 1fr; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  table, tbody, caption { display: block; }
+  tbody tr { display: block; padding: .625rem 0; }
+  tbody tr + tr { border-top: 1px solid var(--line); }
+  tbody tr + tr > * { border-top: 0; }
+  tbody th, tbody th.number {
+    display: block; padding: 0 0 .25rem;
+    font-size: .9375rem; text-align: left; white-space: normal;
+  }
+  tbody td, tbody td.number {
+    display: flex; justify-content: space-between;
+    gap: 1rem; padding: .125rem 0; white-space: normal;
+  }
+  tbody td::before { content: attr(data-label); color: var(--quiet); flex: 0 0 auto; max-width: 50%; }
+  td:has(> span:empty) { display: none; }
+  td > span { text-align: right; min-width: 0; }
+  .barred { width: auto; }
+  td.barred > span { flex: 0 1 13rem; }
+  .short { white-space: normal; }
+  nav a { padding: .5rem 0; }
+  summary { padding: .75rem 0; }
+}
+@media print {
+  :root {
+    --ground: #ffffff; --text: #000000; --quiet: #444c54; --line: #c4cad0; --soft: #f4f6f8;
+    --accent: #0b6aa8; --frame: #d9e0e7;
+  }
+  body { max-width: none; padding: 0; font-size: 11pt; }
+  nav, summary { display: none; }
+  details::details-content { display: block; content-visibility: visible; height: auto; }
+  figure, tr, h2, h3, pre { break-inside: avoid; }
+  h2, h3, caption, figcaption { break-after: avoid; }
+  svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  a { color: inherit; text-decoration: none; }
+}
+"""

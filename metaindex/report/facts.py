@@ -1,0 +1,41 @@
+"""What a page tells of a table, as other rooms found it."""
+
+from __future__ import annotations
+
+from metaindex.advice.clustering import Clustering
+from metaindex.drawing.strip import Strip
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown
+from metaindex.formats.model import Snapshot
+from metaindex.querylog.savings import Savings
+from metaindex.views.explanation import Explanation
+from metaindex.views.info import IndexInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSeen:
+    """`clustering`: of the columns in the order of the table, `more` of which were not measured; `strips`: the ranges
+    of some; `advised`: for the columns that the queries of the page name, or for all."""
+
+    clustering: Clustering
+    strips: tuple[Strip, ...]
+    advised: Clustering
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableSeen:
+    """A table at a version. `queries`: conditions that were asked, each as its words; `weighed`: an answer for a
+    workload, as it shows itself; `savings`: None where the query log cannot be read; `notes`: what is missing, and
+    why."""
+
+    path: str
+    snapshot: Snapshot
+    growth: str
+    indexes: tuple[IndexInfo, ...]
+    layout: LayoutSeen
+    queries: tuple[tuple[str, Explanation], ...]
+    weighed: Shown | None
+    savings: Savings | None
+    made_ms: int
+    notes: tuple[str, ...] = ()

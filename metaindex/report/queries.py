@@ -1,0 +1,84 @@
+"""What conditions keep and drop, and by whom; and the answer for a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from metaindex.drawing.grid import BarCell, GridCell, Heading, grid, listed
+from metaindex.drawing.markup import Element, pre, tag
+from metaindex.expressions.shown import Shown
+from metaindex.pruning.walk import LeafReport
+from metaindex.views.explanation import Explanation, describe, describe_leaf
+from metaindex.views.text_table import TextTable
+from metaindex.views.words import counted, percent
+
+_TITLE = 120
+_PARTS = 20
+
+
+def query_parts(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Element | None]:
+    """Of each condition: what is read, who left out the rest, and which index covers what."""
+    for words, explanation in queries:
+        result = explanation.result
+        share = percent(result.kept_files / result.total_files) if result.total_files else "none"
+        yield tag("h3", tag("code", shortened(words)))
+        yield tag(
+            "p",
+            f"Reads {result.kept_files:,} of {counted(result.total_files, 'file')} ({share}); of these"
+            f" {len(result.certain):,} hold nothing but rows that match.",
+        )
+        if describe(result.predicate) != words:
+            yield tag("p", "understood as ", tag("code", describe(result.predicate)), class_="note")
+        yield from result.grids
+        parts = _parts(explanation)
+        if parts is not None:
+            yield parts
+        notes = [f"not understood, keeps every file: {text}" for text in result.not_understood]
+        yield listed([*notes, *map(str, explanation.coverage)])
+
+
+def _parts(explanation: Explanation) -> Element | None:
+    """Who proved what of each part of the condition."""
+    total = max(explanation.result.total_files, 1)
+    told = [leaf for leaf in explanation.result.leaves if leaf.dropped_files or not leaf.answered]
+    if not told:
+        return None
+    headings = [
+        Heading("part of the condition"),
+        Heading("index"),
+        Heading("kind"),
+        Heading("files left out", number=True),
+    ]
+    rows: list[list[GridCell]] = [
+        [describe_leaf(leaf), leaf.index, leaf.kind, _left_out(leaf, total)] for leaf in told[:_PARTS]
+    ]
+    return grid("Left out, part by part, by each kind alone", headings, rows, max(0, len(told) - _PARTS))
+
+
+def _left_out(leaf: LeafReport, total: int) -> GridCell:
+    if not leaf.answered:
+        return "does not answer that"
+    return BarCell(f"{leaf.dropped_files:,}", 0.0, leaf.dropped_files / total)
+
+
+def shown_parts(shown: Shown, captions: Sequence[str]) -> Iterator[Element]:
+    """An answer as it prints itself, as elements of a page. `captions`: of its tables, in their order."""
+    left = list(captions)
+    for part in shown.shown:
+        if isinstance(part, TextTable):
+            yield _filled_down(part).grid(left.pop(0) if left else "The answer")
+        elif str(part).strip():
+            yield tag("p", str(part).strip()) if "\n" not in str(part) else pre(str(part))
+
+
+def _filled_down(table: TextTable) -> TextTable:
+    """Each row says of what it is: print leaves out what is as in the row above."""
+    rows: list[tuple[str, ...]] = []
+    for row in table.rows:
+        rows.append((row[0] or (rows[-1][0] if rows else ""), *row[1:]))
+    return TextTable(table.columns, tuple(rows), table.bars)
+
+
+def shortened(text: str) -> str:
+    """For a heading."""
+    return text if len(text) <= _TITLE else f"{text[:_TITLE]}..."

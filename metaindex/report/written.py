@@ -1,0 +1,94 @@
+"""The page as a file: it appears whole or not at all, and never in the place of somebody's other file."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from metaindex.drawing.shell import GENERATOR
+from metaindex.expressions.errors import ArgumentError, StorageError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown
+
+_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reported(Shown):
+    """A page that was written. `notes`: what is missing from it, and why."""
+
+    table: str
+    path: str
+    size_bytes: int
+    notes: tuple[str, ...] = ()
+
+    def _printed(self) -> str:
+        told = f"{self.table}: {self.path} written, {self.size_bytes:,} bytes"
+        return "\n".join([told, *(f"  missing: {note}" for note in self.notes)])
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {"table": self.table, "path": self.path, "size_bytes": self.size_bytes, "notes": list(self.notes)}
+
+
+def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> Path:
+    """Where a page goes; said before anything is read. ArgumentError for what is no local file, a link, a place in one
+    of the `forbidden` folders, and a file that is there and no page of ours, unless `overwrite`."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given) or "://" in os.fspath(given):
+        raise ArgumentError(f"a report is written to a local file; got {given!r}; name one, such as 'report.html'")
+    path = Path(os.path.abspath(os.fspath(given)))
+    folder = path.parent
+    if not folder.is_dir():
+        raise ArgumentError(f"the folder of a report must exist; {str(folder)!r} does not; create it first")
+    real = os.path.join(os.path.realpath(folder), path.name)
+    for root in forbidden:
+        top = os.path.realpath(root)
+        if real == top or real.startswith(top.rstrip("/") + "/"):
+            raise ArgumentError(
+                f"a report is written outside of the table and its indexes; {str(path)!r} is in {root}; choose another"
+                " folder"
+            )
+    _check_file(path, overwrite=overwrite)
+    return path
+
+
+def _check_file(path: Path, *, overwrite: bool) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise ArgumentError(f"a report replaces no link, folder or device; {str(path)!r} is one; choose another name")
+    if not overwrite and not _is_ours(path):
+        raise ArgumentError(
+            f"a report replaces reports alone; {str(path)!r} is another file; choose another name, or say --overwrite"
+            " (overwrite=True)"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return f'content="{GENERATOR}"'.encode() in file.read(_HEAD)
+
+
+def write_page(path: Path, text: str) -> int:
+    """Writes the file; returns its size. On an error nothing is left. StorageError where it cannot be written."""
+    data = text.encode()
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StorageError(f"a report is written to its folder; {str(path)!r} cannot be: {error.strerror}") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+    return len(data)
