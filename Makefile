@@ -19,7 +19,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast s3-server lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast s3-server browser lint bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -59,6 +59,9 @@ test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few e
 
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)
 	@$(RUN) -m tests.s3.build
+
+browser: $(PACKAGES) ## Debian's chromium for the tests of pages, where it may be installed (else those tests are skipped)
+	@$(RUN) -m tests.browser
 
 # On top of the pinned environment: nothing of it is changed.
 docs: $(PACKAGES) ## the documentation as a site in .cache/site; warnings are errors

@@ -8,7 +8,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,14 @@ _FLAGS = (
     "--force-color-profile=srgb",
 )
 
+_MOVED = """
+import fcntl, os, sys
+high = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 50) for number in sys.argv[1:3]]
+for number, wanted in zip(high, (3, 4)):  # where the protocol is
+    os.dup2(number, wanted)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 def program() -> str | None:
     """The browser that `METAINDEX_BROWSER` names, or that is on the path."""
@@ -41,13 +50,38 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+def main() -> int:
+    """`make browser`: Debian's chromium, where this user may install it; says so where not, and is no error."""
+    if program() is None and shutil.which("apt-get") and os.geteuid() == 0:
+        _say("browser: installing chromium")
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for words in (["update"], ["install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"]):
+            done = subprocess.run(
+                ["apt-get", "--quiet", "--quiet", *words], env=quiet, check=False, capture_output=True
+            )
+            if done.returncode:
+                _say(f"browser: apt-get {words[0]} failed: {done.stderr.decode(errors='replace').strip()[-200:]}")
+                break
+    found = program()
+    _say(f"browser: {found}" if found else "browser: none here, and none can be installed; its tests will be skipped")
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 class Browser:
-    """One page at a time. `requests` and `complaints` (of the console, and of the policy) since it was opened."""
+    """One page at a time. Since it was opened: `requests`, those of them that the page's policy `refused`, and
+    `complaints` of the console."""
 
     def __init__(self, process: subprocess.Popen[bytes], write: int, read: int) -> None:
         self._process, self._write, self._read = process, write, read
         self._left, self._number, self._session = b"", 0, ""
         self.requests: list[str] = []
+        self.refused: list[str] = []
+        self._asked: dict[str, str] = {}
         self.complaints: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -58,6 +92,7 @@ class Browser:
         """The page as a person sees it at this width."""
         self.requests.clear()
         self.complaints.clear()
+        self.refused.clear()
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         phone = width < 600
@@ -94,6 +129,11 @@ class Browser:
                 assert "error" not in answer, answer
                 return answer["result"]
 
+    def until(self, true: Callable[[], bool]) -> None:
+        """Listens to the browser until something has come true."""
+        while not true():
+            self._next()
+
     def wait(self, event: str) -> None:
         while self._next().get("method") != event:
             pass
@@ -112,6 +152,9 @@ class Browser:
         match method:
             case "Network.requestWillBeSent":
                 self.requests.append(told["request"]["url"])
+                self._asked[told["requestId"]] = told["request"]["url"]
+            case "Network.loadingFailed" if told.get("blockedReason") == "csp":
+                self.refused.append(self._asked[told["requestId"]])
             case "Runtime.consoleAPICalled" | "Runtime.exceptionThrown":
                 self.complaints.append(json.dumps(told)[:500])
             case "Log.entryAdded":
@@ -125,9 +168,8 @@ def browser(folder: Path) -> Iterator[Browser]:
     assert name is not None
     to_it, write = os.pipe()
     read, from_it = os.pipe()
-    # The protocol is on 3 and 4.
     words = [name, *_FLAGS, f"--user-data-dir={folder}", "about:blank"]
-    moved = ["/bin/sh", "-c", f'exec 3<&{to_it} 4>&{from_it} "$0" "$@"', *words]
+    moved = [sys.executable, "-c", _MOVED, str(to_it), str(from_it), *words]
     with (folder.parent / "browser.log").open("wb") as log:
         process = subprocess.Popen(moved, pass_fds=(to_it, from_it), stdout=log, stderr=log)
     os.close(to_it)
@@ -142,3 +184,7 @@ def browser(folder: Path) -> Iterator[Browser]:
             process.kill()
             process.wait()
         os.close(read)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

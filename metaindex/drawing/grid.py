@@ -34,7 +34,7 @@ class BarCell:
     whole: float = 1.0
 
 
-_SHORT = 20
+_SHORT = 28
 """Characters that stay in one line."""
 
 GridCell = str | BarCell | Element

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from metaindex.expressions.records import dataclass
 
-from .markup import Child, Element, html, tag
+from .markup import Child, Element, html, pre, tag
 from .style import STYLE
 
 GENERATOR = "metaindex report"
@@ -63,6 +63,13 @@ class Page:
             tag("main", *(_section(section) for section in self.sections)),
             tag("footer", *self.foot),
         )
+
+
+def copied(text: str) -> Element:
+    """Lines to be copied. They can be reached by keys: a narrow page may have to move them."""
+    block = pre(text)
+    block.set("tabindex", "0")
+    return block
 
 
 def policy() -> str:

@@ -167,7 +167,9 @@ class Savings(Shown):
             )
             rows.append((each.name, *each.spared.cells, size, upkeep))
         most = max(each.spared.bytes_left_out for each in self.indexes) or 1
-        return TextTable(columns, tuple(rows), ((3, tuple(i.spared.bytes_left_out / most for i in self.indexes)),))
+        return TextTable(
+            columns, tuple(rows), ((3, tuple(i.spared.bytes_left_out / most for i in self.indexes)),), True
+        )
 
     def _by_day(self) -> TextTable:
         titles = ("queries", "helped", "files left out", "bytes left out")

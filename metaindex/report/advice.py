@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from metaindex.advice.advised import Advice
 from metaindex.drawing.grid import BarCell, GridCell, Heading, grid, listed
-from metaindex.drawing.markup import Child, Element, pre, tag
-from metaindex.drawing.shell import Section
+from metaindex.drawing.markup import Child, Element, tag
+from metaindex.drawing.shell import Section, copied
 from metaindex.views.words import percent
 
 from .facts import LayoutSeen
@@ -44,17 +44,11 @@ def _advised(advice: Advice) -> Iterator[Element]:
     yield tag("h3", f"{_capital(advice.how)}: {percent(max(advice.saving, 0.0))} fewer files")
     yield grid(f"Of {advice.files:,} files a range over 1% of the rows reads", headings, rows)
     yield tag("p", "The owner of the table may run:")
-    yield _copied(advice.sql())
+    yield copied(advice.sql())
     other = advice.rewrite.otherwise()
     if other:
         yield tag("p", "or")
-        yield _copied(";\n".join(other))
-
-
-def _copied(text: str) -> Element:
-    block = pre(text)
-    block.set("tabindex", "0")
-    return block
+        yield copied(";\n".join(other))
 
 
 def _capital(text: str) -> str:

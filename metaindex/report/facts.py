@@ -5,9 +5,9 @@ from __future__ import annotations
 from metaindex.advice.clustering import Clustering
 from metaindex.drawing.strip import Strip
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import Shown
 from metaindex.formats.model import Snapshot
 from metaindex.querylog.savings import Savings
+from metaindex.selection.answer import Recommendation
 from metaindex.views.explanation import Explanation
 from metaindex.views.info import IndexInfo
 
@@ -25,8 +25,8 @@ class LayoutSeen:
 
 @dataclass(frozen=True, slots=True)
 class TableSeen:
-    """A table at a version. `queries`: conditions that were asked, each as its words; `weighed`: an answer for a
-    workload, as it shows itself; `savings`: None where the query log cannot be read; `notes`: what is missing, and
+    """A table at a version. `queries`: conditions that were asked, each as its words; `recommended`: for a
+    workload, where one was given; `savings`: None where the query log cannot be read; `notes`: what is missing, and
     why."""
 
     path: str
@@ -35,7 +35,7 @@ class TableSeen:
     indexes: tuple[IndexInfo, ...]
     layout: LayoutSeen
     queries: tuple[tuple[str, Explanation], ...]
-    weighed: Shown | None
+    recommended: Recommendation | None
     savings: Savings | None
     made_ms: int
     notes: tuple[str, ...] = ()

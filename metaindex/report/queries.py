@@ -1,15 +1,13 @@
-"""What conditions keep and drop, and by whom; and the answer for a workload."""
+"""What conditions keep and drop, and by whom."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from metaindex.drawing.grid import BarCell, GridCell, Heading, grid, listed
-from metaindex.drawing.markup import Element, pre, tag
-from metaindex.expressions.shown import Shown
+from metaindex.drawing.markup import Element, tag
 from metaindex.pruning.walk import LeafReport
 from metaindex.views.explanation import Explanation, describe, describe_leaf
-from metaindex.views.text_table import TextTable
 from metaindex.views.words import counted, percent
 
 _TITLE = 120
@@ -59,24 +57,6 @@ def _left_out(leaf: LeafReport, total: int) -> GridCell:
     if not leaf.answered:
         return "does not answer that"
     return BarCell(f"{leaf.dropped_files:,}", 0.0, leaf.dropped_files / total)
-
-
-def shown_parts(shown: Shown, captions: Sequence[str]) -> Iterator[Element]:
-    """An answer as it prints itself, as elements of a page. `captions`: of its tables, in their order."""
-    left = list(captions)
-    for part in shown.shown:
-        if isinstance(part, TextTable):
-            yield _filled_down(part).grid(left.pop(0) if left else "The answer")
-        elif str(part).strip():
-            yield tag("p", str(part).strip()) if "\n" not in str(part) else pre(str(part))
-
-
-def _filled_down(table: TextTable) -> TextTable:
-    """Each row says of what it is: print leaves out what is as in the row above."""
-    rows: list[tuple[str, ...]] = []
-    for row in table.rows:
-        rows.append((row[0] or (rows[-1][0] if rows else ""), *row[1:]))
-    return TextTable(table.columns, tuple(rows), table.bars)
 
 
 def shortened(text: str) -> str:

@@ -16,9 +16,8 @@ from metaindex.views.words import counted, moment
 from .advice import advice_section
 from .facts import LayoutSeen, TableSeen
 from .files import files_section, summary_of
-from .queries import query_parts, shortened, shown_parts
-
-_CAPTIONS = ("What each query reads, as it is and with each candidate", "What each candidate costs")
+from .queries import query_parts, shortened
+from .workload import workload_section
 
 
 def page_of(seen: TableSeen) -> Page:
@@ -42,8 +41,8 @@ def _sections(seen: TableSeen) -> Iterator[Section]:
         yield _strips(seen.layout)
     if seen.queries:
         yield Section("queries", "What conditions keep", tuple(query_parts(seen.queries)))
-    if seen.weighed is not None:
-        yield Section("workload", "The workload", tuple(shown_parts(seen.weighed, _CAPTIONS)))
+    if seen.recommended is not None:
+        yield workload_section(seen.recommended)
     yield _savings(seen)
     yield advice_section(seen.layout)
     if seen.notes:

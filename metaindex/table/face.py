@@ -545,9 +545,9 @@ class Table:
 
         The page is one file that loads nothing and runs nothing; its size does not grow with the table. It holds names,
         and values where they are bounds of files or stand in conditions. `where`: a condition, or several, in any words
-        that `prune` takes: what each keeps, and who drops the rest. `queries`, `tables`: a workload, weighed as
-        `what_if` does. `since`: how far back the query log is read; `sample`: as in `clustering`, which reads some
-        files for advice (0: none). A report at `path` is replaced, any other file only with `overwrite`.
+        that `prune` takes: what each keeps, and who drops the rest. `queries`, `tables`: a workload, and what
+        `recommend` says to it. `since`: how far back the query log is read; `sample`: as in `clustering`, which reads
+        some files for advice (0: none). A report at `path` is replaced, any other file only with `overwrite`.
         Raises ArgumentError where the page would lie in the table's folder or among its indexes, StorageError where it
         cannot be written, and what `prune` and `snapshot` raise; then nothing is written.
         """

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns as columns_of
-from metaindex.expressions.shown import Shown
 from metaindex.formats.model import Snapshot
 from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import is_remote
@@ -29,6 +28,7 @@ from .upkeep import indexes as indexes_of
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Progress
+    from metaindex.selection.answer import Recommendation
     from metaindex.views.explanation import Explanation
     from metaindex.views.info import IndexInfo
 
@@ -58,6 +58,10 @@ def report(queries: Queries, path: object, asked: ReportAsked, progress: Progres
     if len(asked.where) > _MOST_CONDITIONS:
         raise ArgumentError(
             f"a report shows at most {_MOST_CONDITIONS} conditions; got {len(asked.where):,}; give them as queries="
+        )
+    if asked.queries is not None and (asked.version is not None or asked.timestamp is not None):
+        raise ArgumentError(
+            "indexes are recommended for a table as it is now; a version is asked, too; leave out queries=, or version="
         )
     place = check_page(path, _forbidden(handle), overwrite=asked.overwrite)
     seen = _Looking(queries, asked, progress).seen()
@@ -90,7 +94,7 @@ class _Looking:
             for condition in asked.where
         ]
         self._step("weighing the workload")
-        weighed = None if asked.queries is None else self._weighed(snapshot)
+        recommended = self._recommended()
         self._step("looking at the indexes")
         infos = self._indexes(snapshot)
         self._step("measuring the layout")
@@ -105,7 +109,7 @@ class _Looking:
             indexes=infos,
             layout=layout,
             queries=tuple(explained),
-            weighed=weighed,
+            recommended=recommended,
             savings=savings,
             made_ms=int(time.time() * 1000),
             notes=tuple(self._notes),
@@ -122,20 +126,20 @@ class _Looking:
         told = indexes_of(self._handle, version=snapshot.version, timestamp=None, staleness=True, vacuumed=False)
         return tuple(told)
 
-    def _weighed(self, snapshot: Snapshot) -> Shown:
-        from .weighing import weighed
+    def _recommended(self) -> Recommendation | None:
+        from .recommending import RecommendQuestion, recommendation
 
         asked = self._asked
-        return weighed(
-            self._handle,
-            asked.queries,
-            (),
-            version=snapshot.version,
-            timestamp=None,
-            sample=asked.sample,
-            indexes=asked.indexes,
-            tables=asked.tables,
+        if asked.queries is None:
+            return None
+        question = RecommendQuestion(
+            asked.queries, sample=asked.sample, tables=asked.tables, progress=self._progress_within
         )
+        return recommendation([self._handle], question)
+
+    def _progress_within(self, what: str, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(what, done, total)
 
     def _told(self, what: str, ask: Callable[[], _T]) -> _T | None:
         try:

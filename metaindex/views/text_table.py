@@ -28,11 +28,12 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class TextTable:
     """Columns and rows of cells. `bars`: of a column, by its place, a share between 0 and 1 for each row, which a
-    notebook and a page draw beside the number."""
+    notebook and a page draw beside the number: full, or pale where `pale` says so, as what is left out is."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     bars: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    pale: bool = False
 
     def __str__(self) -> str:
         return plain_table(self.columns, self.rows)
@@ -46,7 +47,7 @@ class TextTable:
             from metaindex.drawing.bars import bar
             from metaindex.drawing.markup import html
 
-            drawn = {at: [html(bar(share)) for share in shares[:LINES]] for at, shares in self.bars}
+            drawn = {at: [html(bar(*self._full(share))) for share in shares[:LINES]] for at, shares in self.bars}
         return html_table([(c.title, c.right) for c in self.columns], self.rows, drawn)
 
     def grid(self, caption: str) -> Element:
@@ -56,10 +57,15 @@ class TextTable:
         bars = dict(self.bars)
 
         def cells(number: int, row: Sequence[str]) -> list[GridCell]:
-            return [BarCell(text, bars[at][number]) if at in bars else text for at, text in enumerate(row)]
+            parts = {at: self._full(shares[number]) for at, shares in bars.items()}
+            return [BarCell(text, *parts[at]) if at in parts else text for at, text in enumerate(row)]
 
         headings = [Heading(column.title, column.right) for column in self.columns]
         return grid(caption, headings, [cells(number, row) for number, row in enumerate(self.rows)])
+
+    def _full(self, share: float) -> tuple[float, float]:
+        """What is full of a bar, and what is its frame."""
+        return (0.0, share) if self.pale else (share, 1.0)
 
 
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:

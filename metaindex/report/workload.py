@@ -1,0 +1,79 @@
+"""Which indexes a workload would have, and what they leave out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from metaindex.drawing.grid import BarCell, GridCell, Heading, grid, listed
+from metaindex.drawing.markup import Child, tag
+from metaindex.drawing.shell import Section, copied
+from metaindex.pruning.result import human_bytes
+from metaindex.selection.answer import Recommendation, RecommendedIndex, TableAdvice
+from metaindex.views.words import counted, duration, percent
+
+_MOST = 10
+"""Lines of what is told besides."""
+
+
+def workload_section(recommended: Recommendation) -> Section:
+    """What is recommended for a table, as `Recommendation` tells it."""
+    children: list[Child] = [tag("p", _sentence(str(recommended.shown[0])))]
+    for table in recommended.tables:
+        children += _of_table(recommended, table)
+    children.append(listed(recommended.notes[:_MOST]))
+    return Section("workload", "The workload", tuple(children))
+
+
+def _of_table(recommended: Recommendation, table: TableAdvice) -> Iterator[Child]:
+    indexes = [index for index in recommended.indexes if index.table == table.table]
+    if table.read_bytes:
+        yield _reads(table, bool(indexes))
+    if indexes:
+        yield _indexes(indexes)
+        yield tag("p", "To create them, where ", tag("code", "table"), " is the table:")
+        yield copied("\n".join(index.python for index in indexes))
+    notes = [f"{index.name}: {note}" for index in indexes for note in index.notes]
+    notes += [f"no query of the workload would read more without {unused.said}" for unused in table.unused]
+    yield listed(notes)
+    yield from _told("Not recommended", [f"{passed.candidate}: {passed.reason}" for passed in table.passed])
+    yield from _told("Not answered", [f"{query}: {problem}" for query, problem in table.refused])
+    yield listed(list(table.notes[:_MOST]))
+
+
+def _reads(table: TableAdvice, changes: bool) -> Child:
+    """What the whole workload reads."""
+    then = table.then_bytes.expected / table.read_bytes
+    rows: list[list[GridCell]] = [["now", BarCell(human_bytes(round(table.read_bytes)), 1.0)]]
+    if changes:
+        rows.append(["with these indexes", BarCell(human_bytes(round(table.then_bytes.expected)), then)])
+    title = f"What the workload reads of the table, each of {counted(table.queries, 'query').replace('ys', 'ies')}"
+    return grid(f"{title} as often as it is asked", [Heading("as it is"), Heading("bytes", number=True)], rows)
+
+
+def _indexes(indexes: Sequence[RecommendedIndex]) -> Child:
+    titles = ("queries helped", "leaves out", "of the reads", "size", "to build", "pays after")
+    headings = [Heading("index"), Heading("of"), *(Heading(title, number=True) for title in titles)]
+    rows: list[list[GridCell]] = [
+        [
+            index.name,
+            index.title,
+            f"{index.helps:,}",
+            BarCell(human_bytes(round(index.adds_bytes.expected)), 0.0, index.saved_share),
+            percent(index.saved_share),
+            human_bytes(round(index.size_bytes.expected)),
+            "-" if index.build_cpu_seconds is None else duration(round(index.build_cpu_seconds * 1000)),
+            str(index.break_even),
+        ]
+        for index in indexes
+    ]
+    return grid("Recommended, each beside those above it", headings, rows)
+
+
+def _told(title: str, lines: Sequence[str]) -> Iterator[Child]:
+    if lines:
+        more = [f"and {len(lines) - _MOST:,} more"] if len(lines) > _MOST else []
+        yield tag("details", tag("summary", f"{title}: {len(lines):,}"), listed([*lines[:_MOST], *more]))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
