@@ -107,6 +107,32 @@ def conjoined(parts: Iterable[Predicate]) -> Predicate:
     return normalize(And(tuple(flat)))
 
 
+def without_said(predicate: Predicate) -> Predicate:
+    """Without what Spark adds: that a column is not NULL, where another part says so. In normal form."""
+    normal = normalize(predicate)
+    if not isinstance(normal, And):
+        return normal
+    said = {column for part in normal.parts if (column := _never_null(part)) is not None}
+    left = tuple(
+        part
+        for part in normal.parts
+        if not (isinstance(part, Not) and isinstance(part.child, IsNull) and part.child.column in said)
+    )
+    return left[0] if len(left) == 1 else And(left)
+
+
+def _never_null(part: Predicate) -> ColumnRef | None:
+    """The column that is not NULL where the part is TRUE."""
+    inner = part.child if isinstance(part, Not) else part
+    match inner:
+        case Comparison(op=Op.NULL_SAFE_EQ):
+            return None
+        case Comparison() | In() | StartsWith():
+            return inner.column
+        case _:
+            return None
+
+
 def restricted(predicate: Predicate, own: Callable[[ColumnRef], ColumnRef | None]) -> Predicate | None:
     """What follows from a normal form for the columns that are `own`, by their names there; None where nothing does.
     AND leaves out what speaks of others; OR says something where each part does."""

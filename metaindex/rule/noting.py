@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from metaindex.config import QueryLog
-from metaindex.expressions.normalize import normalize
+from metaindex.expressions.reads import without_said
 from metaindex.expressions.references import columns
-from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
+from metaindex.expressions.tree import And
 from metaindex.pruning.result import PruneResult
 from metaindex.querylog.noted import helpers, now_us
 from metaindex.querylog.row import QueryRow, bounded
@@ -61,7 +61,7 @@ def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, mil
     row = QueryRow(
         at_us=now_us(),
         engine="spark",
-        predicate=bounded(_shortened(And(conditions))) if conditions else None,
+        predicate=bounded(without_said(And(conditions))) if conditions else None,
         columns=tuple(dict.fromkeys((*(need.name for need in scan.needs), *named))),
         join_keys=_keys(key for want in scan.wants if isinstance(want, JoinSide) for key in want.keys),
         group_keys=_keys(key for want in scan.wants if isinstance(want, Group) for key in want.keys),
@@ -100,29 +100,3 @@ def _covered(row: QueryRow, cover: Cover) -> QueryRow:
 
 def _keys(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _shortened(predicate: Predicate) -> Predicate:
-    """Without what Spark adds: that a column is not NULL, where another part says so."""
-    normal = normalize(predicate)
-    if not isinstance(normal, And):
-        return normal
-    said = {column for part in normal.parts if (column := _never_null(part)) is not None}
-    left = tuple(
-        part
-        for part in normal.parts
-        if not (isinstance(part, Not) and isinstance(part.child, IsNull) and part.child.column in said)
-    )
-    return left[0] if len(left) == 1 else And(left)
-
-
-def _never_null(part: Predicate) -> ColumnRef | None:
-    """The column that is not NULL where the part is TRUE."""
-    inner = part.child if isinstance(part, Not) else part
-    match inner:
-        case Comparison(op=Op.NULL_SAFE_EQ):
-            return None
-        case Comparison() | In() | StartsWith():
-            return inner.column
-        case _:
-            return None

@@ -120,7 +120,7 @@ def _table(
     large = snapshot.files.size_bytes > SMALL_BYTES or question.sample is not None
     share = 0.01 if question.sample is None else question.sample
     asked = Asked(
-        tuple(asked_query(query, snapshot.schema) for query in chosen.queries),
+        tuple(asked_query(query, snapshot.schema, handle.config.time_zone) for query in chosen.queries),
         tuple(given),
         share * (1 - _OF_LAYOUT) if large else None,
         handle.config.time_zone,

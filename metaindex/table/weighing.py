@@ -20,6 +20,7 @@ from metaindex.whatif.weigh import Asked, AskedQuery, AtHand, weigh
 from metaindex.workloads.asked import OfTable, TableNames, TableQuery, of_table
 from metaindex.workloads.taking import path_in, workload
 from metaindex.workloads.template import Workload
+from metaindex.workloads.typed import typed
 
 from .asked import TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
@@ -59,7 +60,8 @@ def weighed(
     if isinstance(queries, Workload):
         mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
         chosen = of_table(queries, TableNames(handle.path, mapped), [field.name for field in snapshot.schema.fields])
-        several_asked = tuple(asked_query(query, snapshot.schema) for query in chosen.queries)
+        zone = handle.config.time_zone
+        several_asked = tuple(asked_query(query, snapshot.schema, zone) for query in chosen.queries)
         notes = tuple(_left_out(queries, chosen))
     else:
         several_asked = tuple(AskedQuery(query, " ".join(str(query).split())) for query in several)
@@ -91,8 +93,9 @@ def _are_statements(queries: object) -> bool:
     return any(path_in(query) is not None or (isinstance(query, str) and is_statement(query)) for query in several)
 
 
-def asked_query(query: TableQuery, schema: Schema) -> AskedQuery:
+def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery:
     """`columns` by the names of the table; one that it does not have is none."""
+    types = {tuple(part.lower() for part in leaf.parts): leaf.type for leaf in schema.leaves()}
     names = {leaf.parts[0].lower() for leaf in schema.leaves()}
     every = {tuple(part.lower() for part in leaf.parts): leaf.parts for leaf in schema.leaves()}
     wanted = query.columns if query.columns is not None else frozenset((name,) for name in names)
@@ -103,7 +106,8 @@ def asked_query(query: TableQuery, schema: Schema) -> AskedQuery:
         if lower[: len(column)] == tuple(part.lower() for part in column)
     }
     keys = query.joined, query.grouped, query.ordered
-    return AskedQuery(query.predicate, query.text, query.seen, frozenset(needs), *keys)
+    predicate = typed(query.predicate, types, time_zone)
+    return AskedQuery(predicate, query.text, query.seen, frozenset(needs), *keys)
 
 
 def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
@@ -15,6 +16,9 @@ from .shape import shape_of, shown_predicate
 from .template import Workload
 
 _LONGEST = 300
+_WHOLE = re.compile(r"/|file:|\w+://")
+_S3 = ("s3a://", "s3n://")
+"""Hadoop's names of S3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class OfTable:
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
-    """Which names in SQL are the table at this path: those that `given` says, by their tables' paths, else those whose
-    last part is the last of the path."""
+    """Which names in SQL are the table at this path: those that `given` says, by their tables' paths; else a path that
+    is the same, or a name whose last part is the last of the path."""
 
     path: str
     given: Mapping[str, str]
@@ -53,6 +57,8 @@ class TableNames:
         for told, path in self.given.items():
             if told.lower() == name.lower():
                 return _clean(path) == _clean(self.path)
+        if _WHOLE.match(name):
+            return _clean(name) == _clean(self.path)
         return _last(name.replace(".", "/") if "/" not in name else name) == _last(self.path)
 
 
@@ -99,6 +105,8 @@ def _sum(known: TableQuery, more: TableQuery) -> TableQuery:
 def _clean(path: str) -> str:
     """One text for one place: local paths from the root on."""
     path = path.removeprefix("file://").removeprefix("file:")
+    for scheme in _S3:
+        path = f"s3://{path.removeprefix(scheme)}" if path.startswith(scheme) else path
     return path.rstrip("/") if "://" in path else os.path.abspath(path)
 
 

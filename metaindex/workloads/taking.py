@@ -25,9 +25,11 @@ from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
 
+from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
 from .pieces import lines, pieces
 from .splitting import statements
+from .statements import bare, reads_of
 from .template import Workload
 
 _SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
@@ -43,7 +45,8 @@ def workload(queries: object, *, time_zone: str = "UTC") -> Workload:
     `queries`: the text of a condition (as behind WHERE) or of SQL statements, a predicate in any words that `prune`
     takes, a path to a file, or several of them in a list. A file `.sql` has statements that semicolons end; any other
     one a line. It is read as it comes: of a million statements templates are kept, and some examples of their literals.
-    Packed files (`.gz`, `.zst`, `.bz2`) are unpacked on the way. Moments without a zone are of `time_zone`.
+    Packed files (`.gz`, `.zst`, `.bz2`, `.lz4`, `.snappy`) are unpacked on the way. A file that begins as Spark's event
+    logs do is one; a folder of them is read, too. Moments without a zone are of `time_zone`.
 
     What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
     what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read.
@@ -59,14 +62,16 @@ def workload(queries: object, *, time_zone: str = "UTC") -> Workload:
 
 def path_in(queries: object) -> Path | None:
     """The path that it is: a path, or a text without blanks that names a file that is there, or ends like one. A folder
-    is none: `month=2` is a condition beside a partition of this name, too."""
+    is one where it holds event logs: `month=2` is a condition beside a partition of this name, too."""
     if isinstance(queries, os.PathLike):
         return Path(os.fsdecode(os.fspath(queries)))
     if not isinstance(queries, str) or not 0 < len(queries) <= _LONGEST_PATH or _NO_PATH.search(queries):
         return None
     path = Path(queries)
     try:
-        return path if queries.lower().endswith(_SUFFIXES) or path.is_file() else None
+        if queries.lower().endswith(_SUFFIXES) or path.is_file():
+            return path
+        return path if path.is_dir() and is_event_log(path) else None
     except OSError:
         return None
 
@@ -101,7 +106,7 @@ class _Taker:
             kind = type(query)
             raise ArgumentError(f"{_WORDS}; got {kind.__module__}.{kind.__qualname__}")
         try:
-            reads = _bare(to_predicate(query, time_zone=self.time_zone))
+            reads = bare(to_predicate(query, time_zone=self.time_zone))
         except MetaIndexError as error:
             self.gathering.problem(str(error), str(query))
         else:
@@ -111,7 +116,13 @@ class _Taker:
         if not path.exists():
             raise ObjectNotFoundError(f"a workload is read from a file that is there; {path} is not; mend the path")
         try:
-            if any(suffix.lower() == ".sql" for suffix in path.suffixes):
+            if is_event_log(path):
+                from .eventlog.reading import read_event_logs  # its texts may be SQL, which a parser reads
+
+                read_event_logs(path, self.gathering, self.time_zone)
+            elif path.is_dir():
+                raise ArgumentError(f"a folder of a workload holds event logs of Spark; {path} does not; name a file")
+            elif any(suffix.lower() == ".sql" for suffix in path.suffixes):
                 self._texts(statements(pieces(path)))
             else:
                 self._texts(
@@ -119,21 +130,6 @@ class _Taker:
                 )
         except OSError as error:
             raise StorageError(f"a workload is read from a file; {path} cannot be read: {error}; mend it") from None
-
-
-def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
-    """What a text asks, a condition or a statement. ExpressionError where it cannot be read."""
-    from metaindex.expressions.engines import to_predicate
-    from metaindex.expressions.engines.sql_statement import is_statement, statement_reads
-
-    if is_statement(text):
-        return statement_reads(text, timezone=time_zone)
-    return _bare(to_predicate(text, time_zone=time_zone))
-
-
-def _bare(predicate: Predicate) -> StatementReads:
-    """A condition of the table that is asked."""
-    return StatementReads((TableRead("", normalize(predicate), tuple(ref.name for ref in columns(predicate))),))
 
 
 def from_query_log(rows: pa.Table) -> Workload:

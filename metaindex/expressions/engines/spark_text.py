@@ -1,0 +1,275 @@
+"""Conditions as Spark prints them in its plans (`((dest#5 = SEA) AND id#1L INSET 1, 2)`), into predicates.
+
+Texts stand there without quotes, so not every line tells one condition: what can be read in two ways is `Unclear`, and
+is never guessed. What is read becomes the nodes that `spark_json` reads, by its allow-list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import And, Leaf, Not, Opaque, Or, Predicate, fold
+
+from .catalog_types import json_type
+from .spark_json import from_spark_json
+from .spark_printed import CUT, NAMED, NUMBERED, closings, first_operator, shown_text
+
+_CLASSES: Final = "org.apache.spark.sql.catalyst.expressions."
+_DEEPEST: Final = 200
+_OPERATORS: Final = {
+    "AND": "And",
+    "OR": "Or",
+    "=": "EqualTo",
+    "<=>": "EqualNullSafe",
+    "<": "LessThan",
+    "<=": "LessThanOrEqual",
+    ">": "GreaterThan",
+    ">=": "GreaterThanOrEqual",
+}
+_ATTRIBUTE: Final = re.compile(r"([^#()\[\],]+)#(\d+)(L)?((?:\.\w+)*)")
+_WORD: Final = re.compile(r"[\w-]+")
+_UNARY: Final = {"isnull": "IsNull", "isnotnull": "IsNotNull", "isnan": "IsNaN"}
+_CALL: Final = re.compile(r"(\w+)\(")
+_CAST: Final = re.compile(r"(.*) as ([a-z_]+(?:\(\d+,-?\d+\))?)", re.DOTALL)
+_ESCAPE: Final = re.compile(r" ESCAPE '(.)'\Z", re.DOTALL)
+_REDACTED: Final = "*(redacted)"
+_MARK: Final = "\0"
+_Nodes = list[dict[str, Any]]
+
+
+class Unclear(ExpressionError):
+    """A condition that its text does not tell: it is cut, redacted, or can be read in two ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedColumns:
+    """Of a scan: the types of its columns, as Spark's catalog writes them, and the filters that it pushed down, in
+    which lists of texts have another separator. `time_zone`: the session's."""
+
+    types: Mapping[str, str]
+    pushed: str = ""
+    time_zone: str | None = None
+
+
+def printed_predicate(text: str, columns: PrintedColumns) -> Predicate:
+    """What a condition says. Unclear where its text does not tell."""
+    if CUT.search(text):
+        raise Unclear("a condition is told whole; the event log cuts it")
+    if _REDACTED in text:
+        raise Unclear("a condition is told whole; the event log redacts it")
+    reader = _PrintedReader(text, columns)
+    if len(reader.closing) != text.count("(") or len(reader.closing) != text.count(")"):
+        raise _unclear()
+    nodes: _Nodes = []
+    try:
+        reader.boolean(0, len(text), nodes, 0)
+        read = from_spark_json(nodes, columns.time_zone)
+    except (ValueError, KeyError, IndexError, RecursionError):  # values of other types
+        raise _unclear() from None
+    if isinstance(read, Opaque):
+        return Opaque(shown_text(text), read.columns)
+    return fold(read, _named_leaf, Not, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
+
+
+def _unclear() -> Unclear:
+    return Unclear("a condition is told in one way; the event log's text of it can be read in several, or in none")
+
+
+class _PrintedReader:
+    """`start` and `end` bound what is read of the text; nodes go behind those that there are, in pre-order."""
+
+    def __init__(self, text: str, columns: PrintedColumns) -> None:
+        self.text, self.columns = text, columns
+        self.closing = closings(text)
+
+    def boolean(self, start: int, end: int, out: _Nodes, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise _unclear()
+        text = self.text
+        if start < end and text[start] == "(" and self.closing.get(start) == end - 1:
+            self._group(start + 1, end - 1, out, depth)
+        elif text.startswith("NOT ", start, end):
+            out.append(_node("Not", 1))
+            self.boolean(start + 4, end, out, depth + 1)
+        elif not self._membership(start, end, out) and not self._call(start, end, out):
+            self._leaf(start, end, out)
+
+    def _group(self, start: int, end: int, out: _Nodes, depth: int) -> None:
+        operator = first_operator(self.text, self.closing, start, end)
+        name = None if operator is None else _OPERATORS.get(operator[1])
+        if operator is None or name is None:
+            self._foreign(start, end, out)
+        elif name in ("And", "Or"):
+            out.append(_node(name, 2))
+            self.boolean(start, operator.start(), out, depth + 1)
+            self.boolean(operator.end(), end, out, depth + 1)
+        else:
+            self._comparison(name, (start, operator.start()), (operator.end(), end), out)
+
+    def _comparison(self, name: str, left: tuple[int, int], right: tuple[int, int], out: _Nodes) -> None:
+        first, second = self._column(*left), self._column(*right)
+        if first is None and second is None:
+            if not NUMBERED.search(self.text, left[0], right[1]):
+                raise _unclear()
+            self._foreign(left[0], right[1], out)
+            return
+        out.append(_node(name, 2))
+        type_ = self._type(first or second or [])
+        out += first if first is not None else [self._literal(self.text[slice(*left)], type_)]
+        out += second if second is not None else [self._literal(self.text[slice(*right)], type_)]
+
+    def _membership(self, start: int, end: int, out: _Nodes) -> bool:
+        """`a#1 IN (1,2)`, `a#1 INSET 1, 2` and `a#1 LIKE b%`."""
+        attribute = _ATTRIBUTE.match(self.text, start, end)
+        if attribute is None:
+            return False
+        at = attribute.end()
+        column = self._column(start, at)
+        if column is None:
+            return False
+        if self.text.startswith(" IN (", at, end) and self.closing.get(at + 4) == end - 1:
+            self._list(column, self.text[at + 5 : end - 1].split(","), out)
+        elif self.text.startswith(" INSET ", at, end):
+            members = self.text[at + 7 : end].split(", ")
+            if self._type(column) in ("string", None):
+                self._check_pushed(column[-1], members)
+            self._list(column, members, out)
+        elif self.text.startswith(" LIKE ", at, end):
+            pattern = self.text[at + 6 : end]
+            escape = _ESCAPE.search(pattern)
+            pattern = pattern if escape is None else pattern[: escape.start()]
+            out.append(_node("Like", 2) | {"escape": "\\" if escape is None else escape[1]})
+            out += [*column, self._literal(pattern, "string")]
+        else:
+            return False
+        return True
+
+    def _list(self, column: _Nodes, members: list[str], out: _Nodes) -> None:
+        type_ = self._type(column)
+        texts = type_ in ("string", None)
+        if texts and any(member.startswith(" ") or member == "null" for member in members):
+            raise _unclear()
+        out.append(_node("In", len(members) + 1))
+        out += column
+        out += [self._literal(member, type_, null=not texts) for member in members]
+
+    def _check_pushed(self, named: dict[str, Any], members: list[str]) -> None:
+        """A list that is joined by another separator there, and has the same members if none has a separator in it."""
+        begin = f"In({named.get('name') or '.'.join(named.get('parts', ()))}, ["
+        at = self.columns.pushed.find(begin)
+        listed = self.columns.pushed[at + len(begin) :].split("])")[0].split(",") if at >= 0 else []
+        if sorted(listed) != sorted(members):
+            raise _unclear()
+
+    def _call(self, start: int, end: int, out: _Nodes) -> bool:
+        call = _CALL.match(self.text, start, end)
+        if call is None or self.closing.get(call.end() - 1) != end - 1:
+            return False
+        inner = call.end(), end - 1
+        if call[1] in _UNARY:
+            column = self._column(*inner)
+            if column is None:
+                return False
+            out.append(_node(_UNARY[call[1]], 1))
+            out += column
+            return True
+        comma = self.text.find(", ", *inner)
+        column = None if call[1] != "StartsWith" or comma < 0 else self._column(inner[0], comma)
+        if column is None:
+            return False
+        out.append(_node("StartsWith", 2))
+        out += [*column, self._literal(self.text[comma + 2 : inner[1]], "string")]
+        return True
+
+    def _leaf(self, start: int, end: int, out: _Nodes) -> None:
+        column = self._column(start, end)
+        if column is not None:
+            out += column
+        elif self.text[start:end] in ("true", "false", "null"):
+            value = None if self.text[start:end] == "null" else self.text[start:end]
+            out.append(_node("Literal", 0) | {"dataType": "boolean", "value": value})
+        elif first_operator(self.text, self.closing, start, end) is not None:
+            raise _unclear()  # operators stand in brackets: this one is in a text
+        else:
+            self._foreign(start, end, out)
+
+    def _column(self, start: int, end: int) -> _Nodes | None:
+        """A column, a field in one, or a cast of it; None for anything else."""
+        text = self.text
+        call = _CALL.match(text, start, end)
+        if call is not None and self.closing.get(call.end() - 1) == end - 1:
+            if call[1] in ("knownfloatingpointnormalized", "normalizenanandzero"):
+                return self._column(call.end(), end - 1)
+            cast = _CAST.fullmatch(text, call.end(), end - 1) if call[1] == "cast" else None
+            inner = None if cast is None else self._column(cast.start(1), cast.end(1))
+            target = None if cast is None else json_type(cast[2])
+            if inner is None or not isinstance(target, str):
+                return None
+            return [_node("Cast", 1) | {"dataType": target}, *inner]
+        attribute = _ATTRIBUTE.fullmatch(text, start, end)
+        if attribute is None or not (attribute[1] in self.columns.types or _WORD.fullmatch(attribute[1])):
+            return None
+        return self._attribute(attribute)
+
+    def _attribute(self, attribute: re.Match[str]) -> _Nodes:
+        name, fields = attribute[1], [part for part in attribute[4].split(".") if part]
+        known = self.columns.types.get(name)
+        type_ = "long" if known is None and attribute[3] else None if known is None else json_type(known)
+        if type_ is None:
+            return [_unresolved([name, *fields])]
+        nodes = [_node("AttributeReference", 0) | {"name": name, "dataType": type_, "metadata": {}}]
+        for field in fields:
+            inside = type_["fields"] if isinstance(type_, dict) and "fields" in type_ else []
+            ordinal = next((number for number, part in enumerate(inside) if part["name"] == field), None)
+            if ordinal is None:
+                return [_unresolved([name, *fields])]
+            type_ = inside[ordinal]["type"]
+            nodes.insert(0, _node("GetStructField", 1) | {"ordinal": ordinal})
+        return nodes
+
+    def _type(self, column: _Nodes) -> Any:
+        """Of a column; None where nobody knows."""
+        if column[0]["class"].endswith("GetStructField"):
+            type_ = column[-1]["dataType"]
+            for node in reversed(column[:-1]):
+                type_ = type_["fields"][node["ordinal"]]["type"]
+            return type_
+        return column[0].get("dataType")
+
+    def _literal(self, text: str, type_: Any, *, null: bool = True) -> dict[str, Any]:
+        """A value as the column's type has it; of one whose type is not known it is the text, as Spark casts it."""
+        if NUMBERED.search(text):
+            raise _unclear()  # another column, or a text that looks like one
+        literal = _node("Literal", 0) | {"dataType": type_ if isinstance(type_, str) else "string"}
+        if type_ is not None and not isinstance(type_, str):
+            raise _unclear()
+        if type_ == "binary":
+            return literal | {"value": "", "hex": text.removeprefix("0x")}
+        return literal | {"value": None if null and text == "null" and type_ not in ("string", None) else text}
+
+    def _foreign(self, start: int, end: int, out: _Nodes) -> None:
+        """What is not understood, with its columns."""
+        named = dict.fromkeys(match[1] for match in NAMED.finditer(self.text, start, end))
+        out.append({"class": "metaindex.Foreign", "num-children": len(named) + 1})
+        shown = f"{_MARK}{shown_text(self.text[start:end])}{_MARK}"
+        out.append(_node("Literal", 0) | {"dataType": "void", "value": shown})
+        out += [_unresolved([name]) for name in named]
+
+
+def _named_leaf(leaf: Leaf) -> Predicate:
+    """With the text of what is not understood."""
+    said = leaf.text.split(_MARK) if isinstance(leaf, Opaque) else []
+    return Opaque(said[1], leaf.columns) if isinstance(leaf, Opaque) and len(said) > 1 else leaf
+
+
+def _node(name: str, children: int) -> dict[str, Any]:
+    return {"class": _CLASSES + name, "num-children": children}
+
+
+def _unresolved(parts: list[str]) -> dict[str, Any]:
+    name = "org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute"
+    return {"class": name, "num-children": 0, "parts": parts}

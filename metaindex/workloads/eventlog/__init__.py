@@ -1,0 +1,1 @@
+"""Spark's event logs, read without Spark: what its queries read of tables."""
