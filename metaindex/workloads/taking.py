@@ -29,7 +29,7 @@ from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
 from .pieces import lines, pieces
 from .splitting import statements
-from .statements import bare, reads_of
+from .statements import bare, condition, reads_of
 from .template import Workload
 
 _SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
@@ -100,13 +100,13 @@ class _Taker:
                 self.gathering.text(text, read)
 
     def _condition(self, query: object) -> None:
-        from metaindex.expressions.engines import engine_of, to_predicate
+        from metaindex.expressions.engines import engine_of
 
         if not isinstance(query, Predicate | bool) and engine_of(query) is None:
             kind = type(query)
             raise ArgumentError(f"{_WORDS}; got {kind.__module__}.{kind.__qualname__}")
         try:
-            reads = bare(to_predicate(query, time_zone=self.time_zone))
+            reads = bare(condition(query, self.time_zone))
         except MetaIndexError as error:
             self.gathering.problem(str(error), str(query))
         else:
@@ -180,8 +180,6 @@ def _logged(gathering: Gathering, row: dict[str, Any]) -> None:
 
 
 def _condition(text: object) -> Predicate:
-    from metaindex.expressions.engines import to_predicate
-
     if not isinstance(text, str):
         raise ExpressionError(f"a predicate of a query log is SQL text; got {type(text).__name__}; read the log anew")
-    return to_predicate(text)
+    return condition(text)

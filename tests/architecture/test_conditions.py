@@ -21,7 +21,7 @@ CALLERS = {
     "metaindex/pruning/condition.py",  # of users, and of engines that push filters down
     "metaindex/rule/request.py",  # of plans of Spark
     "metaindex/table/queries.py",  # pyiceberg's conditions, where they choose rows
-    "metaindex/workloads/taking.py",  # of workloads, held against no table yet
+    "metaindex/workloads/statements.py",  # of workloads, held against no table yet
 }
 
 

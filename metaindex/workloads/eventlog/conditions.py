@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from metaindex.expressions.engines import to_predicate
 from metaindex.expressions.engines.spark_printed import conjuncts_of, printed_columns, printed_parts
 from metaindex.expressions.engines.spark_text import PrintedColumns, Unclear, printed_predicate
 from metaindex.expressions.errors import ExpressionError
@@ -14,6 +13,7 @@ from metaindex.expressions.reads import conjoined, without_said
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import ColumnRef, Comparison, In, Opaque, Predicate, fold
 from metaindex.workloads.shape import shape_of
+from metaindex.workloads.statements import condition
 
 from .scan_nodes import ScanSeen
 
@@ -45,19 +45,19 @@ def predicate_of(scan: ScanSeen, above: Sequence[str], time_zone: str | None, te
 
 def _parts(scan: ScanSeen, above: Sequence[str]) -> Iterator[str]:
     """The filters above say again what the scan was given; where it has that whole, it is enough."""
-    over = [condition for condition in above if _is_of(condition, scan)]
+    over = [text for text in above if _is_of(text, scan)]
     lists = [scan.partition_filters]
     if scan.data_filters.endswith("]") or not over:
         lists.append(scan.data_filters)
         over = []
     parts = [part for listed in lists for part in printed_parts(listed)]
-    parts += [part for condition in over for part in conjuncts_of(condition)]
+    parts += [part for text in over for part in conjuncts_of(text)]
     return (part for part in parts if not any(word in part for word in _BY_SPARK))
 
 
-def _is_of(condition: str, scan: ScanSeen) -> bool:
+def _is_of(text: str, scan: ScanSeen) -> bool:
     """Are all its columns the scan's?"""
-    numbers = {int(number) for number in _NUMBER.findall(condition)}
+    numbers = {int(number) for number in _NUMBER.findall(text)}
     return bool(numbers) and numbers <= scan.output.keys()
 
 
@@ -66,7 +66,7 @@ def _described(
 ) -> None:
     """A condition in Iceberg's words, where no filter says the same: times are numbers there."""
     try:
-        predicate = to_predicate(part)
+        predicate = condition(part)
     except ExpressionError:
         predicate = Opaque(part)
     shape = shape_of(predicate)
