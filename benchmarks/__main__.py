@@ -23,6 +23,8 @@ engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
          Z-ordered tables made by hand; all 22 queries; stale indexes
 advise   what-if and recommend beside what comes: TPC-H, TPC-DS (fetches its generator), flights, needles
+curve    rows along a Hilbert curve: which share of files which order leaves out; what Spark reads through a covering
+         index along a curve, beside Delta's Z-order and liquid clustering, the table sorted, and an index in ranges
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
 """
 
@@ -50,6 +52,7 @@ NAMES = (
     "engines",
     "tpch",
     "advise",
+    "curve",
     "hot",
 )
 
@@ -64,7 +67,7 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = folder_of(arguments)
     for name in arguments.names or NAMES:
-        module = name if name in ("advise", "needle", "tpch") else f"bench_{name}"
+        module = name if name in ("advise", "needle", "tpch", "curve") else f"bench_{name}"
         teller(name, arguments)(import_module(f"benchmarks.{module}").run(folder, arguments.quick))
     return 0
 

@@ -42,6 +42,7 @@ KINDS: Mapping[str, Callable[[str, list[str]], Kind]] = {
     "list": lambda column, others: mi.ValueList(column),
     "cover": lambda column, others: mi.Covering([column], others, buckets=2),
     "range": lambda column, others: mi.CoveringRange([column], others),
+    "curve": lambda column, others: mi.CoveringCurve([column, *others[:2]], others[2:]),
 }
 """Of each kind an index on a column, with others where it has rows."""
 
@@ -106,7 +107,7 @@ class Followed:
         kind = self._random.choice([one for one in KINDS if one not in self._indexes] or ["stats"])
         column = self._random.choice(["id", *columns])
         others = [one for one in ("id", *columns) if one != column]
-        by_spark = kind in ("cover", "range") or self._random.random() < 0.2
+        by_spark = kind in ("cover", "range", "curve") or self._random.random() < 0.2
         if self._did(
             f"create {kind} on {column}",
             lambda table: table.create_index(

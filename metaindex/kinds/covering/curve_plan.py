@@ -14,16 +14,19 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, numbers, one_array
 from metaindex.formats.model import Schema
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.served import RowPlan, travelling
+from metaindex.kinds.served import RowPlan, RowWriter, travelling
 from metaindex.log.entry import CoveredKey
 
 from .layout import BITS_OF, CURVE, CUTS, CoveringLayout
+from .parts import GROUP_BYTES, UNPACKED, PartWriter, stretch_bytes
 from .placement import POINT, ByCurve
 from .plan import CoveringPlan, check_columns, covering_key_id
-from .spark import RANGE, ranges_of, spread_along
+from .spark import RANGE, TaskWriter, ranges_of, spread_along
 
 if TYPE_CHECKING:  # what builds is loaded by the verbs that build
     from pyspark.sql import DataFrame
+
+    from metaindex.store.writer import RunSink
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,15 @@ class CurvePlan(CoveringPlan):
         ranges = np.searchsorted(np.array(self.splits, np.int64), numbers(places), side="right").astype(np.int32)
         columns = [places, from_vector(ranges, None, pa.int32()), *rows.columns]
         return pa.RecordBatch.from_arrays(columns, schema=self.travels)
+
+    def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
+        tag, most = f"{task:06d}-{attempt:06d}", stretch_bytes(size_bytes)
+        group = min(GROUP_BYTES, UNPACKED * most)
+        parts = PartWriter(sink, self.key_id, self.stored, self.placement, self.place, tag, None, most, group)
+        return TaskWriter(parts)
+
+    def parts_at(self, size_bytes: float) -> int:
+        return max(1, -int(-size_bytes // stretch_bytes(int(size_bytes))))
 
     def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:
         return spread_along(rows, ranges_of(size_bytes))

@@ -24,7 +24,7 @@ from metaindex.kinds.values.encoding import KEPT, encode_values, ordered
 
 from .hilbert import MOST_BITS, Places, Words
 
-BITS = {2: 10, 3: 9, 4: 8, 5: 8, 6: 8, 7: 8, 8: 7}
+BITS = {2: 8, 3: 7, 4: 6, 5: 6, 6: 6, 7: 6, 8: 6}
 """Of a rank, by the number of columns of a curve."""
 
 assert all(columns * bits <= MOST_BITS for columns, bits in BITS.items())

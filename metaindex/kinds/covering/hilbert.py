@@ -42,7 +42,7 @@ def _numbers(axes: list[Places], bits: int) -> Words:
         flips ^= _bit(axes[-1], level) * np.uint16((1 << level) - 1)
     for axis in axes:
         axis ^= flips
-    return _woven(axes, bits)
+    return woven(axes, bits)
 
 
 def places_of(numbers: Words, dimensions: int, bits: int) -> list[Places]:
@@ -72,7 +72,7 @@ def _bit(axis: Places, level: int) -> Places:
     return (axis >> np.uint16(level)) & _ONE
 
 
-def _woven(axes: Sequence[Places], bits: int) -> Words:
+def woven(axes: Sequence[Places], bits: int) -> Words:
     """The bits of all dimensions in turn, the first one's first."""
     out = np.zeros(len(axes[0]), np.uint64)
     for level in range(bits - 1, -1, -1):

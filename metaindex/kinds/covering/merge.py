@@ -31,7 +31,17 @@ from metaindex.store.writer import RunSink
 from .layout import PARTITION, CoveringLayout, said_of
 from .murmur3 import buckets_of
 from .order import Ascending, in_spark_order
-from .parts import PART_BYTES, RANGE_BYTES, PartWriter, range_bytes, read_groups, stored_parts
+from .parts import (
+    GROUP_BYTES,
+    PART_BYTES,
+    RANGE_BYTES,
+    UNPACKED,
+    PartWriter,
+    range_bytes,
+    read_groups,
+    stored_parts,
+    stretch_bytes,
+)
 from .stretches import Stretch, stretches
 
 STRETCH_BYTES = 256 << 20
@@ -92,7 +102,15 @@ class CoveringMerge:
         piece, layout = self.pieces[number], self.layout
         tag = f"{attempt:06d}" if piece.bucket is not None else f"{number:06d}-{attempt:06d}"
         writer = PartWriter(
-            self.sink, self.key_id, layout.stored, layout.placement, self.place, tag, piece.bucket, self.part_bytes
+            self.sink,
+            self.key_id,
+            layout.stored,
+            layout.placement,
+            self.place,
+            tag,
+            piece.bucket,
+            self.part_bytes,
+            GROUP_BYTES if layout.curve is None else min(GROUP_BYTES, UNPACKED * self.part_bytes),
         )
         names = with_lineage(layout.stored).names
         streams = [_RunStream(self, piece, source) for source in sorted({source for source, _ in piece.parts})]
@@ -141,13 +159,20 @@ def merge_rows(
         number(0) // PART_NUMBERS,
         sources,
         tuple(_pieces(parts, layout, len(sources))),
-        PART_BYTES if layout.buckets else range_bytes(sum(part.info.size_bytes for _, part in parts)),
+        _part_bytes(layout, sum(part.info.size_bytes for _, part in parts)),
     )
     pieces = sorted((write or in_threads)(merge), key=lambda piece: piece.number)
     _check(merge, pieces, sum(part.info.rows for _, part in parts))
     written = [part for piece in pieces for part in piece.parts]
     kept = {name: value for name, value in key.layout.items() if not name.startswith("bytes:")}
     return {**kept, **said_of(sizes_of(written))}, [part.info for part in written]
+
+
+def _part_bytes(layout: CoveringLayout, size_bytes: int) -> int:
+    """From which on the next part begins, of so many bytes in all."""
+    if layout.buckets:
+        return PART_BYTES
+    return range_bytes(size_bytes) if layout.curve is None else stretch_bytes(size_bytes)
 
 
 def _check(merge: CoveringMerge, pieces: Sequence[MergedPiece], rows: int) -> None:

@@ -42,6 +42,11 @@ whole."""
 RANGES, LEAST_RANGE_BYTES = 8, 8 << 20
 """A small index in ranges has as many parts as buckets, none of less: several tasks read what a query keeps of it, and
 what is left out is left out by bounds."""
+STRETCHES, LEAST_STRETCH_BYTES = 64, 2 << 20
+"""Along a curve a small index has more parts: one that is left out by one column is so by its bounds, and each column
+tells as many parts apart as its root of their number."""
+UNPACKED = 4
+"""Times the bytes of a part its rows take in memory: so many of a curve are a row group."""
 SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
 """A column has a dictionary where half of so many rows have a value that came before, and its values take so much at
 most."""
@@ -59,6 +64,11 @@ def range_bytes(size_bytes: int) -> int:
     return min(RANGE_BYTES, max(LEAST_RANGE_BYTES, size_bytes // RANGES))
 
 
+def stretch_bytes(size_bytes: int) -> int:
+    """The same along a curve."""
+    return min(RANGE_BYTES, max(LEAST_STRETCH_BYTES, size_bytes // STRETCHES))
+
+
 @dataclass(slots=True)
 class PartWriter:
     """Takes sorted tables of `with_lineage(stored)` and writes a bucket's or a range's parts. `tag`: as in the
@@ -72,6 +82,7 @@ class PartWriter:
     tag: str
     bucket: int | None
     most_bytes: int = PART_BYTES
+    group_bytes: int = GROUP_BYTES  # in memory
     rows: int = 0
     _done: list[WrittenPart] = field(default_factory=list)
     _waiting: list[pa.Table] = field(default_factory=list)
@@ -92,7 +103,7 @@ class PartWriter:
             self._waiting.append(taken)
             self._waiting_rows += taken.num_rows
             self._waiting_bytes += taken.nbytes
-            if self._waiting_rows == GROUP_ROWS or self._waiting_bytes >= GROUP_BYTES:
+            if self._waiting_rows == GROUP_ROWS or self._waiting_bytes >= self.group_bytes:
                 self._flush()
 
     def close(self) -> list[WrittenPart]:
