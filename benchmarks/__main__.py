@@ -25,6 +25,7 @@ tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering i
 advise   what-if and recommend beside what comes: TPC-H, TPC-DS (fetches its generator), flights, needles
 curve    rows along a Hilbert curve: which share of files which order leaves out; what Spark reads through a covering
          index along a curve, beside Delta's Z-order and liquid clustering, the table sorted, and an index in ranges
+plans    planning of 1,000 unions and of an IN with 1,000,000 values under `mi.enable`, beside plain Spark: CPU
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
 """
 
@@ -53,6 +54,7 @@ NAMES = (
     "tpch",
     "advise",
     "curve",
+    "plans",
     "hot",
 )
 

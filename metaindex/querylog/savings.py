@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN_DAYS = 31
 _DRAWN_DAYS = 60
+_MOST_GONE = 100
+_SUMS = ("helped", *SUMMED, "milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +204,10 @@ def savings(
     places = pc.list_parent_indices(helped.column("indexes").combine_chunks())
     by_index = pa.table({"row": places, "index": pc.list_flatten(helped.column("indexes").combine_chunks())})
     by_index = by_index.group_by(["row", "index"]).aggregate([])
-    own = helped.take(by_index.column("row")).append_column("index", by_index.column("index"))
-    of_index = {name: spared for name, spared in _grouped(own, "index").items() if isinstance(name, str)}
     there = {info.name: info for info in infos}
+    own = helped.select([*_SUMS]).take(by_index.column("row")).append_column("index", by_index.column("index"))
+    own, gone = _without_many(own, there)
+    of_index = {name: spared for name, spared in _grouped(own, "index").items() if isinstance(name, str)}
     told = [
         _index(name, of_index.get(name, Spared()), there.get(name), histories.get(name))
         for name in sorted(of_index.keys() | there.keys())
@@ -212,13 +215,25 @@ def savings(
     told.sort(key=lambda each: (-each.spared.bytes_left_out, each.name))
     days = rows.append_column("day", pc.cast(pc.floor_temporal(rows.column("at"), unit="day"), pa.date32()))
     by_day = {day: spared for day, spared in sorted(_grouped(days, "day").items()) if isinstance(day, dt.date)}
-    return Savings(table, _sum(rows), tuple(told), by_day, tuple(queries.notes))
+    return Savings(table, _sum(rows), tuple(told), by_day, (*queries.notes, *gone))
+
+
+def _without_many(own: pa.Table, there: Mapping[str, IndexInfo]) -> tuple[pa.Table, list[str]]:
+    """Of names that no index has any more those that stand in the most rows, and what is said of the others: a stranger
+    may write a million of them."""
+    names = own.column("index").value_counts()
+    gone = pa.table({"name": names.field("values"), "rows": names.field("counts")})
+    gone = gone.filter(pc.invert(pc.is_in(gone.column("name"), pa.array([*there], pa.string()))))
+    if len(gone) <= _MOST_GONE:
+        return own, []
+    left_out = gone.sort_by([("rows", "descending"), ("name", "ascending")]).slice(_MOST_GONE).column("name")
+    kept = own.filter(pc.invert(pc.is_in(own.column("index"), left_out.combine_chunks())))
+    return kept, [f"{len(left_out):,} more names of indexes that there are not are left out"]
 
 
 def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
     """By the values of a column. Of a million of them, as a stranger may write, in one go."""
-    wanted = ["helped", *SUMMED, "milliseconds"]
-    sums = [(name, "sum", pc.ScalarAggregateOptions(min_count=0)) for name in wanted]
+    sums = [(name, "sum", pc.ScalarAggregateOptions(min_count=0)) for name in _SUMS]
     helped = rows.column("helped")
     known = {name: pc.if_else(helped, rows.column(name), 0).cast(pa.float64()) for name in SUMMED}
     counted = pa.table({key: rows.column(key), "helped": helped, **known, "milliseconds": rows.column("milliseconds")})

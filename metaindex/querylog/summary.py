@@ -17,6 +17,7 @@ from .reading import LoggedQueries
 from .row import SUMMED
 from .texts import template_of
 
+_SHOWN = 1_000
 _SHOWN_TEXT = 200
 
 
@@ -56,7 +57,9 @@ class QuerySummary(Shown):
             return (f"{head}; Config(query_log=True) or METAINDEX_QUERY_LOG=kept notes them", *self.notes)
         titles = ("queries", "helped", "files read", "left out", "bytes left out", "planning ms")
         columns = (*(Column(title, right=True) for title in titles), Column("last (UTC)"), Column("condition"))
-        return (head, "", TextTable(columns, tuple(map(_row, self.templates))), *self.notes)
+        more = len(self.templates) - _SHOWN
+        notes = (*self.notes, *([f"{more:,} more are in templates, and in --json"] if more > 0 else []))
+        return (head, "", TextTable(columns, tuple(map(_row, self.templates[:_SHOWN]))), *notes)
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

@@ -165,6 +165,26 @@ def test_rows_that_no_sum_holds_are_told(table: mi.Table) -> None:
     assert sum(each.bytes_left_out for each in summary("t", logged(storage_of(table))).templates) >= 3_000 * most
 
 
+def test_of_very_many_templates_the_first_are_shown(table: mi.Table) -> None:
+    texts = [f"`column {number}` = 1" for number in range(1_500)]
+    _parquet(_rows(1_500, predicate=texts))(folder_of(table) / new_name(START_MS + 2))
+    told = summary("t", logged(storage_of(table)))
+    assert len(told.templates) == 1_501
+    assert len(str(told).splitlines()) < 1_010
+    assert "501 more" in str(told)
+
+
+def test_names_of_indexes_that_nobody_has_are_bounded(table: mi.Table) -> None:
+    """One row may name a million of them: a table as large as its square was made."""
+    names = [f"index {number}" for number in range(200_000)]
+    _parquet(_rows(3, indexes=[names, ["stats", "gone"], ["gone"]]))(folder_of(table) / new_name(START_MS + 2))
+    told = table.savings()
+    assert told["stats"].spared.helped == 1
+    assert told["gone"].spared.helped == 2
+    assert len(told.indexes) == 101
+    assert "199,901 more names" in str(told)
+
+
 def test_other_files_there_are_nobodys(table: mi.Table) -> None:
     for name in ("notes.txt", "1-2.queries", new_name(1).upper(), f"{new_name(1)}.bak"):
         (folder_of(table) / name).write_bytes(b"x")
