@@ -14,6 +14,9 @@ from metaindex.readers.scan import Scan
 
 from .live import deleted_rows, physical_rows
 
+_MOST = 1 << 62
+"""More rows than any table has."""
+
 
 def first_rows(scan: Scan, limit: object) -> Scan:
     """The scan, of at most `limit` rows. Files of which every row matches come first, those without a live row last;
@@ -33,7 +36,7 @@ def first_rows(scan: Scan, limit: object) -> Scan:
 def _limit(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
         raise ArgumentError(f"a limit is a number of rows, 0 or more; got {limit!r}; leave it out for all rows")
-    return int(limit)
+    return min(int(limit), _MOST)
 
 
 def certain_files(scan: Scan) -> Mask:

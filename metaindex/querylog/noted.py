@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from metaindex.expressions.references import columns as columns_of
 from metaindex.pruning.result import PruneResult
@@ -40,14 +41,16 @@ def scanned(scan: ScanPlan, engine: str, columns: Sequence[str] | None = None) -
     shown = columns if columns is not None else scan.columns
     if shown is None:
         shown = [field.name for field in scan.snapshot.schema.shown.fields]
+    limit = None if scan.first is None else scan.first.limit
     if scan.result is not None:
-        return pruned(scan.result, engine, shown)
+        return replace(pruned(scan.result, engine, shown), limit=limit)
     files = scan.snapshot.files
     return QueryRow(
         at_us=now_us(),
         engine=engine,
         predicate=None,
         columns=tuple(shown),
+        limit=limit,
         files_read=len(files),
         files_left_out=0,
         bytes_read=files.size_bytes,

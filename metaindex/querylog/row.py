@@ -38,8 +38,9 @@ MOST_NODES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """`predicate`: None where the query has none. What is not known is None. `indexes`: those that left something out,
-    or were read in the table's place. `milliseconds`: of planning."""
+    """`predicate`: None where the query has none. What is not known is None. `order`: columns, those from the last to
+    the first with " DESC" behind them; `limit`: of the whole query. `indexes`: those that left something out, or were
+    read in the table's place. `milliseconds`: of planning."""
 
     at_us: int
     engine: str
@@ -47,6 +48,8 @@ class QueryRow:
     columns: tuple[str, ...] = ()
     join_keys: tuple[str, ...] = ()
     group_keys: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    limit: int | None = None
     files_read: int | None = None
     files_left_out: int | None = None
     bytes_read: int | None = None

@@ -106,6 +106,12 @@ def test_functions_are_told_by_their_columns_and_alike_for_all_values() -> None:
     )
 
 
+def test_what_a_subquery_gives_is_not_told() -> None:
+    read = printed_predicate("(id#2L = Subquery subquery#12, [id=#34])", PRINTED)
+    assert isinstance(read, Opaque)
+    assert columns(read) == (ColumnRef(("id",)),)
+
+
 def test_lists_and_conjunctions_are_taken_apart() -> None:
     assert [*printed_parts("[isnotnull(a#1), id#2L INSET 1, 2, (b#3 = x, y), true]")] == [
         "isnotnull(a#1)",

@@ -17,10 +17,12 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
 from metaindex.querylog import writer
+from metaindex.querylog.files import encoded, new_name
 from metaindex.querylog.row import MOST_NODES
 from metaindex.querylog.writer import MOST_WAITING, WRITER
 from metaindex.table import noting
@@ -82,6 +84,22 @@ def test_each_reading_of_a_scan_is_a_row_of_its_engine(tmp_path: Path) -> None:
         ("polars", "((`id` >= 0) AND (`id` = 104))", 1),
         ("dataset", None, 2),
     ]
+
+
+def test_the_limit_of_a_scan_and_orders_are_noted(tmp_path: Path) -> None:
+    table = noted(delta_lake(tmp_path))
+    for scan in (
+        table.scan("id >= 0", limit=3),
+        table.scan(limit=4),
+        table.scan("id >= 0", limit=1 << 70),
+        table.scan(),
+    ):
+        scan.to_arrow()
+    assert [row["limit"] for row in table.query_log().to_pylist()] == [3, 4, None, None]
+    told = replace(row(5), order=("a", "b DESC", "\ud800"), limit=7)
+    storage_of(table).put_if_absent(new_name(0), encoded([told], mi.QueryLog()))
+    (other,) = table.query_log().filter(pc.field("files_read") == 5).to_pylist()
+    assert (other["order"], other["limit"]) == (["a", "b DESC", "\\ud800"], 7)
 
 
 def test_what_is_no_query_is_no_row(tmp_path: Path) -> None:

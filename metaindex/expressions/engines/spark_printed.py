@@ -12,7 +12,8 @@ _STEP: Final = re.compile(r"\(| (?:AND|OR|<=>|<=|>=|=|<|>|[-+*/%&|^]|\|\|) ")
 NUMBERED: Final = re.compile(r"#\d+")
 """Behind the name of an attribute."""
 _SUFFIX: Final = re.compile(r"#\d+L?")
-NAMED: Final = re.compile(r"(?<!\w)(\w++)#\d+")
+_NAMED: Final = re.compile(r"(?<!\w)(\w++)#\d+")
+_NO_COLUMNS: Final = frozenset({"subquery", "dynamicpruning"})
 _WHOLE_CALL: Final = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _OPEN: Final = re.compile(r" (?:INSET|LIKE) ")
 _MOST_SHOWN: Final = 300
@@ -51,7 +52,7 @@ def conjuncts_of(text: str, depth: int = 0) -> Iterator[str]:
 
 def printed_columns(text: str) -> tuple[str, ...]:
     """The names of the columns in a condition that is not told."""
-    return tuple(dict.fromkeys(NAMED.findall(text)))
+    return tuple(dict.fromkeys(name for name in _NAMED.findall(text) if name not in _NO_COLUMNS))
 
 
 def closings(text: str) -> dict[int, int]:

@@ -16,7 +16,7 @@ from metaindex.expressions.tree import And, Leaf, Not, Opaque, Or, Predicate, fo
 
 from .catalog_types import json_type
 from .spark_json import from_spark_json
-from .spark_printed import CUT, NAMED, NUMBERED, closings, first_operator, shown_text
+from .spark_printed import CUT, NUMBERED, closings, first_operator, printed_columns, shown_text
 
 _CLASSES: Final = "org.apache.spark.sql.catalyst.expressions."
 _DEEPEST: Final = 200
@@ -36,6 +36,7 @@ _UNARY: Final = {"isnull": "IsNull", "isnotnull": "IsNotNull", "isnan": "IsNaN"}
 _CALL: Final = re.compile(r"(\w+)\(")
 _CAST: Final = re.compile(r"(.*) as ([a-z_]+(?:\(\d+,-?\d+\))?)", re.DOTALL)
 _ESCAPE: Final = re.compile(r" ESCAPE '(.)'\Z", re.DOTALL)
+_SUBQUERY: Final = re.compile(r"\bsubquery#\d+")
 _REDACTED: Final = "*(redacted)"
 _MARK: Final = "\0"
 _Nodes = list[dict[str, Any]]
@@ -115,6 +116,9 @@ class _PrintedReader:
         if first is None and second is None:
             if not NUMBERED.search(self.text, left[0], right[1]):
                 raise _unclear()
+            self._foreign(left[0], right[1], out)
+            return
+        if _SUBQUERY.search(self.text, left[0], right[1]):
             self._foreign(left[0], right[1], out)
             return
         out.append(_node(name, 2))
@@ -253,7 +257,7 @@ class _PrintedReader:
 
     def _foreign(self, start: int, end: int, out: _Nodes) -> None:
         """What is not understood, with its columns."""
-        named = dict.fromkeys(match[1] for match in NAMED.finditer(self.text, start, end))
+        named = printed_columns(self.text[start:end])
         out.append({"class": "metaindex.Foreign", "num-children": len(named) + 1})
         shown = f"{_MARK}{shown_text(self.text[start:end])}{_MARK}"
         out.append(_node("Literal", 0) | {"dataType": "void", "value": shown})

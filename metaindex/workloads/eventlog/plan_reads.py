@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.tree import ColumnRef
 
 from .conditions import predicate_of
 from .plan_nodes import PlanNode
@@ -102,7 +103,7 @@ class _PlanReader:
         if scan is None:
             return {}
         self.scans.append((scan, above))
-        return {number: (len(self.scans) - 1, name) for number, name in scan.output.items()}
+        return {number: (len(self.scans) - 1, ColumnRef((name,)).name) for number, name in scan.output.items()}
 
     def _noted(self, kind: str, text: str, places: Mapping[int, _Place]) -> Mapping[int, _Place]:
         """What the node says of columns of scans."""
