@@ -91,7 +91,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def _months(days_: pa.ChunkedArray) -> Months:
     """Of each day a number for its month; rows without a day come last."""
-    dates = days_ if pa.types.is_date32(days_.type) else pc.subtract(days_.cast(pa.int32()), _JULIAN).cast(pa.date32())
+    dates = days_ if pa.types.is_date32(days_.type) else pc.subtract(days_, _JULIAN).cast(pa.int32()).cast(pa.date32())
     months = pc.add(pc.multiply(pc.year(dates), 12), pc.month(dates))
     found: Months = pc.fill_null(months, 1 << 30).combine_chunks().to_numpy(zero_copy_only=False)
     return found

@@ -18,7 +18,8 @@ from .footer_trust import AbsentLeaf, Doubt, Found, locate
 from .model import Leaf
 from .older_calendar import created_by, may_be_in_older_calendar
 
-_TAIL = 1 << 16  # read first; most footers fit
+TAIL = 1 << 16
+"""Of a file's end, read first; most footers fit."""
 
 
 def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq.FileMetaData]:
@@ -63,8 +64,8 @@ def _names(node: Node, above: str = "") -> Iterator[str]:
 
 def _tail(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, bytes]:
     """The file's end, and the footer in it."""
-    tail = read(max(0, size - _TAIL), min(size, _TAIL))
-    if len(tail) < min(size, _TAIL) or size < 12:
+    tail = read(max(0, size - TAIL), min(size, TAIL))
+    if len(tail) < min(size, TAIL) or size < 12:
         raise CorruptTableError(f"a Parquet file of {size} bytes was expected and is truncated; write it again")
     if tail[-4:] != b"PAR1":
         if tail[-4:] == b"PARE":

@@ -6,13 +6,17 @@ import logging
 from collections.abc import Sequence
 from dataclasses import field
 
+import pyarrow as pa
+
 from metaindex.actions.runs import in_order
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.physical import physical_type
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
-from metaindex.kinds.described import fact_kinds
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.described import FactKind, fact_kinds
+from metaindex.kinds.kind import AskedColumns, Kind
+from metaindex.kinds.registry import KINDS
 from metaindex.pruning.open_index import OpenIndex
 
 from .answer import Cost, Rate, Reads
@@ -58,6 +62,8 @@ def build(
     read now."""
     try:
         whole = len(sight.sample) == len(bench.snapshot.files)
+        if footers and not whole and sight.bounds is None:
+            sight.bounds = sight.once("bounds", lambda: bounds_of(bench, trees, wanted))
         exact = _exact(bench, candidate, trees, wanted) if footers and not whole else []
         out = Built(Cost(candidate.name), exact)
         if not len(sight.sample):
@@ -123,6 +129,31 @@ def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wante
         return []
     trial = tried(bench, f"bounds of {candidate.name}", kinds, wanted, scans=False)
     return [] if trial.unread_files else [trial]
+
+
+def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
+    """What footers say of the queries' columns in the files that they read now; None where they say nothing, or are too
+    many. Of floats they do not tell NaN."""
+    if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
+        return None
+    leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
+    refs = {ref.name: leaf for tree in trees for ref in columns(tree) if (leaf := leaves.get(ref.parts)) is not None}
+    names = tuple(
+        name
+        for name, leaf in refs.items()
+        if physical_type(leaf.type) is not None
+        and not pa.types.is_floating(leaf.type)
+        and not any(level.partition for level in leaf.path)
+    )
+    facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]
+    if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
+        return None
+    try:
+        trial = tried(bench, "bounds", facts, wanted, scans=False)
+    except (MetaIndexError, OSError) as error:
+        logger.warning("what-if does without bounds of footers: %s", error)
+        return None
+    return None if trial.unread_files else trial.index
 
 
 def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:

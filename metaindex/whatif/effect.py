@@ -14,6 +14,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import numbers
 from metaindex.formats.model import Leaf, Snapshot
+from metaindex.kinds.registry import covered_columns
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
 from metaindex.readers.footer_groups import FooterGroups
@@ -21,9 +22,9 @@ from metaindex.readers.scan import Scan
 
 from .answer import Reads
 from .asking import Standing
-from .posterior import Estimate, Floats, Tried
+from .posterior import Estimate, Floats, Tried, kept_by_chance, of_files, resampled
 from .redraws import Redrawn, Redraws
-from .trial import Rows
+from .trial import Rows, narrowed_to
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class Sight:
     groups: FooterGroups
     scan: Callable[[int, Sequence[Leaf]], Scan]
     redraws: Redraws
+    bounds: OpenIndex | None = None  # of the queries' columns in the files that they read now, where footers tell
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, work: Callable[[], T]) -> T:
@@ -63,6 +65,16 @@ class Sight:
     def grouped(self) -> bool:
         """Have the files row groups?"""
         return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
+
+    def places(self, standing: Standing, candidate: Sequence[OpenIndex]) -> Standing:
+        """With what footers say of the columns that the candidate knows: elsewhere no row has a value that it is asked
+        for."""
+        if self.bounds is None:
+            return standing
+        runs = [run for index in candidate for run in index.entry.content.runs]
+        known = frozenset(stable for run in runs for stable in covered_columns(run))
+        bounds = self.bounds
+        return standing.with_more(self.once(known, lambda: narrowed_to(bounds, "bounds in footers", known)))
 
     def groups_of(self, result: PruneResult, row: int) -> int:
         """The row groups of a kept file that may match."""
@@ -118,19 +130,36 @@ def _with_candidate(
     if idle(result, exact, sampled):
         return now.reads, result
     then = kept & more.kept(result)
-    left_rows = np.flatnonzero(kept & ~_mask(rows, len(kept)))
-    still = rows[then[rows]]
+    places = sight.places(standing, sampled)
+    possible = kept & places.kept(places.answer(now.tree))
+    if (then & ~possible)[rows].any():  # it keeps files all the same
+        places, possible = standing, kept
+    tried_rows, still = rows[possible[rows]], rows[then[rows]]
+    others_rows = kept & ~_mask(rows, len(kept))
+    left_rows, elsewhere = np.flatnonzero(possible & others_rows), np.flatnonzero(others_rows & ~possible)
     sizes = sight.sizes
-    asked = sight.redraws.asked(now.tree, rows, standing, more) if len(left_rows) else None
-    larger = (
-        float(np.clip(sizes[left_rows].mean() / sizes[rows].mean(), 0.5, 2.0)) if len(rows) and len(left_rows) else 1.0
-    )
-    tried = Tried(int(kept.sum()), len(rows), len(still), None if asked is None else asked.told(), larger)
-    others, weights = tried.others() if len(rows) else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
+    asked = sight.redraws.asked(now.tree, rows, standing, places, more) if others_rows.any() else None
+    drawn = None if asked is None else asked.told()
+    tried = Tried(int(possible.sum()), len(tried_rows), len(still), drawn, _larger(sizes, left_rows, rows))
+    known = len(tried_rows) or drawn is not None
+    others, weights = tried.others() if known else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
     size_bytes = _bytes(others, sizes[left_rows], sizes[rows], sizes[still])
+    if asked is not None and len(elsewhere) and asked.by_chance[0]:
+        others, size_bytes, weights = resampled(others, size_bytes, weights)
+        more_files = kept_by_chance(len(elsewhere), *asked.by_chance)
+        more_bytes = of_files(more_files, sizes[elsewhere])
+        others, size_bytes = others + more_files, size_bytes + more_bytes
+        left_rows = np.union1d(left_rows, elsewhere)
     alike = _home_groups(sight, more, asked) if sight.grouped and not len(still) and others.any() else []
     groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, alike)
     return Reads(Estimate.of(others + len(still), weights), groups, Estimate.of(size_bytes, weights)), result
+
+
+def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:
+    """As many times as large as the tried files are the others."""
+    if not len(left) or not len(tried):
+        return 1.0
+    return float(np.clip(sizes[left].mean() / sizes[tried].mean(), 0.5, 2.0))
 
 
 def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
@@ -153,17 +182,17 @@ def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
     so, and differ among each other."""
     mean = float(tried.mean()) if len(tried) else 1.0
     larger = (float(kept.sum()) + mean) / ((len(kept) + 1) * mean) if mean else 1.0
-    found = others * (float(left.mean()) * larger if len(left) else 0.0)
+    size = others * (float(left.mean()) * larger if len(left) else 0.0)
     if len(left):
         share = np.clip(others / len(left), 0.0, 1.0)
         spread = np.sqrt(others * (1 - share)) * float(left.std())
         rng = np.random.default_rng(0)
-        found = found + rng.standard_normal(len(others)) * spread
+        size = size + rng.standard_normal(len(others)) * spread
         # How much larger the kept ones are is known from few.
         off = float(left.std()) / np.sqrt(len(kept) + 1) if len(tried) > 1 else 0.0
-        found = found + others * (1 - share) * off * rng.standard_normal(len(others))
-        found = np.clip(found, 0.0, float(left.sum()))
-    whole: Floats = found + float(kept.sum())
+        size = size + others * (1 - share) * off * rng.standard_normal(len(others))
+        size = np.clip(size, 0.0, float(left.sum()))
+    whole: Floats = size + float(kept.sum())
     return whole
 
 
@@ -212,6 +241,6 @@ def _row_groups(
 
 
 def _mask(rows: Rows, count: int) -> Mask:
-    found = np.zeros(count, np.bool_)
-    found[rows] = True
-    return found
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    return mask

@@ -122,6 +122,25 @@ class Tried:
         return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64), weights
 
 
+def kept_by_chance(files: int, kept: int, trials: int) -> Floats:
+    """Particles of how many of so many files are kept although they have no such value, as `kept` of `trials` were."""
+    rng = np.random.default_rng(_SEED + 1)
+    return rng.binomial(files, rng.beta(kept, trials - kept + 1, PARTICLES)).astype(np.float64)
+
+
+def of_files(files: Floats, sizes: Floats) -> Floats:
+    """Particles of the bytes of so many files of these sizes, whichever they are."""
+    noise = np.random.default_rng(_SEED + 3).standard_normal(len(files))
+    total: Floats = files * float(sizes.mean()) + np.sqrt(files) * float(sizes.std()) * noise
+    return np.clip(total, 0.0, float(sizes.sum()))
+
+
+def resampled(files: Floats, size_bytes: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """As many particles as there may be, of equal weight."""
+    chosen = np.random.default_rng(_SEED + 2).choice(len(files), PARTICLES, p=weights / weights.sum())
+    return files[chosen], size_bytes[chosen], np.ones(PARTICLES)
+
+
 def mixture(kept: Sequence[int], asked: Sequence[int]) -> Floats:
     """How likely each share of `_GRID` is, by what was drawn: of independent trials, `kept` of `asked`. Two ways to say
     how shares are spread are weighed against each other by how well they tell what was drawn: Beta distributions, each
@@ -145,19 +164,19 @@ def _of_betas(likely: Floats, times: Counts) -> tuple[Floats, float]:
     logs = times @ np.log(np.maximum(likely @ betas.T, 1e-300))
     most = float(logs.max())
     parts = np.exp(logs - most)
-    found: Floats = parts @ betas / parts.sum()
-    return found, most + float(np.log(parts.mean()))
+    weights: Floats = parts @ betas / parts.sum()
+    return weights, most + float(np.log(parts.mean()))
 
 
 def _likeliest(likely: Floats, times: Counts) -> Floats:
     """By expectation and maximization, from where all shares are alike."""
     even = np.full(len(_GRID), 1 / len(_GRID))
-    found = even
+    shares = even
     for _ in range(_ROUNDS):
-        parts = likely * found
+        parts = likely * shares
         parts /= np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
-        found = (times @ parts + even) / (times.sum() + 1)
-    weights: Floats = found / found.sum()
+        shares = (times @ parts + even) / (times.sum() + 1)
+    weights: Floats = shares / shares.sum()
     return weights
 
 
@@ -182,14 +201,14 @@ def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: F
     """How likely it is that so many of those asked are kept, each with its share; 0 where that cannot be."""
     possible = (kept >= 0) & (kept <= asked)
     kept, asked = np.where(possible, kept, 0), np.where(possible, asked, 0)
-    found: Floats = shares**kept * (1 - shares) ** (asked - kept) * _ways(asked, kept)
-    return np.where(possible, found, 0.0)
+    likely: Floats = shares**kept * (1 - shares) ** (asked - kept) * _ways(asked, kept)
+    return np.where(possible, likely, 0.0)
 
 
 def _ways(asked: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
     """Of how many ways so many of them can be chosen, relative to the most there are."""
     most = int(asked.max(initial=0)) + 1
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
-    found = logs[asked] - logs[kept] - logs[asked - kept]
-    out: Floats = np.exp(found - found.max(initial=0.0))
+    logged = logs[asked] - logs[kept] - logs[asked - kept]
+    out: Floats = np.exp(logged - logged.max(initial=0.0))
     return out

@@ -42,7 +42,7 @@ class PredicateShape:
     @classmethod
     def of(cls, tree: Predicate, schema: Schema) -> PredicateShape | None:
         """None where there is nothing to draw, or too much."""
-        partitions = {leaf.parts for leaf in schema.leaves() if any(one.partition for one in leaf.path)}
+        partitions = {leaf.parts for leaf in schema.leaves() if any(level.partition for level in leaf.path)}
         parts = conjuncts(tree)
         places, columns, values = [], [], 1
         for place, part in enumerate(parts):
@@ -103,15 +103,15 @@ def draws(
     if len(pool) < shape.values:
         return []
     order = np.random.default_rng(len(pool)).permutation(len(pool))
-    found = []
+    drawn = []
     for start in range(0, len(pool) - shape.values + 1, shape.values):
         some = [pool[at] for at in order[start : start + shape.values]]
         try:
             tree = shape.filled([values for _, values in some], schema)
         except (MetaIndexError, TypeError, ValueError):
             continue  # a value that predicates have no form for
-        found.append(Draw(tree, frozenset(row for row, _ in some)))
-    return found[:many]
+        drawn.append(Draw(tree, frozenset(row for row, _ in some)))
+    return drawn[:many]
 
 
 def values_of(table: pa.Table, leaves: Sequence[Leaf], many: int) -> list[list[object]]:

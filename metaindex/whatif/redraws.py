@@ -33,25 +33,32 @@ _Key = tuple[Form, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Redrawn:
-    """Draws of a query, and which of the sampled files `rows` are read for each: as things stand, and with the
-    candidate."""
+    """Draws of a query, and which of the sampled files `rows` are read for each: as things stand, of these where a row
+    may be by its bounds, and with the candidate."""
 
     draws: Sequence[Draw]
     rows: Rows
     values: int
+    before: Matrix
     stands: Matrix
     kept: Matrix
 
+    @property
+    def by_chance(self) -> tuple[int, int]:
+        """Of the files that have no row of a draw by their bounds, how many the candidate keeps all the same; of how
+        many."""
+        without = self.before & ~self.stands
+        return int(np.count_nonzero(self.kept & without)), int(np.count_nonzero(without))
+
     def told(self) -> Drawn | None:
-        """Of the files but for those that the values of a draw are of; None where nothing could be drawn."""
-        if not self.draws:
-            return None
+        """Of the files but for those that the values of a draw are of; None where nothing could be drawn, or is in a
+        file beside its own by the bounds."""
         kept, asked = [], []
         for draw, stands, mask in zip(self.draws, self.stands, self.kept, strict=True):
             others = stands & ~np.isin(self.rows, list(draw.homes))
             kept.append(int(np.count_nonzero(mask & others)))
             asked.append(int(np.count_nonzero(others)))
-        return Drawn(tuple(kept), tuple(asked), self.values)
+        return Drawn(tuple(kept), tuple(asked), self.values) if any(asked) else None
 
     def homes(self, many: int) -> list[tuple[Predicate, list[int]]]:
         """Of some draws the files that their values are of, as far as these are read."""
@@ -71,18 +78,20 @@ class Redraws:
     _draws: dict[_Key, list[Draw]] = field(default_factory=dict)
     _kept: dict[tuple[_Key, tuple[str, ...]], Matrix] = field(default_factory=dict)
 
-    def asked(self, tree: Predicate, rows: Rows, standing: Standing, more: Standing) -> Redrawn | None:
-        """`rows`: the sampled files that `standing` keeps of the query; `more`: with the candidate. None where there is
-        nothing to draw."""
+    def asked(
+        self, tree: Predicate, rows: Rows, standing: Standing, places: Standing, more: Standing
+    ) -> Redrawn | None:
+        """`rows`: the sampled files that `standing` keeps of the query; `places`: with bounds of all files; `more`:
+        with the candidate. None where there is nothing to draw."""
         shape = PredicateShape.of(tree, self.snapshot.schema)
         if shape is None or len(rows) < 2:
             return None
         key = (shape.form, rows.tobytes())
         if key not in self._draws:
             self._draws[key] = self._drawn(shape, rows)
-        found = self._draws[key]
-        stands, kept = (self._asked_of(each, key, found, rows) for each in (standing, more))
-        return Redrawn(found, rows, shape.values, stands, kept)
+        drawn = self._draws[key]
+        before, stands, kept = (self._asked_of(each, key, drawn, rows) for each in (standing, places, more))
+        return Redrawn(drawn, rows, shape.values, before, stands, kept)
 
     def _drawn(self, shape: PredicateShape, rows: Rows) -> list[Draw]:
         wanted = np.clip(_TRIALS // (len(rows) - 1), _DRAWS, _MOST_DRAWS)
@@ -98,9 +107,9 @@ class Redraws:
             self._values[key] = values_of(self.scan(row, leaves).to_arrow(), leaves, many)
         return self._values[key]
 
-    def _asked_of(self, standing: Standing, key: _Key, found: Sequence[Draw], rows: Rows) -> Matrix:
+    def _asked_of(self, standing: Standing, key: _Key, drawn: Sequence[Draw], rows: Rows) -> Matrix:
         asked = (key, tuple(index.entry.index_uuid for index in standing.indexes))
         if asked not in self._kept:
-            masks = standing.kept_each([draw.tree for draw in found])
-            self._kept[asked] = np.array([mask[rows] for mask in masks], np.bool_).reshape(len(found), len(rows))
+            masks = standing.kept_each([draw.tree for draw in drawn])
+            self._kept[asked] = np.array([mask[rows] for mask in masks], np.bool_).reshape(len(drawn), len(rows))
         return self._kept[asked]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +81,15 @@ def tried(bench: Bench, name: str, kinds: Sequence[Kind], rows: Rows, *, scans: 
     notes = tuple(f"{path}: {why}" for path, why in built.report.uncovered[:3])
     unread = built.report.files_scanned if not scans else 0
     return Trial(index, parts, footers, seconds, notes, unread)
+
+
+def narrowed_to(index: OpenIndex, name: str, stables: Collection[str]) -> OpenIndex:
+    """What a trial's facts say of these columns alone, by their stable names."""
+    content = index.entry.content
+    runs = [replace(run, columns=tuple(held for held in run.columns if held.stable in stables)) for run in content.runs]
+    identity = " ".join((index.entry.index_uuid, *sorted(stables)))
+    entry = replace(index.entry, name=name, index_uuid=identity, content=replace(content, runs=tuple(runs)))
+    return OpenIndex.of(name, entry, index.storage, index.cache)
 
 
 def _entry(bench: Bench, name: str, specs: Sequence[KindSpec], built: BuiltRun) -> IndexLogEntry:

@@ -13,9 +13,11 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import from_truths, numbers, one_array
+from metaindex.formats.footer_file import TAIL
 from metaindex.formats.model import FileTable, Leaf, Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.pruning.condition import predicate_of
+from metaindex.pruning.result import human_bytes
 from metaindex.readers.footer_groups import FooterGroups
 from metaindex.readers.scan import Scan
 from metaindex.views.words import counted
@@ -123,7 +125,7 @@ class Weighing:
         return _told(self.snapshot, self.sight.sample, self.limit)
 
     def notes(self, built: Sequence[Built]) -> tuple[str, ...]:
-        return (*self.hand.notes, *_footers_read(built, int(self.wanted.sum())))
+        return (*self.hand.notes, *_footers_read(self.sight, built, np.flatnonzero(self.wanted)))
 
 
 def weigh(asked: Asked, hand: AtHand) -> WhatIf:
@@ -186,11 +188,13 @@ def _told(snapshot: Snapshot, sample: Rows, limit: int) -> Sampled:
     return Sampled(len(sample), int(numbers(some.column("size_bytes")).sum()), rows, limit, total)
 
 
-def _footers_read(built: Sequence[Built], files: int) -> list[str]:
+def _footers_read(sight: Sight, built: Sequence[Built], wanted: Rows) -> list[str]:
     """What was read beside the sample."""
-    if not any(one.exact for one in built):
+    if sight.bounds is None and not any(one.exact for one in built):
         return []
-    return [f"footers of {counted(files, 'file')} were read, too: they tell what statistics leave out, exactly"]
+    most = human_bytes(int(np.minimum(sight.sizes[wanted], TAIL).sum()))
+    exactly = ": what statistics leave out is told exactly" if any(one.exact for one in built) else ""
+    return [f"footers of {counted(len(wanted), 'file')} were read, too, beside the limit (up to {most}){exactly}"]
 
 
 def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:

@@ -15,7 +15,6 @@ import metaindex as mi
 from metaindex.expressions.errors import MissingDependencyError
 from metaindex.expressions.shown import LINES, Shown, html_table, one_line
 from metaindex.readers.scan import Scan
-from tests.pages import ELEMENTS
 from tests.tables import settle
 
 HOSTILE = "<script>alert('x')</script> & \x1b[31m"
@@ -75,24 +74,8 @@ def test_every_answer_shows_itself_as_it_is_printed_and_as_html(table: mi.Table)
         assert len(repr(answer)) < 5000, name
         shown = answer._repr_html_()
         assert "\x1b" not in shown, name
-        assert Read(shown).tags <= ELEMENTS, name
+        assert Read(shown).tags <= {"div", "pre", "p", "table", "thead", "tbody", "tr", "th", "td"}, name
         assert Read(shown).text, name
-
-
-@pytest.mark.parametrize("name", ["indexes", "prune", "explain", "clustering", "savings"])
-def test_what_has_bars_shows_them_in_a_notebook_and_prints_the_same_numbers(table: mi.Table, name: str) -> None:
-    noted = table.reopened(mi.Config(query_log=True))
-    noted.prune(ASKED)
-    answer: Shown = {
-        "indexes": table.indexes,
-        "prune": lambda: table.prune(ASKED),
-        "explain": lambda: table.explain(ASKED),
-        "clustering": lambda: table.clustering(sample=0),
-        "savings": noted.savings,
-    }[name]()  # type: ignore[operator]
-    shown = Read(answer._repr_html_())
-    assert {"svg", "rect"} <= shown.tags
-    assert "svg" not in str(answer)
 
 
 @pytest.mark.parametrize("name", ["indexes", "locate", "search", "history"])

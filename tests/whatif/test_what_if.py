@@ -369,3 +369,27 @@ def test_what_is_no_candidate_is_refused(tmp_path: Path, wrong: object) -> None:
         table.what_if("id = 77", mi.Values("id"), mi.Values("id"))
     with pytest.raises(mi.ArgumentError, match="at least one query"):
         table.what_if([])
+
+
+def test_files_that_footers_prove_out_are_not_expected_to_be_kept(tmp_path: Path) -> None:
+    """Of a column that lies together a sample of a tenth says next to nothing; the bounds of all files do."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    rng = np.random.default_rng(8)
+    for number in range(60):
+        days = rng.integers(number * 3, number * 3 + 6, 800)
+        columns = {"day": days, "user": rng.integers(0, 40_000, 800)}
+        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet")
+    settle(lake)
+    table = mi.open_table(str(lake))
+    queries = ["day = 100", "day between 30 and 44", "user = 77", "day = 100 and user = 77"]
+    kinds = {"v": mi.Values("day"), "w": mi.Values("day", by="value"), "b": mi.Bloom("day", "user")}
+    found = table.what_if(queries, *kinds.values(), sample=0.1)
+    assert any("footers of 60 files were read, too" in note for note in found.notes)
+    for (name, kind), cost in zip(kinds.items(), found.candidates, strict=True):
+        table.create_index(name, kind, builder="local")
+        for query in queries:
+            then, reads = table.prune(query, indexes=[name]).kept_files, found[query][cost.candidate].reads.files
+            assert reads.low <= then <= reads.high, (name, query, then, reads)
+            if name != "b" and "day =" in query:
+                assert reads.high <= 3, (name, query, reads)
