@@ -15,4 +15,4 @@ def run(folder: Path, quick: bool) -> Figures:
     """Both parts."""
     if quick:
         return [*orders.run(20_000, 16, 4), *peers.run(folder, 20_000, 6, 4)]
-    return [*orders.run(1_000_000, 128, 200), *peers.run(folder, 4_000_000, 60, 64)]
+    return [*orders.run(1_000_000, 128, 200), *peers.run(folder, 1_500_000, 24, 36)]

@@ -209,8 +209,8 @@ def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _U
     indexed = [column.stable for column in key.columns[: layout.indexed]]
     asked = scans.asked(at.schema, scan)
     wants = scans.wants(scan, columns, indexed) if layout.buckets else scans.Wants()
-    bounded = indexed[: layout.bounded] or indexed[:1]
-    of_use = any(stable in asked for stable in bounded) or scans.for_columns_alone(scan)
+    first = indexed[0] in asked or (layout.bounded > 1 and scans.asks_of(at.schema, scan, indexed[: layout.bounded]))
+    of_use = first or scans.for_columns_alone(scan)
     if not of_use and not wants.all:
         return Reason.NOT_ASKED
     if not scan.harmless:

@@ -3,10 +3,11 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from metaindex.expressions import references
 from metaindex.expressions.errors import UnknownColumnError
 from metaindex.expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
 from metaindex.formats.model import Schema, Version
@@ -90,18 +91,32 @@ def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] 
 
 
 def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
-    """What the filters say, by stable name. Spark writes a column as the query does; where cases differ the only column
-    that fits is meant."""
-    names = named(schema, scan)
-    folded: dict[tuple[str, ...], set[str]] = {}
-    for parts, stable in names.items():
-        folded.setdefault(_folded(parts), set()).add(stable)
-    by_stable = {}
-    for ref, said in asked_of(scan.conditions).items():
-        fits = folded.get(_folded(ref.parts), set())
-        if ref.parts in names or len(fits) == 1:
-            by_stable[names.get(ref.parts, next(iter(fits)))] = said
-    return by_stable
+    """What the filters say, by stable name."""
+    stable_of = _StableNames(schema, scan)
+    said = ((stable_of(ref), restriction) for ref, restriction in asked_of(scan.conditions).items())
+    return {stable: restriction for stable, restriction in said if stable is not None}
+
+
+def asks_of(schema: Schema, scan: SparkScan, stables: Collection[str]) -> bool:
+    """Is some filter of these columns alone, of one of them or several together?"""
+    stable_of = _StableNames(schema, scan)
+    asked_columns = ({stable_of(ref) for ref in references.columns(condition)} for condition in scan.conditions)
+    return any(found and found <= set(stables) for found in asked_columns)
+
+
+class _StableNames:
+    """Of the columns of filters. Spark writes a column as the query does; where cases differ the only column that fits
+    is meant."""
+
+    def __init__(self, schema: Schema, scan: SparkScan) -> None:
+        self._names = named(schema, scan)
+        self._folded: dict[tuple[str, ...], set[str]] = {}
+        for parts, stable in self._names.items():
+            self._folded.setdefault(_folded(parts), set()).add(stable)
+
+    def __call__(self, ref: ColumnRef) -> str | None:
+        fits = self._folded.get(_folded(ref.parts), set())
+        return self._names.get(ref.parts) or (next(iter(fits)) if len(fits) == 1 else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
     first = [ColumnRef(parts) for parts in copy.names[: copy.kind.bounded]]
     asked = asked_of(conjuncts(now.tree))
-    if not any(ref in asked for ref in first):
+    if first[0] not in asked and not (len(first) > 1 and _asks_of(now.tree, first)):
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
         return CopyRead(None, note=f"the query asks nothing of its {which}")
     left = _of_order(sight, now, copy, asked[first[0]]) if copy.pieces is None else _of_curve(copy, copy.pieces, now)
@@ -146,6 +146,12 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
     if Offer("", source, expected, True, frozenset(), buckets, ()).alone <= 0:
         return CopyRead(None, note="the table is read: the columns take no more in the files that it reads now")
     return CopyRead(Reads(left.parts, None, Estimate(low, expected, high)), source, left.note)
+
+
+def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
+    """Is some condition of these columns alone?"""
+    asked = (set(columns(part)) for part in conjuncts(tree))
+    return any(refs and refs <= set(some) for refs in asked)
 
 
 def _of_curve(copy: Copy, pieces: Pieces, now: Now) -> Left:

@@ -11,6 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.references import conjuncts
+from metaindex.expressions.tree import ColumnRef
+from metaindex.kinds.covering.parts import stored_parts
+from metaindex.kinds.covering.spec import CoveredRows
+from tests.kinds.covering.arrow_builder import ArrowBuilder
+from tests.kinds.covering.served import Held
 from tests.tables import FORMATS, settle
 from tests.whatif.test_what_if import filled, tree
 
@@ -85,6 +92,32 @@ def test_a_copy_in_ranges_follows_from_a_range(tmp_path: Path) -> None:
     table = filled(tmp_path, "parquet")
     names = [cost.candidate for cost in table.what_if("id between 100 and 130 and cat = 3").candidates]
     assert names[-2:] == ["covering_range(id; cat)", "covering_curve(id, cat)"]
+
+
+def test_rows_along_a_curve_are_asked_by_each_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By as many parts as the index would have: as it has when it is built, where the sample is the table."""
+    monkeypatch.setattr("metaindex.kinds.covering.parts.LEAST_STRETCH_BYTES", 1 << 16)
+    table = wide(tmp_path)
+    kind = mi.CoveringCurve(["at", "user"])
+    queries = ["at between 10000 and 10999", "user = 77", "at < 30000 and user < 1500"]
+    found = table.what_if(queries, kind, mi.CoveringRange("at", ["user"]), sample=1.0)
+    assert [cost.problem for cost in found.candidates] == ["", ""]
+    table.create_index("c", kind, builder=ArrowBuilder(ranges=1))
+    held = Held.of(table, "c")
+    parts = stored_parts(held.index.reader(held.runs[0]), held.key())
+    names = {ColumnRef(("at",)): "at", ColumnRef(("user",)): "user"}
+    assert len(parts) >= 20
+    for query in queries:
+        along, by_first = found[query].effects
+        most = found.cost("covering_curve(at, user)").size_bytes.expected / (1 << 16)  # type: ignore[union-attr]
+        left = CoveredRows.parts_left(held.key(), parts, conjuncts(parse(query)), names)
+        assert along.reads.files is not None
+        assert along.reads.files.expected == pytest.approx(len(left) * most / len(parts), rel=0.35, abs=2), query
+        assert along.reads.size_bytes.expected < 0.4 * found.candidates[0].size_bytes.expected  # type: ignore[union-attr]
+        assert (by_first.note == "") == ("at" in query)
+    assert found.cost("covering_curve(at, user)").size_bytes is not None
+    (asked,) = table.what_if("text = 'a'", mi.CoveringCurve(["at", "user"], ["text"]), sample=0.3).queries
+    assert asked.effects[0].note == "the query asks nothing of its indexed columns"
 
 
 def test_rows_that_are_too_many_to_be_held_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,8 @@ what is left out is left out by bounds."""
 STRETCHES, LEAST_STRETCH_BYTES = 64, 2 << 20
 """Along a curve a small index has more parts: one that is left out by one column is so by its bounds, and each column
 tells as many parts apart as its root of their number."""
-UNPACKED = 4
-"""Times the bytes of a part its rows take in memory: so many of a curve are a row group."""
+UNPACKED = 2
+"""Times the bytes of a part its rows take in memory, at least: so many of a curve are a row group."""
 SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
 """A column has a dictionary where half of so many rows have a value that came before, and its values take so much at
 most."""
