@@ -6,22 +6,26 @@ import datetime as dt
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.formats.footer_schema import varint
+from metaindex.formats.storage import ObjectInfo, Storage
 from metaindex.querylog import files
 from metaindex.querylog.files import ID, new_name
 from metaindex.querylog.reading import logged
 from metaindex.querylog.row import SCHEMA
 from metaindex.querylog.summary import summary
 from tests.formats.encrypted import write_encrypted
-from tests.querylog.lake import START_MS, folder_of, noted, numbers, storage_of, written
+from tests.querylog.lake import START_MS, folder_of, noted, numbers, row, storage_of, written
 from tests.tables import delta_lake
 
 ABOUT = {b"metaindex.query_log": b"1"}
@@ -154,6 +158,29 @@ def test_what_is_no_file_of_the_log_is_refused_by_name(
 def test_a_page_as_its_header_says_is_read(table: mi.Table) -> None:
     _claiming()(folder_of(table) / new_name(START_MS + 1))
     assert "x" * 900 in table.query_log().column("predicate").to_pylist()
+
+
+class _Held:
+    """A store of one object."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, path: str) -> bytes:
+        return self.data
+
+
+WHOLE = files.encoded([row(number) for number in range(50)], mi.QueryLog())
+
+
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6))
+def test_whatever_bytes_are_changed_a_file_is_read_or_refused(changed: list[tuple[int, int]]) -> None:
+    data = bytearray(WHOLE)
+    for at, byte in changed:
+        data[-1 - at] = byte
+    info = ObjectInfo(new_name(START_MS), len(data), 0)
+    with suppress(mi.DamagedIndexError, mi.ForeignIndexError):
+        files.read(cast("Storage", _Held(bytes(data))), info)
 
 
 def test_rows_that_no_sum_holds_are_told(table: mi.Table) -> None:
