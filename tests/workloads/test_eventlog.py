@@ -170,7 +170,7 @@ def test_rolling_logs_in_their_order(tmp_path: Path) -> None:
 def test_several_applications_in_a_folder(tmp_path: Path) -> None:
     for name in ("application_1", "application_2"):
         written(tmp_path / name, [start(0, scan("/lake/t", "[(a#1L = 1)]")), end(0)])
-    (tmp_path / "notes.txt").write_text("no event log")
+    (tmp_path / "part-1.parquet").write_bytes((tmp_path / "application_1").read_bytes())  # no name of a log
     (tmp_path / "link").symlink_to(tmp_path / "application_1")
     assert [template.seen for template in mi.workload(tmp_path).templates] == [2]
     (tmp_path / "empty").mkdir()
@@ -446,7 +446,7 @@ def test_many_events_are_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Whose ends never come, too."""
     import tracemalloc
 
-    monkeypatch.setattr(executions, "MOST_OPEN", 100)
+    monkeypatch.setattr(executions, "MOST_HELD", 1_000_000)
     task = json.dumps({"Event": "SparkListenerTaskEnd", "Task Metrics": {"x": "y" * 300}})
     with (tmp_path / "log").open("w") as file:
         file.write(task + "\n")

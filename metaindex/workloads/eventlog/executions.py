@@ -20,7 +20,8 @@ from .plan_nodes import plan_of
 from .plan_reads import PlanReads, plan_reads, together
 
 MOST_OPEN: Final = 10_000
-"""Queries whose ends are waited for: of more the oldest counts as it is."""
+MOST_HELD: Final = 128 << 20
+"""Queries whose ends are waited for, and bytes of their events: of more the oldest counts as it is."""
 _MOST_PLANS: Final = 1_000  # of one query
 _ZONE: Final = "spark.sql.session.timeZone"
 _CALL_SITE: Final = re.compile(r"\S+ at \S+:\d+")
@@ -35,6 +36,7 @@ class _OpenQuery:
     text: str = ""
     started_ms: int | None = None
     plans: dict[int, PlanReads] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)  # of the events that told them
     zones: dict[int, str] = field(default_factory=dict)
 
 
@@ -46,6 +48,7 @@ class Executions:
     time_zone: str
     zone: str | None = None  # of the application
     seen: int = 0
+    _held: int = 0
     _open: OrderedDict[int, _OpenQuery] = field(default_factory=OrderedDict)
     _roots: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
@@ -57,7 +60,7 @@ class Executions:
                 self.zone = said[name]
                 return
 
-    def start(self, event: Mapping[str, Any]) -> None:
+    def start(self, event: Mapping[str, Any], size: int) -> None:
         number = _number(event.get("executionId"))
         if number is None:
             return
@@ -73,14 +76,14 @@ class Executions:
         zone = settings.get(_ZONE) if isinstance(settings, Mapping) else None
         if isinstance(zone, str):
             query.zones[number] = zone
-        self._plan(query, number, event)
+        self._plan(query, number, event, size)
 
-    def update(self, event: Mapping[str, Any]) -> None:
+    def update(self, event: Mapping[str, Any], size: int) -> None:
         """A plan as it is run: it stands in the place of the one before, once it reads anything."""
         number = _number(event.get("executionId"))
         query = None if number is None else self._open.get(self._roots.get(number, -1))
         if number is not None and query is not None:
-            self._plan(query, number, event)
+            self._plan(query, number, event, size)
 
     def end(self, event: Mapping[str, Any]) -> None:
         number = _number(event.get("executionId"))
@@ -103,7 +106,7 @@ class Executions:
             self._roots.popitem(last=False)
         return self._open[root]
 
-    def _plan(self, query: _OpenQuery, number: int, event: Mapping[str, Any]) -> None:
+    def _plan(self, query: _OpenQuery, number: int, event: Mapping[str, Any], size: int) -> None:
         zone = query.zones.get(number) or self.zone or self.time_zone
         try:
             found = plan_reads(plan_of(event.get("sparkPlanInfo")), zone)
@@ -112,9 +115,14 @@ class Executions:
             found = PlanReads(StatementReads(()), (said,))
         if (found.reads.tables or number not in query.plans) and len(query.plans) < _MOST_PLANS:
             query.plans[number] = found
+            self._held += size - query.sizes.get(number, 0)
+            query.sizes[number] = size
+        while self._held > MOST_HELD and len(self._open) > 1:
+            self._close(next(iter(self._open)), None)
 
     def _close(self, root: int, ended_ms: int | None) -> None:
         query = self._open.pop(root)
+        self._held -= sum(query.sizes.values())
         if not query.plans:
             return
         known = together([query.plans[number] for number in sorted(query.plans)])

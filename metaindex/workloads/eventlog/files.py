@@ -13,6 +13,8 @@ from metaindex.workloads.pieces import read_pieces
 _ROLLED: Final = re.compile(r"eventlog_v2_.")
 _EVENTS: Final = re.compile(r"events_(\d{1,18})_")
 _BEGIN: Final = re.compile(rb'\s*\{\s*"Event"\s*:\s*"')
+_NAME: Final = re.compile(r"[^.]+(?:\.(?:zstd|lz4|snappy|gz))?(?:\.inprogress)?")
+"""Of a log in a folder: the names of applications have no dots, those of data files do."""
 _COMPACT: Final = ".compact"
 _MOST_ENTRIES: Final = 100_000
 
@@ -35,7 +37,7 @@ def event_logs(path: Path) -> Iterator[EventLog]:
         for entry in _entries(path):
             if entry.is_dir() and _ROLLED.match(entry.name):
                 yield _rolled(entry)
-            elif entry.is_file() and _begins_so(entry):
+            elif _NAME.fullmatch(entry.name) and entry.is_file() and _begins_so(entry):
                 yield EventLog(entry, (entry,))
     elif path.is_file() and _begins_so(path):
         yield EventLog(path, (path,))

@@ -65,7 +65,7 @@ def _read_file(file: Path, executions: Executions, gathering: Gathering) -> None
             if event is None:
                 gathering.problem(_NO_EVENT, str(file))
             else:
-                _take(head[1], event, executions)
+                _take(head[1], event, len(line), executions)
 
 
 def _event(line: bytes) -> Mapping[str, Any] | None:
@@ -76,11 +76,11 @@ def _event(line: bytes) -> Mapping[str, Any] | None:
     return event if isinstance(event, dict) else None
 
 
-def _take(name: bytes, event: Mapping[str, Any], executions: Executions) -> None:
+def _take(name: bytes, event: Mapping[str, Any], size: int, executions: Executions) -> None:
     if name == _START:
-        executions.start(event)
+        executions.start(event, size)
     elif name == _UPDATE:
-        executions.update(event)
+        executions.update(event, size)
     elif name == _END:
         executions.end(event)
     else:
