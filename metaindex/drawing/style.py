@@ -16,6 +16,12 @@ STYLE = """
     --accent: #5aa9dd; --frame: #363d46;
   }
 }
+@media screen and (prefers-color-scheme: dark) {
+  .level0 { fill-opacity: .55; }
+  .level1 { fill-opacity: .65; }
+  .level2 { fill-opacity: .75; }
+  .level3 { fill-opacity: .85; }
+}
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; scroll-behavior: auto; }
 body {
@@ -74,11 +80,13 @@ summary { color: var(--quiet); font-size: .8125rem; cursor: pointer; padding: .3
 ul.notes { padding-left: 1.1rem; margin: .5rem 0; }
 ul.notes li { margin: .25rem 0; overflow-wrap: anywhere; }
 footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line); }
+@media (max-width: 860px) {
+  .minor { display: none; }
+}
 @media (max-width: 640px) {
   body { padding: 1.5rem 1rem 3rem; }
   h1 { font-size: 1.375rem; }
   .pair { grid-template-columns: 1fr; }
-  .minor { display: none; }
   dl { grid-template-columns: 1fr 1fr; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   table, tbody, caption { display: block; }
@@ -108,7 +116,7 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
     --accent: #0b6aa8; --frame: #d9e0e7;
   }
   body { max-width: none; padding: 0; font-size: 11pt; }
-  nav, summary { display: none; }
+  nav, summary, .minor { display: none; }
   details::details-content { display: block; content-visibility: visible; height: auto; }
   figure, tr, h2, h3, pre { break-inside: avoid; }
   h2, h3, caption, figcaption { break-after: avoid; }

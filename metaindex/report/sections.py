@@ -66,9 +66,9 @@ def _layout(layout: LayoutSeen) -> Section:
         children.append(
             tag(
                 "p",
-                "What queries have to read of the table by minima and maxima alone, on average over the values of"
-                " rows. Full: read; pale: left out. Depth: how many files overlap at the worst point of a file's range"
-                " (1: no other); constant: files with one value.",
+                "What queries have to read of the table by minima and maxima alone, on average over all values"
+                " that rows have. Full: read; pale: left out. Depth: how many files overlap at the worst point of a"
+                " file's range (1: no other); constant: files with one value.",
             )
         )
         children.append(layout_grid(told.columns))

@@ -528,7 +528,7 @@ class Table:
     def report(
         self,
         path: str | os.PathLike[str],
-        where: object = (),
+        where: object = None,
         *,
         queries: object = None,
         tables: Mapping[str, str | os.PathLike[str]] | None = None,
@@ -553,7 +553,7 @@ class Table:
         """
         from .report import ReportAsked, report
 
-        several = tuple(where) if isinstance(where, list | tuple) else (where,)
+        several = tuple(where) if isinstance(where, list | tuple) else () if where is None else (where,)
         asked = ReportAsked(several, queries, tables, version, timestamp, since, sample, indexes, overwrite)
         return report(self._queries, path, asked, progress)
 
