@@ -51,6 +51,7 @@ from .pruning.result import IndexReport, PruneResult
 from .table.face import Table
 from .table.opening import open_table
 from .views.info import IndexInfo
+from .workloads.plans import LIVE, LiveSpark
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks
@@ -71,6 +72,15 @@ __version__ = "0.1.0"
 
 
 _OF_RULE = ("RuleConfig", "disable", "enable", "explain", "hint", "is_enabled")
+
+
+def _live() -> LiveSpark:
+    from .rule import asking
+
+    return asking
+
+
+LIVE[:] = [_live]
 
 
 def __getattr__(name: str) -> object:

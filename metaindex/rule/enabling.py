@@ -118,11 +118,8 @@ def enable(
     token, callback = callbacks.function(skipping)
     with _LOCK:
         loader = _loader(spark)
-        scans = _new(spark, loader, "metaindex.Scans")
-        conf = spark._jsparkSession.sessionState().conf()
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
-        limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
-        added = _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, limit, ordered)
+        added, limit = _made(spark, loader, rule, callback, token, ordered)
         planner = spark._jsparkSession.sessionState().planner()
         grouping = _strategy(spark, loader, "metaindex.GroupStrategy", limit, planner.Aggregation(), SORTED_BUCKETS)
         merging = _strategy(spark, loader, "metaindex.MergeStrategy", limit)
@@ -135,6 +132,25 @@ def enable(
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
         _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered)
+
+
+def surveyor(spark: SparkSession) -> Any:
+    """The rule of the session; where it is not enabled one that is not the session's, and looks at plans alone."""
+    enabled = _ENABLED.get(_key(spark))
+    if enabled is not None:
+        return enabled.rule
+    with _LOCK:
+        return _made(spark, _loader(spark), RuleConfig(), None, "", False)[0]
+
+
+def _made(
+    spark: SparkSession, loader: Any, rule: RuleConfig, callback: Any, token: str, ordered: bool
+) -> tuple[Any, Any]:
+    """The rule, and how long its work may take."""
+    scans = _new(spark, loader, "metaindex.Scans")
+    conf = spark._jsparkSession.sessionState().conf()
+    limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
+    return _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, limit, ordered), limit
 
 
 def _cores(spark: SparkSession) -> int:

@@ -44,6 +44,7 @@ def noted_scans(
     answers: Sequence[tuple[PruneResult | Reason, Cover | None]],
     tables: Sequence[Table | None],
     seconds: float,
+    limit: int | None,
 ) -> Sequence[NotedScan]:
     """A row for each scan whose table was opened. `answers`: what is proved about its files, and the index that stands
     for it; of the time each scan has an equal share."""
@@ -51,7 +52,7 @@ def noted_scans(
     for scan, (answer, cover), table in zip(scans, answers, tables, strict=True):
         recorder = None if table is None else recorder_of(handle_of(table), setting)
         if recorder is not None:
-            noted.append((recorder, _row(scan, answer, cover, seconds * 1000 / len(scans))))
+            noted.append((recorder, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit)))
     return noted
 
 
@@ -65,6 +66,7 @@ def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, mil
         columns=tuple(dict.fromkeys((*(need.name for need in scan.needs), *named))),
         join_keys=_keys(key for want in scan.wants if isinstance(want, JoinSide) for key in want.keys),
         group_keys=_keys(key for want in scan.wants if isinstance(want, Group) for key in want.keys),
+        order=scan.order,
         bytes_read=scan.bytes,
         version=scan.source.version,
         milliseconds=milliseconds,

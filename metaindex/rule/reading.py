@@ -63,16 +63,30 @@ def read_request(text: str) -> Request:
     """ArgumentError for a text that is none."""
     node = _loaded(text)
     explained = _of(node, "explained", bool, False)
-    return Request(_texts_by_name(node, "settings"), _texts_by_name(node, "broken", {}), _scans(node), explained)
+    settings, broken = _texts_by_name(node, "settings"), _texts_by_name(node, "broken", {})
+    return Request(settings, broken, _scans(node), explained, _limit(node))
 
 
 def read_survey(text: str) -> Survey:
     """ArgumentError for a text that is none."""
-    node = _loaded(text)
+    return _survey(_loaded(text))
+
+
+def read_surveys(text: str) -> tuple[Survey, ...]:
+    """Of a query, and of its subqueries. ArgumentError for a text that is none."""
+    return _each({"surveys": _loaded(text)}, "surveys", _survey)
+
+
+def _survey(node: Any) -> Survey:
     if isinstance(node, dict) and "refused" in node:
         return Survey(_of(node, "refused", str), (), ())
     passed = _each(node, "passed", lambda scan: (_of(scan, "scan", str), _of(scan, "why", str)))
-    return Survey(None, _scans(node), passed)
+    return Survey(None, _scans(node), passed, _limit(node))
+
+
+def _limit(node: Any) -> int | None:
+    limit = _of(node, "limit", int, -1)
+    return limit if limit >= 0 else None
 
 
 def _loaded(text: str) -> Any:
@@ -98,6 +112,7 @@ def _scan(node: Any) -> SparkScan:
         _of(node, "harmless", bool),
         _of(node, "pruned", bool),
         size if size >= 0 else None,
+        _texts(node["order"], "order") if "order" in node else (),
     )
 
 

@@ -164,7 +164,7 @@ class SparkScan:
     """One scan of a query, whose wants stand in the order in which the plan comes upon them from below. `gathered`:
     nobody sees in what order the rows come; `harmless`: no filter fails of a row that the scan would not have read;
     `pruned`: Spark leaves partitions out once the query runs; `bytes`: of the files that it lists, where that is
-    known."""
+    known; `order`: columns by which the plan sorts all rows, some with " DESC" behind them."""
 
     root: str
     source: Delta | Iceberg | Files
@@ -175,6 +175,7 @@ class SparkScan:
     harmless: bool = True
     pruned: bool = False
     bytes: int | None = None
+    order: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.source.name} {self.root}"
@@ -197,22 +198,24 @@ class SparkScan:
 @dataclass(frozen=True, slots=True)
 class Request:
     """`settings`: the session's, of ours; `broken`: of runs of covering indexes that its queries failed to read, the
-    part. `explained`: the plan is not to be run."""
+    part. `explained`: the plan is not to be run; `limit`: of its rows."""
 
     settings: Mapping[str, str]
     broken: Mapping[str, str]
     scans: tuple[SparkScan, ...]
     explained: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the rule would ask about a plan (`MetaIndexRule.survey`): scans, and of those that are passed over why; or
-    why nothing is asked about the plan at all."""
+    """What the rule would ask about a plan (`MetaIndexRule.survey`, `asked`): scans, and of those that are passed over
+    why; or why nothing is asked about the plan at all."""
 
     refused: str | None
     scans: tuple[SparkScan, ...]
     passed: tuple[tuple[str, str], ...]
+    limit: int | None = None
 
 
 def _conjuncts(condition: Any) -> tuple[Predicate, ...]:

@@ -182,21 +182,19 @@ class Skipping:
                 replies[str(number)] = reply
         noted: Sequence[NotedScan] = ()
         if (self._noting is not None or rule.query_log) and not asked.explained:
-            noted = self._noted(asked.scans, plans, rule, time.perf_counter() - started)
+            noted = self._noted(asked, plans, rule, time.perf_counter() - started)
         return (json.dumps(replies) if replies else ""), noted
 
-    def _noted(
-        self, scans: Sequence[SparkScan], plans: Sequence[Planned], rule: RuleConfig, seconds: float
-    ) -> Sequence[NotedScan]:
+    def _noted(self, asked: Request, plans: Sequence[Planned], rule: RuleConfig, seconds: float) -> Sequence[NotedScan]:
         from .noting import noted_scans, setting_of  # most sessions note nothing
 
         try:
             setting = setting_of(self._noting, rule.query_log)
             if setting is None:
                 return ()
-            tables = [self._tables.held(scan) for scan in scans]
+            tables = [self._tables.held(scan) for scan in asked.scans]
             answers = [(planned.asked, planned.cover) for planned in plans]
-            return noted_scans(setting, scans, answers, tables, seconds)
+            return noted_scans(setting, asked.scans, answers, tables, seconds, asked.limit)
         except Exception as error:  # noqa: BLE001 - a query never fails of its log
             self._say_once(error, "queries of a Spark session are not noted: %s")
             return ()

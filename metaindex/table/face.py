@@ -289,12 +289,12 @@ class Table:
         """What would queries read if there were such an index, and what would it cost? Nothing is built or written.
 
         `queries`: a condition, or a list of them, in any words that `prune` takes; or a workload (`mi.workload`), SQL
-        statements, or the path of a file of them, of which each template is asked once and counts as often as it was
-        seen. Of its queries those are asked that name this table, by the last part of its path, or as `tables` says
-        (`{"db.flights": "lake/flights"}`); the others are counted. `candidates`: a kind each, or a list
-        of kinds for one index of several; where none is given, those that follow from the columns of the queries. Of
-        each the files, row groups and bytes that a query reads now and then, the size of the index, processor time to
-        build it, and upkeep a day by the table's own history: estimates with the bounds of 90%, from files that are
+        statements, DataFrames, or the path of a file or an event log, of which each template is asked once and counts
+        as often as it was seen. Of its queries those are asked that name this table, by the last part of its path, or
+        as `tables` says (`{"db.flights": "lake/flights"}`); the others are counted. `candidates`: a kind each, or a
+        list of kinds for one index of several; where none is given, those that follow from the columns of the queries.
+        Of each the files, row groups and bytes that a query reads now and then, the size of the index, processor time
+        to build it, and upkeep a day by the table's own history: estimates with the bounds of 90%, from files that are
         read, built and asked in a temporary folder. `sample` is the share of the table's bytes that they may have
         (default: 0.01, of a table of up to 32 MB all). Statistics that footers tell are weighed over all files,
         exactly. `indexes` restricts those that queries use now. A query or a candidate that is wrong is told, and the

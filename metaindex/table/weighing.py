@@ -18,6 +18,7 @@ from metaindex.whatif.candidates import named
 from metaindex.whatif.growth import rate_of
 from metaindex.whatif.weigh import Asked, AskedQuery, AtHand, weigh
 from metaindex.workloads.asked import OfTable, TableNames, TableQuery, of_table
+from metaindex.workloads.plans import is_frame
 from metaindex.workloads.taking import path_in, workload
 from metaindex.workloads.template import Workload
 from metaindex.workloads.typed import typed
@@ -86,11 +87,14 @@ def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHan
 
 
 def _are_statements(queries: object) -> bool:
-    """Is a file of queries among them, or a SQL statement?"""
+    """Is a file of queries among them, a SQL statement, or a DataFrame?"""
     from metaindex.expressions.engines.sql_statement import is_statement
 
     several = queries if isinstance(queries, list | tuple) else (queries,)
-    return any(path_in(query) is not None or (isinstance(query, str) and is_statement(query)) for query in several)
+    return any(
+        path_in(query) is not None or is_frame(query) or (isinstance(query, str) and is_statement(query))
+        for query in several
+    )
 
 
 def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery:

@@ -123,3 +123,14 @@ def shown_predicate(predicate: Predicate) -> str:
         lambda parts: f"({' OR '.join(parts)})",
     )
     return text[1:-1] if isinstance(predicate, And | Or) else text
+
+
+def shown_reads(reads: StatementReads) -> str:
+    """As SQL, for people, of a query that was not written as a text."""
+    return "; ".join(map(_shown_read, reads.tables))
+
+
+def _shown_read(read: TableRead) -> str:
+    where = shown_predicate(read.predicate)
+    behind = "" if where == "TRUE" else f" WHERE {where}"
+    return f"SELECT {', '.join(read.columns)} FROM {read.table}{behind}"  # noqa: S608 - shown, and run by nobody

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,31 +28,38 @@ from metaindex.expressions.tree import Predicate
 from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
 from .pieces import lines, pieces
+from .plans import is_frame, live
+from .shape import shown_reads
 from .splitting import statements
 from .statements import bare, condition, reads_of
 from .template import Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
 _NO_PATH: Final = re.compile(r"[\s\0']")
 _LONGEST_PATH: Final = 4096
 _DAY_US: Final = 24 * 3600 * 10**6
-_WORDS: Final = "a workload is conditions, SQL texts, a path to a file of them, or several in a list"
+_WORDS: Final = "a workload is conditions, SQL texts, DataFrames, a path to a file of texts or an event log, or a list"
+_NO_TABLE: Final = "a query of a workload reads tables that could have an index; it reads none"
 
 
-def workload(queries: object, *, time_zone: str = "UTC") -> Workload:
+def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | None = None) -> Workload:
     """What is asked, grouped into templates with weights: `mi.workload(["dest = 'SEA'", "SELECT * FROM flights"])`.
 
     `queries`: the text of a condition (as behind WHERE) or of SQL statements, a predicate in any words that `prune`
     takes, a path to a file, or several of them in a list. A file `.sql` has statements that semicolons end; any other
     one a line. It is read as it comes: of a million statements templates are kept, and some examples of their literals.
     Packed files (`.gz`, `.zst`, `.bz2`, `.lz4`, `.snappy`) are unpacked on the way. A file that begins as Spark's event
-    logs do is one; a folder of them is read, too. Moments without a zone are of `time_zone`.
+    logs do is one; a folder of them is read, too. Moments without a zone are of `time_zone`. Spark's DataFrames are
+    analysed and optimized in their session, and not run; with `spark` statements are, too: their tables are paths then.
 
     What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
     what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read.
     """
     gathering = Gathering()
-    taker = _Taker(gathering, time_zone)
+    taker = _Taker(gathering, time_zone, spark)
     if queries is None:
         raise ArgumentError(f"{_WORDS}; got None")
     for query in queries if isinstance(queries, list | tuple) else (queries,):
@@ -77,8 +84,8 @@ def path_in(queries: object) -> Path | None:
 
 
 class _Taker:
-    def __init__(self, gathering: Gathering, time_zone: str) -> None:
-        self.gathering, self.time_zone = gathering, time_zone
+    def __init__(self, gathering: Gathering, time_zone: str, spark: SparkSession | None) -> None:
+        self.gathering, self.time_zone, self.spark = gathering, time_zone, spark
 
     def take(self, query: object) -> None:
         path = path_in(query)
@@ -88,16 +95,43 @@ class _Taker:
             self.gathering.merge(query)
         elif isinstance(query, str):
             self._texts(statements([query]))
+        elif is_frame(query):
+            self._frame(query)
         else:
             self._condition(query)
 
     def _texts(self, texts: Iterator[str | None]) -> None:
-        read = partial(reads_of, time_zone=self.time_zone)
+        read = partial(reads_of, time_zone=self.time_zone) if self.spark is None else self._analysed
         for text in texts:
             if text is None:
                 self.gathering.problem(too_long())
             else:
                 self.gathering.text(text, read)
+
+    def _analysed(self, text: str) -> StatementReads:
+        """A statement by Spark; what writes by what it reads, or is a condition, as without it."""
+        from metaindex.expressions.engines.sql_statement import is_statement
+
+        if self.spark is None or not is_statement(text):
+            return reads_of(text, self.time_zone)
+        plan = live().text_reads(text, self.spark)
+        if not plan.reads.tables:
+            return reads_of(text, self.time_zone)
+        for reason in plan.untold:
+            self.gathering.problem(reason, text)
+        return plan.reads
+
+    def _frame(self, frame: object) -> None:
+        try:
+            plan = live().frame_reads(frame)
+        except ExpressionError as error:
+            self.gathering.problem(str(error), "a DataFrame")
+            return
+        text = shown_reads(plan.reads)
+        if plan.reads.tables:
+            self.gathering.reads(plan.reads, text)
+        for reason in plan.untold or (() if plan.reads.tables else (_NO_TABLE,)):
+            self.gathering.problem(reason, text)
 
     def _condition(self, query: object) -> None:
         from metaindex.expressions.engines import engine_of

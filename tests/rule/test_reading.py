@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from metaindex.config import Config
 from metaindex.expressions.build import col
 from metaindex.expressions.errors import ArgumentError
-from metaindex.rule.reading import read_request, read_survey
+from metaindex.rule.reading import read_request, read_survey, read_surveys
 from metaindex.rule.request import Delta, Files, Group, Iceberg, JoinSide, Need, Session
 from metaindex.rule.settings import RuleConfig
 from metaindex.rule.skipping import Skipping
@@ -49,7 +49,8 @@ WANTS = [
 REQUEST: dict[str, Any] = {
     "settings": {"spark.metaindex.hint": "a"},
     "broken": {"run": "part"},
-    "scans": [DELTA, ICEBERG | {"needs": [FIELD], "wants": WANTS}, FILES],
+    "scans": [DELTA, ICEBERG | {"needs": [FIELD], "wants": WANTS, "order": ["k", "s.x DESC"]}, FILES],
+    "limit": 5,
 }
 
 
@@ -66,6 +67,7 @@ def test_a_request_is_read_as_it_is_sent() -> None:
     assert iceberg.needs == (Need("s.x", ("s", "x"), {"type": "struct", "fields": []}, 2, altered=True),)
     sides = (Group(("k",)), Group(("k",), whole=True), JoinSide(0, 1, ("k",), small=True, partial=True))
     assert iceberg.wants == sides
+    assert (delta.order, iceberg.order, read.limit) == ((), ("k", "s.x DESC"), 5)
     assert isinstance(files.source, Files)
     assert (files.source.session, files.source.catalog, files.text, files.plain) == (None, True, "csv", True)
     assert (files.source.schema.names, files.source.partitions.names, files.bytes) == (("k",), (), None)
@@ -81,6 +83,11 @@ def test_a_survey_is_read_as_it_is_sent() -> None:
     passed = [{"scan": "t", "why": "NO_FILTER"}]
     survey = read_survey(json.dumps({"settings": {}, "scans": [DELTA], "passed": passed}))
     assert (len(survey.scans), survey.passed, survey.refused) == (1, (("t", "NO_FILTER"),), None)
+    inside = {"settings": {}, "scans": [], "passed": [], "limit": 3}
+    first, second = read_surveys(json.dumps([{"refused": "STREAM"}, inside]))
+    assert (first.refused, first.limit, second.refused, second.limit) == ("STREAM", None, None, 3)
+    with pytest.raises(ArgumentError):
+        read_surveys("{}")
     with pytest.raises(ArgumentError):
         read_survey("[]")
 
@@ -133,6 +140,8 @@ WRONG = [
     ("options", {"path": 1}),
     ("bytes", True),
     ("bytes", "5"),
+    ("order", []),
+    ("order", "k"),
     ("gathered", 0),
     ("filters", {}),
     ("needs", [{"name": "k"}]),

@@ -187,3 +187,15 @@ def test_importing_loads_no_parser() -> None:
     code = f"import sys, metaindex as mi; mi.workload, mi.Workload; print({names} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+class DataFrame:
+    """As Spark Connect's: without a plan on this side."""
+
+
+DataFrame.__module__ = "pyspark.sql.connect.dataframe"
+
+
+def test_frames_of_spark_connect_are_refused() -> None:
+    with pytest.raises(mi.UnsupportedFeatureError, match="Spark Connect"):
+        mi.workload([DataFrame()])

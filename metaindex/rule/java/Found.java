@@ -24,6 +24,7 @@ public class Found {
   final Set needed; // ids of the attributes that the plan above names; null: it takes the output as it is
   final boolean gathered; // nobody sees in what order the rows come
   final List wants = new ArrayList(); // ObjectNode: joins and groups that want its rows partitioned by their keys
+  final List order = new ArrayList(); // String: columns by which the plan above sorts all rows, " DESC" behind some
   Fields fields; // which fields of structs the plan above names
 
   Found(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
@@ -79,6 +80,10 @@ public class Found {
       need((Attribute) output.get(i), needs);
     }
     out.putArray("wants").addAll(wants);
+    ArrayNode sorted = order.isEmpty() ? null : out.putArray("order");
+    for (int i = 0; i < order.size(); i++) {
+      sorted.add((String) order.get(i));
+    }
     return out;
   }
 

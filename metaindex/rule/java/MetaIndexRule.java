@@ -138,6 +138,7 @@ public class MetaIndexRule extends Rule {
       return plan;
     }
     ObjectNode request = request(found);
+    limited(plan, request);
     failures.tell(request);
     if (explained.get() != null) {
       request.put("explained", true);
@@ -235,6 +236,60 @@ public class MetaIndexRule extends Rule {
     return request;
   }
 
+  private static void limited(LogicalPlan plan, ObjectNode out) {
+    long limit = Survey.limit(plan);
+    if (limit >= 0) {
+      out.put("limit", limit);
+    }
+  }
+
+  /**
+   * For workloads: what a query would read, of every table that could have an index, and of what its subqueries do.
+   * It is analysed and optimized without this rule, and not run.
+   */
+  public String asked(Object execution) {
+    Object before = busy.get();
+    busy.set(Boolean.TRUE);
+    try {
+      LogicalPlan plan = (LogicalPlan) Reflected.call(execution, "optimizedPlan");
+      ArrayNode out = Json.array();
+      out.add(asked(plan));
+      scala.collection.Iterator inside = plan.subqueriesAll().iterator();
+      while (inside.hasNext()) {
+        out.add(asked((LogicalPlan) inside.next()));
+      }
+      return Json.text(out);
+    } finally {
+      busy.set(before);
+    }
+  }
+
+  private ObjectNode asked(LogicalPlan plan) {
+    Deadline deadline = Deadline.in(limit.nanos());
+    try {
+      Survey survey = new Survey(scans, plan);
+      if (survey.refused != null) {
+        return Json.object().put("refused", survey.refused);
+      }
+      ObjectNode out = request(survey.every());
+      limited(plan, out);
+      passed(survey, out);
+      return out;
+    } catch (Throwable error) {
+      return Json.object().put("refused", left(error));
+    } finally {
+      deadline.over();
+    }
+  }
+
+  private static void passed(Survey survey, ObjectNode out) {
+    ArrayNode passed = out.putArray("passed");
+    for (int i = 0; i < survey.passed.size(); i++) {
+      String[] one = (String[]) survey.passed.get(i);
+      passed.addObject().put("scan", one[0]).put("why", one[1]);
+    }
+  }
+
   /** Every attribute survives with its expression id: the plan above names them. */
   private static void check(List needed, LogicalPlan after) {
     for (int i = 0; i < needed.size(); i++) {
@@ -253,11 +308,7 @@ public class MetaIndexRule extends Rule {
         return refused(survey.refused);
       }
       ObjectNode out = request(survey.found);
-      ArrayNode passed = out.putArray("passed");
-      for (int i = 0; i < survey.passed.size(); i++) {
-        String[] one = (String[]) survey.passed.get(i);
-        passed.addObject().put("scan", one[0]).put("why", one[1]);
-      }
+      passed(survey, out);
       return Json.text(out);
     } catch (Throwable error) {
       return refused(left(error));

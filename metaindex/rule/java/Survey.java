@@ -14,21 +14,27 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Descending$;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Rand;
 import org.apache.spark.sql.catalyst.expressions.Randn;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.internal.SQLConf;
@@ -89,11 +95,13 @@ class Survey {
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Found one = (Found) places.get(i);
+      if (one != null) {
+        one.fields = fields;
+      }
       if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && one.scan.texts())) {
         passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
         places.set(i, null);
       } else if (one != null) {
-        one.fields = fields;
         found.add(one);
       }
       numbers.add(Integer.valueOf(places.get(i) == null ? -1 : found.size() - 1));
@@ -108,6 +116,17 @@ class Survey {
   /** What stands above the n-th leaf; null where it is of no table that could have an index. */
   Found at(int leaf) {
     return (Found) every.get(leaf);
+  }
+
+  /** Those of tables that could have an index, whether they are asked about or not. */
+  List every() {
+    List out = new ArrayList();
+    for (int i = 0; i < every.size(); i++) {
+      if (every.get(i) != null) {
+        out.add(every.get(i));
+      }
+    }
+    return out;
   }
 
   /** Does nothing else in the plan read by the same scan? `replaced`: an index is to stand beside it. */
@@ -171,6 +190,9 @@ class Survey {
           named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
     }
     gathered = before;
+    if (plan instanceof Sort && ((Sort) plan).global()) {
+      order(all, ((Sort) plan).order());
+    }
     if (plan instanceof Window) {
       want(all, ((Window) plan).partitionSpec(), true); // it is given every row
     }
@@ -274,6 +296,37 @@ class Survey {
       }
       one.wants.add(want);
     }
+  }
+
+  /**
+   * What is above says last by what rows are sorted. Keys from the first that is no column of the same scan on are left
+   * out.
+   */
+  private static void order(Map below, scala.collection.immutable.Seq keys) {
+    Found of = null;
+    for (int i = 0; i < keys.size(); i++) {
+      SortOrder key = (SortOrder) keys.apply(i);
+      Object[] known = known((Expression) key.child(), below);
+      if (known == null || (of != null && of != known[0])) {
+        return;
+      }
+      if (of == null) {
+        of = (Found) known[0];
+        of.order.clear();
+      }
+      of.order.add(known[1] + (key.direction() instanceof Descending$ ? " DESC" : ""));
+    }
+  }
+
+  /** Of the whole plan; -1 where there is none. */
+  static long limit(LogicalPlan plan) {
+    LogicalPlan node = plan;
+    while (node instanceof Project || node instanceof Sort || node instanceof LocalLimit) {
+      node = child(node, 0);
+    }
+    Object count = node instanceof GlobalLimit ? ((GlobalLimit) node).limitExpr() : null;
+    Object value = count instanceof Literal ? ((Literal) count).value() : null;
+    return value instanceof Number ? ((Number) value).longValue() : -1;
   }
 
   /**

@@ -13,11 +13,12 @@ from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.reads import StatementReads
 from metaindex.expressions.records import dataclass
 from metaindex.workloads.gathering import Gathering
+from metaindex.workloads.plans import PlanReads, together
 from metaindex.workloads.splitting import MOST_CHARACTERS
 from metaindex.workloads.statements import reads_of
 
 from .plan_nodes import plan_of
-from .plan_reads import PlanReads, plan_reads, together
+from .plan_reads import plan_reads
 
 MOST_OPEN: Final = 10_000
 MOST_HELD: Final = 128 << 20

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import ColumnRef
+from metaindex.workloads.plans import PlanReads
 
 from .conditions import predicate_of
 from .plan_nodes import PlanNode
@@ -35,14 +36,6 @@ _OF_A_JOIN: Final = frozenset({"SubqueryBroadcast", "SubqueryAdaptiveBroadcast",
 
 _Place: TypeAlias = tuple[int, str]
 """The number of a scan, and a column of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanReads:
-    """`untold`: why something of it is not known."""
-
-    reads: StatementReads
-    untold: tuple[str, ...] = ()
 
 
 def plan_reads(plan: PlanNode, time_zone: str | None) -> PlanReads:
@@ -174,13 +167,3 @@ class _PlanReader:
 def _place(text: str, places: Mapping[int, _Place]) -> _Place | None:
     attribute = _ATTRIBUTE.fullmatch(text)
     return None if attribute is None else places.get(int(attribute[1]))
-
-
-def together(plans: Sequence[PlanReads]) -> PlanReads:
-    """Of the plans of one query, each read once."""
-    tables = dict.fromkeys(read for plan in plans for read in plan.reads.tables)
-    joins = dict.fromkeys(join for plan in plans for join in plan.reads.joins)
-    limit = next((plan.reads.limit for plan in plans if plan.reads.limit is not None), None)
-    untold = dict.fromkeys(reason for plan in plans for reason in plan.untold)
-    first = plans[0]
-    return replace(first, reads=StatementReads(tuple(tables), tuple(joins), limit), untold=tuple(untold))
