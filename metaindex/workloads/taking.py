@@ -42,6 +42,8 @@ _NO_PATH: Final = re.compile(r"[\s\0']")
 _LONGEST_PATH: Final = 4096
 _DAY_US: Final = 24 * 3600 * 10**6
 _WORDS: Final = "a workload is conditions, SQL texts, DataFrames, a path to a file of texts or an event log, or a list"
+_QUERY: Final = re.compile(r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from)\b", re.IGNORECASE)
+_WRITES: Final = re.compile(r"\b(?:insert|delete|update|merge)\b", re.IGNORECASE)
 _NO_TABLE: Final = "a query of a workload reads tables that could have an index; it reads none"
 
 
@@ -109,10 +111,8 @@ class _Taker:
                 self.gathering.text(text, read)
 
     def _analysed(self, text: str) -> StatementReads:
-        """A statement by Spark; what writes by what it reads, or is a condition, as without it."""
-        from metaindex.expressions.engines.sql_statement import is_statement
-
-        if self.spark is None or not is_statement(text):
+        """A query by Spark; a command, which it must not be given, or a condition as without it."""
+        if self.spark is None or not _QUERY.match(text) or _WRITES.search(text):
             return reads_of(text, self.time_zone)
         plan = live().text_reads(text, self.spark)
         if not plan.reads.tables:

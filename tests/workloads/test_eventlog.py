@@ -295,6 +295,11 @@ def test_joins_by_other_names(tmp_path: Path) -> None:
         ("", "", "/u", "b"),
     ]
     assert [read.order for read in template.tables] == [("a DESC",), ()]
+    top = "TakeOrderedAndProject(limit=3, orderBy=[b#2 ASC NULLS FIRST,a#1L DESC NULLS LAST], output=[a#1L])"
+    (template,) = mi.workload(
+        written(tmp_path / "log", [start(0, node("TakeOrderedAndProject", top, scan("/t", "[]")))])
+    ).templates
+    assert (template.tables[0].order, template.limit) == (("b", "a DESC"), 3)
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ _KEYS: Final = re.compile(r"\w+\(keys=\[(.*?)\], functions=", re.DOTALL)
 _TOP: Final = re.compile(r"TakeOrderedAndProject\(limit=(\d{1,18}), orderBy=\[(.*?)\], output=", re.DOTALL)
 _SORT: Final = re.compile(r"Sort \[(.*)\], true(?:, \d+)?", re.DOTALL)
 _WINDOW: Final = re.compile(r"Window .*\], \[([^\[\]]*)\], \[[^\[\]]*\]", re.DOTALL)
+_COMMA: Final = re.compile(r", ?")
 _LIMIT: Final = re.compile(r"(?:CollectLimit|GlobalLimit) (\d{1,18})\b")
 _THROUGH: Final = re.compile(
     r"AdaptiveSparkPlan|ResultQueryStage|WholeStageCodegen|InputAdapter|Project|ColumnarToRow|EmptyRelation|Sort|"
@@ -134,7 +135,7 @@ class _PlanReader:
     def _order(self, said: re.Match[str] | None, group: int, places: Mapping[int, _Place]) -> None:
         """What is above says last by what rows are sorted."""
         by_scan: dict[int, list[str]] = {}
-        for part in said[group].split(", ") if said is not None else ():
+        for part in _COMMA.split(said[group]) if said is not None else ():
             column, _, direction = part.partition(" ")
             place = _place(column, places)
             if place is None or (by_scan and place[0] not in by_scan):
