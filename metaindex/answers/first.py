@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
 
+from metaindex.advice.bounds import BoundsOf
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.vectors import Mask, one_array, truths
+from metaindex.pruning.open_index import OpenIndex
 from metaindex.readers.first_rows import FirstRows
 from metaindex.readers.scan import Scan
 
-from .live import deleted_rows, physical_rows
+from .live import KnownCounts, agreed, deleted_rows, physical_rows
+from .order_by import Sorted, sort_keys
 
 _MOST = 1 << 62
 """More rows than any table has."""
@@ -31,6 +35,30 @@ def first_rows(scan: Scan, limit: object) -> Scan:
     order = np.argsort(np.where(empty, 2, np.where(certain, 0, 1)), kind="stable")
     sure = int(np.count_nonzero(certain & ~empty)) if scan.predicate is not None else 0
     return replace(scan, rows=files[order], first=FirstRows(rows, sure))
+
+
+def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequence[OpenIndex]) -> Scan:
+    """The scan, of the first `limit` rows in an order (`order_by.sort_keys`). Files that cannot hold any are left out
+    as far as bounds and counts prove it, the others stand in the order of the best row that each may have."""
+    snapshot = scan.snapshot
+    keys = sort_keys(order_by, snapshot.schema, snapshot.version)
+    if limit is None:
+        raise ArgumentError(
+            "order_by says which rows are the first, and limit= how many; no limit was given; say one, or sort what"
+            " the scan gives"
+        )
+    rows = _limit(limit)
+    leaf = next(leaf for leaf in snapshot.schema.leaves() if leaf.parts == (keys[0].column,))
+    (told,) = BoundsOf(snapshot, scan.storage, indexes, opens=False).columns([leaf])
+    deleted = deleted_rows(snapshot.files)
+    live = agreed([physical_rows(snapshot.files), KnownCounts.of(told.facts.column("value_count"))]).less(deleted)
+    column = Sorted.of(told, keys[0].direction)
+    best, files = column.best(), scan.file_rows
+    threshold = column.threshold(rows, live, deleted, certain_files(scan))
+    if threshold is not None:
+        files = files[~best.behind(threshold)[files]]
+    files = files[best.take(files).best_first()]
+    return replace(scan, rows=files, first=FirstRows(rows, keys=keys, best=best.take(files)))
 
 
 def _limit(limit: object) -> int:

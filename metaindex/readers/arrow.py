@@ -24,7 +24,7 @@ from metaindex.text import TextReader
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes
 from .errors import ScanError, describe
-from .first_rows import first_batches
+from .first_rows import best_batches, first_batches
 from .footer import HeldFooters
 from .parquet import check_columns, read_parquet
 from .partitions import PartitionValues
@@ -41,10 +41,14 @@ _Part = tuple[int, int, list[pa.Array]]
 def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
     comes."""
-    reader = _FileReader(scan)
-    if scan.first is not None:
-        return first_batches(scan.first, scan.file_rows, reader.read)
-    return reader.read(scan.file_rows)
+    first = scan.first
+    if first is None or not first.keys:
+        read = _FileReader(scan).read
+        return read(scan.file_rows) if first is None else first_batches(first, scan.file_rows, read)
+    shown = [field.name for field in scan.fields]
+    keys = [key.column for key in first.keys if key.column not in shown]
+    read = _FileReader(replace(scan, columns=(*shown, *keys))).read
+    return best_batches(first, scan.file_rows, read, scan.schema, ahead="://" in scan.storage.root)
 
 
 def try_out(scan: ScanPlan) -> None:

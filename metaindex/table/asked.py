@@ -10,6 +10,8 @@ from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
 
 VersionLike = Version | str | int | None
+OrderLike = str | tuple[str, ...]
+"""A column; or one with `asc` or `desc`, and then `nulls first` or `nulls last`."""
 TimestampLike = str | int | dt.datetime | dt.date | None
 
 

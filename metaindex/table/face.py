@@ -20,7 +20,7 @@ from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import PruneResult
 
-from .asked import TimestampLike, VersionLike, at_version
+from .asked import OrderLike, TimestampLike, VersionLike, at_version
 from .handle import Handle
 from .queries import Queries
 
@@ -142,6 +142,7 @@ class Table:
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        order_by: Sequence[OrderLike] | str | None = None,
         limit: int | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Scan:
@@ -150,10 +151,17 @@ class Table:
         `limit`: at most so many of them, of whichever files need the least reading; files of which every row matches
         come first, and none is opened once there are enough. Each reading of the same scan gives the same rows.
 
+        `order_by`, with a limit: the first rows by these columns, in their order: `["ts"]`, `[("ts", "desc")]` or
+        `[("ts", "desc", "nulls first"), "id"]`. Ascending puts NULL first and descending last where nothing is said,
+        and NaN is the greatest number, as in Spark; of rows that are level in all of them any may be given. Files are
+        left out, and read in an order, by what is known of the first of them.
+
         Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
         `.to_pyiceberg()`, `.to_spark(spark)`.
         """
-        return self._queries.scan(predicate, columns, version, timestamp, limit=limit, indexes=indexes)
+        return self._queries.scan(
+            predicate, columns, version, timestamp, order_by=order_by, limit=limit, indexes=indexes
+        )
 
     def count(
         self,

@@ -18,7 +18,7 @@ from metaindex.formats.protocol import At
 from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.result import PruneResult
 
-from .asked import TimestampLike, VersionLike, at_version, names_of
+from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
 from .noting import note_prune, note_scan, recorder_of
 from .planner import PlannedAnswer, Planner
@@ -94,10 +94,17 @@ class Queries:
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        order_by: Sequence[OrderLike] | str | None = None,
         limit: int | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Scan:
         """See `Table.scan`."""
+        if order_by is not None:
+            from metaindex.answers.first import first_in_order
+
+            only = names_of(indexes, "indexes")
+            every = self.over_files(predicate, columns, version, timestamp, only)
+            return first_in_order(every, limit, order_by, self.handle.open_indexes(only)[0])
         made = self._scan(predicate, columns, version, timestamp, indexes)
         if limit is None:
             return made

@@ -70,6 +70,10 @@ def plain(rows: list[Any]) -> list[str]:
     return sorted(str([_plain(value) for value in row]) for row in rows)
 
 
+def plain_row(row: dict[str, Any]) -> str:
+    return str([_plain(value) for value in row.values()])
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return "nan" if math.isnan(value) else value + 0.0

@@ -43,6 +43,7 @@ PAGES = sorted(GUIDES.glob("*.md"))
 def test_each_guide_that_can_run_is_run() -> None:
     found = {page.stem: needed(page) for page in PAGES}
     assert found == {
+        "answers": "",
         "clusters": None,
         "erase": "",
         "fresh": "",
@@ -58,7 +59,7 @@ def test_each_guide_that_can_run_is_run() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["erase", "fresh", "layout", "needle", "report", "savings", "text", "whatif"])
+@pytest.mark.parametrize("name", ["answers", "erase", "fresh", "layout", "needle", "report", "savings", "text", "whatif"])
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")

@@ -8,7 +8,7 @@ processes of their own: `make mutants`.
 
 from __future__ import annotations
 
-from . import doors, files, keys, log, rows, statistics
+from . import answers, doors, files, keys, log, rows, statistics
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -18,6 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *rows.MUTANTS,
     *log.MUTANTS,
     *doors.MUTANTS,
+    *answers.MUTANTS,
 )
 
 __all__ = ["MUTANTS", "Mutant"]

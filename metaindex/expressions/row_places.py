@@ -1,0 +1,107 @@
+"""Where rows stand in an order, as far as bounds tell: the best row that a file may have, and the row that is the last
+of those taken so far.
+
+    rank 0   NULL, where it comes first; and whatever may stand anywhere
+    rank 1   NaN, where the greatest come first
+    rank 2   numbers, texts, times: by their physical value (`physical`)
+    rank 3   NaN, where the least come first
+    rank 4   NULL, where it comes last
+
+Physical values may be coarser than values (nanoseconds): what is best is rounded to better, what was taken to worse, so
+that "behind" stays a proof.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .order import Direction
+from .physical import PhysicalValue, to_physical
+from .records import dataclass
+from .vectors import Mask, compute, from_vector, one_array, truths, vector
+
+Ranks = npt.NDArray[np.int8]
+NULL_FIRST, NAN_FIRST, VALUE, NAN_LAST, NULL_LAST = range(5)
+
+
+def null_rank(direction: Direction) -> int:
+    return NULL_FIRST if direction.nulls_first else NULL_LAST
+
+
+def nan_rank(direction: Direction) -> int:
+    return NAN_FIRST if direction.descending else NAN_LAST
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """One place. `value`: of rank VALUE."""
+
+    rank: int
+    value: PhysicalValue | None = None
+
+    def is_behind(self, other: RowPlace, direction: Direction, *, or_level: bool) -> bool:
+        """Does it come later? `or_level`: or at the same place."""
+        if self.rank != other.rank:
+            return self.rank > other.rank
+        mine, theirs = self.value, other.value
+        if mine is None or theirs is None or mine == theirs:
+            return or_level
+        return bool(mine < theirs) is direction.descending  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlaces:
+    """Many places, of one column and direction. `values`: bounds in the physical domain, null of other ranks than
+    VALUE."""
+
+    ranks: Ranks
+    values: pa.Array
+    direction: Direction
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __getitem__(self, at: int) -> RowPlace:
+        rank = int(self.ranks[at])
+        return RowPlace(rank, self.values[at].as_py() if rank == VALUE else None)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> RowPlaces:
+        return RowPlaces(self.ranks[rows], self.values.take(from_vector(rows, None, pa.int64())), self.direction)
+
+    def best_first(self) -> npt.NDArray[np.int64]:
+        """The order of the places; those at one place in that of now."""
+        import pyarrow.compute as pc
+
+        sides = ("ascending", "descending")
+        keys = [("rank", sides[0]), ("value", sides[self.direction.descending]), ("at", sides[0])]
+        at = from_vector(np.arange(len(self)), None, pa.int64())
+        table = pa.table({"rank": from_vector(self.ranks, None, pa.int8()), "value": self.values, "at": at})
+        return vector(pc.sort_indices(table, sort_keys=keys), np.uint64).astype(np.int64)
+
+    def behind(self, place: RowPlace) -> Mask:
+        """Which come later than a place."""
+        level = self.ranks == place.rank
+        if place.value is not None:
+            less = "less" if self.direction.descending else "greater"
+            limit = pa.scalar(place.value, self.values.type)
+            level &= truths(one_array(compute(less, self.values, limit)), null=False)
+        else:
+            level = np.zeros(len(self), np.bool_)
+        out: Mask = (self.ranks > place.rank) | level
+        return out
+
+
+def place_of(row: pa.Array | pa.ChunkedArray, type_: pa.DataType, direction: Direction) -> RowPlace | None:
+    """Where one value stands that was read, at worst. None where that cannot be told."""
+    row = one_array(row)
+    value: Any = row[0].as_py() if pa.types.is_floating(type_) else None
+    if row.null_count:
+        return RowPlace(null_rank(direction))
+    if value is not None and value != value:
+        return RowPlace(nan_rank(direction))
+    physical = to_physical(row, type_, upper=not direction.descending)[0].as_py()
+    return None if physical is None else RowPlace(VALUE, physical)

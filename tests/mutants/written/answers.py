@@ -1,0 +1,59 @@
+"""What is answered without reading, and which files hold the first rows."""
+
+from __future__ import annotations
+
+from .mutant import Mutant
+
+_AGGREGATES = ("tests/answers/test_aggregates.py",)
+_ORDER = ("tests/answers/test_order_by.py",)
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "deleted rows are counted",
+        "metaindex/answers/known.py",
+        "return agreed(told).less(deleted_rows(files))",
+        "return agreed(told)",
+        _AGGREGATES,
+        "a count from metadata has deleted rows in it",
+    ),
+    Mutant(
+        "a deleted row is the greatest",
+        "metaindex/answers/aggregating.py",
+        "return Attained(extreme.values, extreme.known & (~files.deletes | column.constant.known))",
+        "return Attained(extreme.values, extreme.known)",
+        _AGGREGATES,
+        "an extreme is that of a row that is not there any more",
+    ),
+    Mutant(
+        "NaN is no greatest value",
+        "metaindex/answers/known.py",
+        "Attained(greatest.values, greatest.known & (all_null | no_nan))",
+        "Attained(greatest.values, greatest.known)",
+        _AGGREGATES,
+        "a greatest value from metadata is less than NaN",
+    ),
+    Mutant(
+        "a cut bound is a row",
+        "metaindex/answers/order_by.py",
+        "attained = bounded & self._attained & (gone == 0)",
+        "attained = bounded & (gone == 0)",
+        _ORDER,
+        "a threshold that no row reaches leaves out the file with the first row",
+    ),
+    Mutant(
+        "NULL has no place of its own",
+        "metaindex/answers/order_by.py",
+        "ranks = np.where(no_null, ranks, NULL_FIRST)",
+        "ranks = np.where(no_null, ranks, ranks)",
+        _ORDER,
+        "rows whose NULL comes first are missing",
+    ),
+    Mutant(
+        "level by the first key is not better by the second",
+        "metaindex/readers/first_rows.py",
+        "or_level=len(first.keys) == 1)",
+        "or_level=True)",
+        _ORDER,
+        "a row that the second column puts first is missing",
+    ),
+)
