@@ -19,9 +19,9 @@ from metaindex.advice.bounds import ColumnFacts
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.order import Direction, has_order
+from metaindex.expressions.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
 from metaindex.expressions.physical import column_domain_has_nan
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.row_places import NULL_FIRST, VALUE, RowPlace, RowPlaces, nan_rank, null_rank
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
 from metaindex.formats.model import Schema
 from metaindex.kinds.states import StatState
@@ -78,7 +78,7 @@ class Sorted:
     def of(cls, told: ColumnFacts, direction: Direction) -> Sorted:
         return cls(told.facts, told.leaf.type, direction)
 
-    def best(self) -> RowPlaces:
+    def best(self) -> OrderPlaces:
         """Where the best row that each file may have stands; what is not known may stand before all others."""
         state, bound, bounded = self._state, self._bound(better=True), self._bounded(better=True)
         no_nan, no_null = (counts.known & (counts.values == 0) for counts in (self._nans, self._nulls))
@@ -90,9 +90,9 @@ class Sorted:
             ranks = np.where(no_null, ranks, NULL_FIRST)
         ranks = np.where(state == StatState.ALL_NULL, null_rank(self.direction), ranks)
         ranks = np.where(state == StatState.UNKNOWN, NULL_FIRST, ranks).astype(np.int8)
-        return RowPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
+        return OrderPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
 
-    def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> RowPlace | None:
+    def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> OrderPlace | None:
         """A place at which, or before which, `limit` live rows stand in files of which every row matches. None where
         that is not known of so many."""
         sure = certain & live.known & deleted.known & self._nulls.known & self._nans.known
@@ -115,7 +115,7 @@ class Sorted:
 
     def _joined(
         self, entries: Sequence[tuple[Mask, int, pa.Array | None, npt.NDArray[np.int64]]]
-    ) -> tuple[RowPlaces, npt.NDArray[np.int64]]:
+    ) -> tuple[OrderPlaces, npt.NDArray[np.int64]]:
         """Entries of files as one list: where, at which rank, at which bound, how many rows."""
         domain = self._bound(better=True).type
         ranks, values, counts = [], [], []
@@ -124,7 +124,7 @@ class Sorted:
             ranks.append(np.full(len(at), rank, np.int8))
             values.append(pa.nulls(len(at), domain) if bound is None else bound.take(from_vector(at, None, pa.int64())))
             counts.append(rows[at])
-        return RowPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction), np.concatenate(counts)
+        return OrderPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction), np.concatenate(counts)
 
     @property
     def _state(self) -> npt.NDArray[np.int8]:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.expressions.order import Direction, sorted_places
+from metaindex.expressions.order_places import OrderPlace, OrderPlaces, place_of
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.row_places import RowPlace, RowPlaces, place_of
 
 Files: TypeAlias = npt.NDArray[np.int64]
 ReadFiles: TypeAlias = Callable[[Files], Iterator[pa.RecordBatch]]
@@ -46,7 +46,7 @@ class FirstRows:
     limit: int
     certain: int = 0
     keys: tuple[SortKey, ...] = ()
-    best: RowPlaces | None = None
+    best: OrderPlaces | None = None
 
     def __str__(self) -> str:
         if self.keys:
@@ -75,7 +75,7 @@ def best_batches(
     several files are handed to it at once, as it reads them side by side."""
     assert first.best is not None, "who sorts has places of the files"
     taken: pa.Table | None = None
-    last: RowPlace | None = None
+    last: OrderPlace | None = None
     start, size = 0, 1
     while start < len(files) and first.limit:
         end = min(len(files), start + size)
@@ -90,12 +90,12 @@ def best_batches(
         yield from taken.select(shown.names).cast(shown).to_batches()
 
 
-def _no_better(first: FirstRows, file: RowPlace, last: RowPlace) -> bool:
+def _no_better(first: FirstRows, file: OrderPlace, last: OrderPlace) -> bool:
     """Where rows that are level by the first key differ by another, a file that is level may have a better one."""
     return file.is_behind(last, first.keys[0].direction, or_level=len(first.keys) == 1)
 
 
-def _taken(first: FirstRows, before: pa.Table | None, batch: pa.RecordBatch) -> tuple[pa.Table, RowPlace | None]:
+def _taken(first: FirstRows, before: pa.Table | None, batch: pa.RecordBatch) -> tuple[pa.Table, OrderPlace | None]:
     """The first rows of those before and these, sorted; and where the last of them stands, if there are enough."""
     rows = pa.Table.from_batches([batch])
     rows = rows if before is None else pa.concat_tables([before, rows])

@@ -37,13 +37,13 @@ def nan_rank(direction: Direction) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlace:
+class OrderPlace:
     """One place. `value`: of rank VALUE."""
 
     rank: int
     value: PhysicalValue | None = None
 
-    def is_behind(self, other: RowPlace, direction: Direction, *, or_level: bool) -> bool:
+    def is_behind(self, other: OrderPlace, direction: Direction, *, or_level: bool) -> bool:
         """Does it come later? `or_level`: or at the same place."""
         if self.rank != other.rank:
             return self.rank > other.rank
@@ -54,7 +54,7 @@ class RowPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlaces:
+class OrderPlaces:
     """Many places, of one column and direction. `values`: bounds in the physical domain, null of other ranks than
     VALUE."""
 
@@ -65,12 +65,12 @@ class RowPlaces:
     def __len__(self) -> int:
         return len(self.ranks)
 
-    def __getitem__(self, at: int) -> RowPlace:
+    def __getitem__(self, at: int) -> OrderPlace:
         rank = int(self.ranks[at])
-        return RowPlace(rank, self.values[at].as_py() if rank == VALUE else None)
+        return OrderPlace(rank, self.values[at].as_py() if rank == VALUE else None)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> RowPlaces:
-        return RowPlaces(self.ranks[rows], self.values.take(from_vector(rows, None, pa.int64())), self.direction)
+    def take(self, rows: npt.NDArray[np.int64]) -> OrderPlaces:
+        return OrderPlaces(self.ranks[rows], self.values.take(from_vector(rows, None, pa.int64())), self.direction)
 
     def best_first(self) -> npt.NDArray[np.int64]:
         """The order of the places; those at one place in that of now."""
@@ -82,7 +82,7 @@ class RowPlaces:
         table = pa.table({"rank": from_vector(self.ranks, None, pa.int8()), "value": self.values, "at": at})
         return vector(pc.sort_indices(table, sort_keys=keys), np.uint64).astype(np.int64)
 
-    def behind(self, place: RowPlace) -> Mask:
+    def behind(self, place: OrderPlace) -> Mask:
         """Which come later than a place."""
         level = self.ranks == place.rank
         if place.value is not None:
@@ -95,13 +95,13 @@ class RowPlaces:
         return out
 
 
-def place_of(row: pa.Array | pa.ChunkedArray, type_: pa.DataType, direction: Direction) -> RowPlace | None:
+def place_of(row: pa.Array | pa.ChunkedArray, type_: pa.DataType, direction: Direction) -> OrderPlace | None:
     """Where one value stands that was read, at worst. None where that cannot be told."""
     row = one_array(row)
     value: Any = row[0].as_py() if pa.types.is_floating(type_) else None
     if row.null_count:
-        return RowPlace(null_rank(direction))
+        return OrderPlace(null_rank(direction))
     if value is not None and value != value:
-        return RowPlace(nan_rank(direction))
+        return OrderPlace(nan_rank(direction))
     physical = to_physical(row, type_, upper=not direction.descending)[0].as_py()
-    return None if physical is None else RowPlace(VALUE, physical)
+    return None if physical is None else OrderPlace(VALUE, physical)
