@@ -43,6 +43,7 @@ NAMES = [
     "refresh_index",
     "reopened",
     "repair_index",
+    "report",
     "restore_index",
     "savings",
     "scan",
