@@ -265,6 +265,20 @@ def test_a_sum_that_overflows_is_an_error(tmp_path: Path, type_: pa.DataType) ->
         lake.open().aggregate(sum=["a"])
 
 
+def test_a_deleted_row_is_no_extreme_and_nan_is_the_greatest(tmp_path: Path) -> None:
+    lake = HandDelta(tmp_path / "t", pa.schema([("c0", pa.int64()), ("f", pa.float64()), ("one", pa.int64())]))
+    lake.append(pa.table({"c0": [1, 2, 3], "f": [1.0, math.nan, 2.0], "one": [7, 7, 7]}), {"numRecords": 3})
+    table = mi.open_table(str(lake.root))
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    found = table.aggregate(count=True, min=["c0", "f"], max=["c0"])
+    assert (list(found.table.to_pylist()[0].values()), found.opened) == ([3, 1, 1.0, 3], 0)
+    assert math.isnan(table.aggregate(max=["f"]).table.column(0)[0].as_py())
+    lake.delete(0, {2})
+    assert table.aggregate(max=["c0"]).table.to_pylist() == [{"max(c0)": 2}]
+    found = table.aggregate(count=["*", "c0"], max=["one"], group_by=["one"])
+    assert (list(found.table.to_pylist()[0].values()), found.opened) == ([7, 2, 2, 7], 0), "as the value is one"
+
+
 def test_sources_that_differ_about_rows_are_not_believed(tmp_path: Path) -> None:
     """The log says ten, an index of the same file says two."""
     lake = HandDelta(tmp_path / "t", pa.schema([("c0", pa.int64())]))

@@ -110,8 +110,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "links in a listing are followed",
         "metaindex/formats/storage_own.py",
-        "                if entry.is_symlink():\n                    raise",
-        "                if False:\n                    raise",
+        "        if entry.is_symlink():\n            raise",
+        "        if False:\n            raise",
         ("tests/formats/test_storage_own.py",),
         "a link among the objects of an index is listed as one of them",
     ),
