@@ -56,8 +56,8 @@ class Scan(Shown, ScanPlan):
                 "columns:",
                 *columns,
                 (
-                    "nothing is read yet: to_arrow(), to_batches(), to_pandas(), to_duckdb(con), to_polars(),"
-                    " to_spark(spark) read it"
+                    "nothing is read yet: to_arrow(), to_batches(), to_pandas(), to_duckdb(con), to_polars()"
+                    f"{', to_spark(spark)' if self.first is None else ''} read it"
                 ),
             )
         )
@@ -148,6 +148,7 @@ class Scan(Shown, ScanPlan):
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame
 
+        self._refuse_first("to_spark")
         self.note("spark")
         return data_frame(self, spark)
 

@@ -24,7 +24,6 @@ from metaindex.formats.model import Snapshot
 from metaindex.spark.running import check_running
 
 from .errors import ScanError
-from .first_rows import FirstRows, SortKey
 from .jvm import java_list, jvm_of
 from .plan import ScanPlan
 from .replaced import refuse_replaced
@@ -64,21 +63,7 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
                 refuse_replaced(scan.storage, snapshot, rows.tolist())
                 frame = _files(snapshot, snapshot.files.paths.take(pa.array(rows)).to_pylist(), spark)
     frame = _filtered(scan, frame)
-    frame = frame if scan.first is None else _first_rows(scan.first, frame)
     return frame if _has_just_the_columns(scan) else frame.select(*(_quoted(f.name) for f in scan.fields))
-
-
-def _first_rows(first: FirstRows, frame: DataFrame) -> DataFrame:
-    from pyspark.sql import functions
-
-    def key(sort_key: SortKey) -> Column:
-        column, direction = functions.col(_quoted(sort_key.column)), sort_key.direction
-        if direction.descending:
-            return column.desc_nulls_first() if direction.nulls_first else column.desc_nulls_last()
-        return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
-
-    ordered = frame.orderBy(*map(key, first.keys)) if first.keys else frame
-    return ordered.limit(first.limit)
 
 
 def _known_to_spark(scan: ScanPlan) -> ScanPlan:

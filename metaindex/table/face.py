@@ -157,7 +157,7 @@ class Table:
         left out, and read in an order, by what is known of the first of them.
 
         Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
-        `.to_pyiceberg()`, `.to_spark(spark)`.
+        `.to_pyiceberg()`, `.to_spark(spark)`. The last three read files by themselves: with a limit they are refused.
         """
         return self._queries.scan(
             predicate, columns, version, timestamp, order_by=order_by, limit=limit, indexes=indexes

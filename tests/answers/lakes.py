@@ -11,14 +11,19 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import metaindex as mi
+from metaindex.expressions import ColumnRef, bind
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import Opaque, Predicate
 from metaindex.formats.storage import Storage
 from metaindex.table.face import handle_of
 from tests.formats.delta.hand import add, commit, metadata, protocol, remove
 from tests.formats.delta.test_deletes import z85
 from tests.formats.framed import encode_framed
+from tests.strategies import predicates
 from tests.tables import FORMATS, Lake, settle
 
 
@@ -133,3 +138,12 @@ def schema_to_json(schema: pa.Schema) -> str:
     from deltalake import Schema
 
     return str(Schema.from_arrow(schema).to_json())
+
+
+def conditions(schema: pa.Schema, max_leaves: int) -> st.SearchStrategy[Predicate]:
+    """Predicates that are understood whole: others are refused by every reader of rows here."""
+
+    def understood(predicate: Predicate) -> bool:
+        return not any(isinstance(leaf, Opaque) for leaf in leaves(bind(predicate, schema)))
+
+    return predicates({ColumnRef((f.name,)): f.type for f in schema}, max_leaves=max_leaves).filter(understood)

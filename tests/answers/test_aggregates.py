@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.answers.aggregated import Aggregated
 from metaindex.answers.measures import can_be_summed, summed_type
-from metaindex.expressions import ColumnRef
 from metaindex.expressions.tree import Predicate
 from tests.answers.conftest import fill
-from tests.answers.lakes import FIVE, HandDelta, opened_files
+from tests.answers.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.formats.iceberg.written import History
 from tests.pruning.test_damage import DAMAGE, PARTS
-from tests.strategies import predicates, values
+from tests.strategies import values
 
 WIDE = Context(prec=90)
 TYPES = (
@@ -153,7 +152,7 @@ def questions(draw: st.DrawFn, schema: pa.Schema) -> tuple[dict[str, list[str]],
         "sum": draw(st.lists(st.sampled_from(summed), unique=True, max_size=1)),
     }
     asked["count"] = asked["count"] if any(asked.values()) else ["*"]
-    where = draw(st.none() | predicates({ColumnRef((f.name,)): f.type for f in schema}, max_leaves=3))
+    where = draw(st.none() | conditions(schema, 3))
     return asked, draw(st.lists(st.sampled_from(schema.names), unique=True, max_size=2)), where
 
 

@@ -73,9 +73,9 @@ def test_what_is_no_number_of_rows_is_refused(table: mi.Table, limit: object) ->
 def test_engines_that_read_files_by_themselves_are_refused(tmp_path: Path) -> None:
     lake = FIVE["delta"](tmp_path)
     lake.append(pa.table({"id": [1]}))
-    for call in ("to_deltalake", "to_pyiceberg"):
+    for call in ("to_deltalake", "to_pyiceberg", "to_spark"):
         with pytest.raises(mi.ScanError, match=f"the first rows are chosen .* {call}"):
-            getattr(lake.open().scan(limit=1), call)()
+            getattr(lake.open().scan(limit=1), call)(None)
 
 
 def test_a_file_that_is_gone_fails_only_who_needs_it(tmp_path: Path) -> None:

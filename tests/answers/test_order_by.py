@@ -18,14 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef
 from tests.answers.conftest import fill
-from tests.answers.lakes import FIVE, HandDelta, opened_files
+from tests.answers.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.answers.test_aggregates import hand_deltas, plain_row, quoted
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import History
 from tests.pruning.test_damage import DAMAGE, PARTS
-from tests.strategies import predicates
 
 SIDES = [("asc",), ("desc",), ("asc", "nulls last"), ("desc", "nulls first"), ("desc", "nulls last"), ()]
 
@@ -71,7 +69,7 @@ def test_the_first_rows_are_those_of_all_rows_sorted(data: st.DataObject, made: 
                 lake.delete(number, rows)
         columns = data.draw(st.lists(st.sampled_from(schema.names), unique=True, min_size=1, max_size=3))
         keys = [(name, *data.draw(st.sampled_from(SIDES))) for name in columns]
-        where = data.draw(st.none() | predicates({ColumnRef((f.name,)): f.type for f in schema}, max_leaves=2))
+        where = data.draw(st.none() | conditions(schema, 2))
         limit = data.draw(st.integers(0, 12))
         for version in (len(tables), None):
             check(table, where, keys, limit, version)
