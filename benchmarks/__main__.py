@@ -20,6 +20,8 @@ needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB,
          oracles; what building each kind costs
 engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to
          the indexes, held back, and by the engine's own scan
+answers  the latest rows, any rows, counts and extremes of 2,000,000 rows in 500 files, beside DuckDB and Polars; files
+         opened
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
          Z-ordered tables made by hand; all 22 queries; stale indexes
 advise   what-if and recommend beside what comes: TPC-H, TPC-DS (fetches its generator), flights, needles
@@ -51,6 +53,7 @@ NAMES = (
     "bloom",
     "needle",
     "engines",
+    "answers",
     "tpch",
     "advise",
     "curve",
