@@ -101,12 +101,7 @@ def test_parts_are_left_out_by_every_column(
     count = len(parts.stored_parts(held.index.reader(held.runs[0]), held.key()))
     assert count >= 16
     held.check(spark)
-    for where in (
-        "a BETWEEN 0 AND 30000000",
-        "b BETWEEN 0 AND 5000000",
-        "c LIKE '12%'",
-        "a > 2000000000 OR b < -300000000",
-    ):
+    for where in ("a BETWEEN 0 AND 30000000", "b BETWEEN 0 AND 5000000", "c LIKE '12%'"):
         text = f"SELECT id, a, b, c FROM delta.`{path}` WHERE {where}"
         asked(spark, text, by="along: covering")
         told = mi.explain(spark.sql(text), run=True)
