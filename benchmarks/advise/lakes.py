@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,6 +52,14 @@ def sales(folder: Path, scale: float, files: int, *, by_month: bool, channel: st
     name = "by-month" if by_month else "as-made"
     day = {"store": "ss", "catalog": "cs", "web": "ws"}[channel] + "_sold_date_sk"
     return _written(folder / f"tpcds-{scale:g}" / name / f"{channel}_sales", rows, files, day if by_month else "")
+
+
+def every(folder: Path, scale: float) -> Path:
+    """All tables of TPC-DS, each a folder of files of some 400,000 bytes, in the order of dsdgen."""
+    root = folder / f"tpcds-{scale:g}" / "every"
+    for path in sorted(tpcds.made(folder, scale).glob("*.parquet")):
+        _written(root / path.stem, partial(pq.read_table, path), max(1, path.stat().st_size // 400_000), "")
+    return root
 
 
 def flown(folder: Path) -> Path:
