@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Of our own making, and nothing to Spark's readers.
 _NOT_FOR_SPARK = {"file_format", "columns_by", "name_mapping", "partition_columns", "partition_types", "schema"}
+_WORDS = {"spark.sql.parser.escapedStringLiterals": "\\", "spark.sql.ansi.doubleQuotedIdentifiers": '"'}
+"""Settings by which the session's parser takes a mark otherwise than Spark does by default."""
 
 
 def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
@@ -118,6 +120,7 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
 
     _refuse_other_zone(scan, predicate, frame.sparkSession)
     check_as_written(scan.predicate_text, frame.sparkSession)
+    _refuse_other_words(scan.predicate_text, frame.sparkSession)
     condition = functions.expr(scan.predicate_text)
     return frame.where(_held_back(condition) if texts or floats else condition)
 
@@ -140,6 +143,16 @@ def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession
             f" compared in {scan.time_zone} here and in {zone} by the session; set spark.sql.session.timeZone, or"
             f" Config(time_zone={zone!r})"
         )
+
+
+def _refuse_other_words(text: str, spark: SparkSession) -> None:
+    """Spark reads the whole text as its session's parser does; the files were chosen by Spark's default one."""
+    for name, mark in _WORDS.items():
+        if mark in text and (spark.conf.get(name, "false") or "false").lower() == "true":
+            raise ScanError(
+                f"a condition means the same when files are chosen and when rows are; the session reads {mark} in"
+                f" {text[:200]!r} otherwise, as it has {name}=true; set it to false"
+            )
 
 
 def _refuse_missing_files(spark: SparkSession) -> None:

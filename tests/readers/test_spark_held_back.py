@@ -131,3 +131,20 @@ def test_names_and_values_are_no_variables(spark: SparkSession, tmp_path: Path) 
         assert [row.s for row in scan.to_spark(session).collect()] == [home]
         spark.conf.unset("spark.sql.variable.substitute")
         session.conf.unset("spark.sql.variable.substitute")
+
+
+def test_a_text_that_the_session_reads_otherwise_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    folder = tmp_path / "t"
+    folder.mkdir()
+    pq.write_table(pa.table({"s": ["a\tb", "a\\tb"]}), folder / "f.parquet")
+    table = mi.open_table(folder)
+    for condition, name in (
+        ("s = 'a\\tb' AND upper(s) <> 'x'", "spark.sql.parser.escapedStringLiterals"),
+        ('s <> "s" AND upper(s) <> "x" AND s < "a0"', "spark.sql.ansi.doubleQuotedIdentifiers"),
+    ):
+        assert [row.s for row in table.scan(condition).to_spark(session).collect()] == ["a\tb"]
+        session.conf.set(name, "true")
+        with pytest.raises(mi.ScanError, match=name):
+            table.scan(condition).to_spark(session)
+        session.conf.unset(name)
