@@ -14,6 +14,7 @@ from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.protocol import At
 from metaindex.kinds.kind import Kind
+from metaindex.querylog.predicted import Bounds, Prediction, keep
 from metaindex.querylog.reading import logged
 from metaindex.selection.answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
 from metaindex.selection.recommending import TableAsked, recommended
@@ -34,6 +35,7 @@ from .weighing import asked_query, at_hand, unread
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Progress
+    from metaindex.log.entry import IndexLogEntry
 
 _MOST_NAMES = 5
 _OF_LAYOUT = 0.25
@@ -208,4 +210,16 @@ def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: An
         )
     except MetaIndexError as error:
         return CreatedIndex(index.table, index.name, str(error))
-    return CreatedIndex(index.table, index.name, notes=made.notes)
+    notes = made.notes
+    try:
+        keep(place_of(handle).storage(), _prediction(index, made.entry))
+    except MetaIndexError as error:  # the index is there
+        notes += (f"what was expected of it is not noted: {error}",)
+    return CreatedIndex(index.table, index.name, notes=notes)
+
+
+def _prediction(index: RecommendedIndex, entry: IndexLogEntry) -> Prediction:
+    left_out, size = (Bounds(each.low, each.expected, each.high) for each in (index.left_out, index.size_bytes))
+    helps = index.helps / index.queries if index.queries else 0.0
+    made_ms = entry.timestamp_ms
+    return Prediction(entry.index_uuid, made_ms, index.queries, helps, left_out, size)

@@ -272,3 +272,38 @@ def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
     (index,) = table.recommend("id = 3", days=2.0, copies=False).indexes
     assert index.break_even.days is not None
     assert index.break_even.runs == pytest.approx(index.break_even.days / 2)
+
+
+def test_savings_tell_what_was_expected_and_what_came(tmp_path: Path) -> None:
+    filled(tmp_path, "parquet")
+    table = mi.open_table(str(tmp_path / "lake"), config=mi.Config(query_log=True))
+    table.prune("name = 'n041'")  # before: it counts for nothing
+    asked = ["id = 77", "id = 78", "cat = 3"]
+    (index,) = table.recommend(asked, candidates=[mi.Values("id")]).indexes
+    (created,) = table.recommend(asked, candidates=[mi.Values("id")]).create(builder="local")
+    assert created.problem == ""
+    for query in asked:
+        table.prune(query)
+    (told_of,) = table.savings().predicted
+    assert (told_of.index, told_of.queries) == (index.name, 3)
+    assert (told_of.helped, told_of.prediction.helps) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert told_of.left_out == pytest.approx(index.left_out.expected)
+    assert told_of.as_expected
+    assert told_of.size_bytes == pytest.approx(told_of.prediction.size_bytes.expected, rel=0.05)
+    assert "expected, and what came:" in str(table.savings())
+    json.dumps(table.savings().to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[1]", b"{}", b"[" * 4_000, b'{"format": 1, "left_out": {"low": NaN}}', b"x" * 9_000]
+)
+def test_an_expectation_that_a_stranger_wrote_is_left_out(tmp_path: Path, data: bytes) -> None:
+    table = filled(tmp_path, "delta")
+    table.recommend("name = 'n041'", candidates=[mi.Values("name")]).create(builder="local")
+    (file,) = tmp_path.rglob("*.predicted")
+    assert len(table.savings().predicted) == 1
+    file.write_bytes(data)
+    assert table.savings().predicted == ()
+    file.unlink()
+    file.symlink_to("/etc/passwd")
+    assert table.savings().predicted == ()
