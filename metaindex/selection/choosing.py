@@ -2,13 +2,14 @@
 
 It is the knapsack of index selection, and what a candidate is worth depends on those chosen before it. Chosen is one
 after another, each time what spares most per byte of its size (Extend: Schlosser, Kossmann, Boissier, ICDE 2019), with
-what the others add asked anew after each step; and once more by what spares most at all. The better of both is then
-changed by one candidate at a time as long as that helps, where a budget kept something out; what adds nothing beside
-the others goes. A question is asked with the candidates that touch it, and with each set of them once.
+what the others add asked anew after each step. Other sets may be better where a budget keeps something out: these are
+looked for by a guess, from what is known of fewer candidates, and those that promise most are asked. What adds nothing
+beside the others goes. A question is asked with the candidates that touch it alone, and with each set of them once.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Final
@@ -19,9 +20,11 @@ Some = frozenset[int]
 """Of the candidates, by their numbers."""
 
 NONE: Final = frozenset[int]()
-_MOST_ASKED: Final = 3_000
-"""Sets of candidates that are asked of questions to better a choice, beside those of the choice itself."""
-_ROUNDS: Final = 8
+_ROUNDS: Final = 12
+_MOST_ASKED: Final = 400
+"""That are asked to better a choice, beside those of the choice itself and of guesses."""
+_PROMISING: Final = 4
+"""Sets that are asked in a round, of those by which a choice may be bettered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,7 @@ def chosen(choosing: Choosing) -> list[Step]:
     """In the order in which they are best built: what spares most per byte first."""
     ledger = _Ledger(choosing)
     every = list(dict.fromkeys(choosing.options))
-    tries = [_greedy(ledger, every, NONE, by_size=by_size) for by_size in (True, False)]
-    best = max(tries, key=lambda some: (ledger.total(some), -ledger.size(some)))
+    best = _greedy(ledger, every, NONE)
     if any(not choosing.fits(best | option) for option in every):
         best = _bettered(ledger, every, best)
     best = _without_idle(ledger, best)
@@ -87,42 +89,57 @@ class _Ledger:
 
     def __init__(self, choosing: Choosing) -> None:
         self.choosing = choosing
-        self._known: dict[tuple[int, Some], float] = {}
+        self._known: list[dict[Some, float]] = [{} for _ in choosing.touched]
+        self.asked = 0
         self._questions: dict[int, list[int]] = {number: [] for number in range(len(choosing.candidates))}
         for question, some in enumerate(choosing.touched):
             for number in some:
                 self._questions[number].append(question)
 
-    @property
-    def asked(self) -> int:
-        return len(self._known)
-
     def of(self, question: int, some: Some) -> float:
         touching = some & self.choosing.touched[question]
         if not touching:
             return 0.0
-        key = question, touching
-        if key not in self._known:
-            self._known[key] = self.choosing.spared(question, touching)
-        return self._known[key]
+        known = self._known[question]
+        if touching not in known:
+            known[touching] = self.choosing.spared(question, touching)
+            self.asked += 1
+        return known[touching]
+
+    def guess(self, question: int, some: Some) -> float:
+        """As it is known; else as if each candidate left out its share of what the others leave, from the best set on
+        that is known."""
+        touching = some & self.choosing.touched[question]
+        known = self._known[question]
+        if not touching or touching in known:
+            return known[touching] if touching else 0.0
+        most = self.of(question, self.choosing.touched[question])
+        inside = [(spared, len(other), other) for other, spared in known.items() if other <= touching]
+        spared, _, start = max(inside, key=lambda known_one: known_one[:2], default=(0.0, 0, NONE))
+        left = max(most - spared, 0.0)
+        for number in sorted(touching - start) if most else ():
+            left *= 1.0 - min(max(known.get(frozenset([number]), 0.0) / most, 0.0), 1.0)
+        return most - left
 
     def touches(self, some: Some) -> list[int]:
         """The questions that they may change."""
         return sorted({question for number in some for question in self._questions[number]})
 
-    def total(self, some: Some) -> float:
-        return sum(self.of(question, some) for question in self.touches(some)) - self.upkeep(some)
+    def total(self, some: Some, *, guessed: bool = False) -> float:
+        of = self.guess if guessed else self.of
+        return sum(of(question, some) for question in self.touches(some)) - self.upkeep(some)
 
-    def gain(self, more: Some, beside: Some) -> float:
+    def gain(self, more: Some, beside: Some, *, guessed: bool = False) -> float:
         """What they add."""
-        with_more = beside | more
-        added = sum(self.of(question, with_more) - self.of(question, beside) for question in self.touches(more))
+        of = self.guess if guessed else self.of
+        both = beside | more
+        added = sum(of(question, both) - of(question, beside) for question in self.touches(more))
         return added - self.upkeep(more - beside)
 
     def most(self, more: Some, beside: Some) -> float:
         """What they can add at most: no set of candidates spares a question more than all that touch it."""
         touched = self.choosing.touched
-        left = (self.of(question, touched[question]) - self.of(question, beside) for question in self.touches(more))
+        left = (self.of(question, touched[question]) - self.guess(question, beside) for question in self.touches(more))
         return sum(max(bytes_left, 0.0) for bytes_left in left) - self.upkeep(more - beside)
 
     def size(self, some: Some) -> float:
@@ -134,57 +151,88 @@ class _Ledger:
     def least(self, some: Some) -> float:
         return max((self.choosing.candidates[number].least for number in some), default=0.0)
 
-    def worth(self, gain: float, more: Some, *, by_size: bool) -> float:
-        return gain / max(self.size(more), 1.0) if by_size else gain
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How the next one is chosen: per byte of its size, or not; by asking, or by a guess."""
+
+    by_size: bool = True
+    guessed: bool = False
+
+    def worth(self, ledger: _Ledger, gain: float, more: Some) -> float:
+        return gain / max(ledger.size(more), 1.0) if self.by_size else gain
 
 
-def _greedy(ledger: _Ledger, options: Sequence[Some], start: Some, *, by_size: bool) -> Some:
+_ASKED: Final = (_Way(), _Way(by_size=False))
+_GUESSED: Final = (_Way(guessed=True), _Way(by_size=False, guessed=True))
+
+
+def _greedy(ledger: _Ledger, options: Sequence[Some], start: Some, way: _Way = _ASKED[0]) -> Some:
     """From `start` on, the best next one as long as one adds enough and fits."""
     taken = start
-    while (step := _next(ledger, options, taken, by_size=by_size)) is not None:
+    while (step := _next(ledger, options, taken, way)) is not None:
         taken |= step.taken
     return taken
 
 
-def _next(ledger: _Ledger, options: Sequence[Some], taken: Some, *, by_size: bool) -> Step | None:
+def _next(ledger: _Ledger, options: Sequence[Some], taken: Some, way: _Way = _ASKED[0]) -> Step | None:
     """Those that can be worth most are asked first, so that most need not be."""
     open_ = [option - taken for option in options if not option <= taken and ledger.choosing.fits(taken | option)]
-    hoped = [(ledger.worth(ledger.most(more, taken), more, by_size=by_size), more) for more in open_]
+    hoped = [(way.worth(ledger, ledger.most(more, taken), more), more) for more in open_]
     best: Step | None = None
     best_worth = 0.0
     for hope, more in sorted(hoped, key=lambda pair: (-pair[0], sorted(pair[1]))):
         if hope <= best_worth:
             break
-        gain = ledger.gain(more, taken)
-        worth = ledger.worth(gain, more, by_size=by_size)
+        gain = ledger.gain(more, taken, guessed=way.guessed)
+        worth = way.worth(ledger, gain, more)
         if gain > 0 and gain >= ledger.least(more) and worth > best_worth:
             best, best_worth = Step(more, gain), worth
     return best
 
 
 def _bettered(ledger: _Ledger, options: Sequence[Some], best: Some) -> Some:
-    """Each time one candidate is forced in or kept out, and the rest chosen anew."""
-    most = ledger.asked + _MOST_ASKED
+    """Each time one candidate is forced in or kept out, and the rest chosen anew: first by guesses, of which those that
+    promise most are asked, then by asking, as long as that is not too much."""
+    tried = {best}
     for _ in range(_ROUNDS):
-        changed = max(_changed(ledger, options, best, most), key=ledger.total, default=best)
-        if ledger.total(changed) <= ledger.total(best) * (1 + 1e-9):
+        changes = dict.fromkeys(change for change in _changed(ledger, options, best, _GUESSED) if change not in tried)
+        promises = [(ledger.total(change, guessed=True), change) for change in changes]
+        promises.sort(key=lambda pair: (-pair[0], sorted(pair[1])))
+        total = ledger.total(best)
+        promising = [change for promise, change in promises[:_PROMISING] if promise > total]
+        tried |= set(promising)
+        better = max(promising, key=ledger.total, default=best)
+        if ledger.total(better) > total:
+            best = better
+        elif not promising:
             break
-        best = changed
+    most = ledger.asked + _MOST_ASKED
+    while ledger.asked < most:
+        changes = _until(_changed(ledger, options, best, _ASKED), lambda: ledger.asked >= most)
+        better = max(changes, key=ledger.total, default=best)
+        if ledger.total(better) <= ledger.total(best) * (1 + 1e-9):
+            break
+        best = better
     return best
 
 
-def _changed(ledger: _Ledger, options: Sequence[Some], best: Some, most: int) -> Iterable[Some]:
-    for option in options:
-        if ledger.asked > most:
-            return
-        if option <= best:
+def _until(changes: Iterable[Some], over: Callable[[], bool]) -> Iterable[Some]:
+    return itertools.takewhile(lambda _: not over(), changes)
+
+
+def _changed(ledger: _Ledger, options: Sequence[Some], best: Some, ways: Sequence[_Way]) -> Iterable[Some]:
+    for way in ways:
+        yield _greedy(ledger, options, NONE, way)
+        for option in options:
             others = [other for other in options if not other & option]
-            yield from (_greedy(ledger, others, best - option, by_size=by_size) for by_size in (True, False))
-        elif (room := _made_room(ledger, option, best)) is not None:
-            yield from (_greedy(ledger, options, room, by_size=by_size) for by_size in (True, False))
+            if option <= best:
+                yield _greedy(ledger, others, best - option, way)
+            elif (room := _made_room(ledger, option, best, guessed=way.guessed)) is not None:
+                yield _greedy(ledger, options, room, way)
 
 
-def _made_room(ledger: _Ledger, option: Some, best: Some) -> Some | None:
+def _made_room(ledger: _Ledger, option: Some, best: Some, *, guessed: bool) -> Some | None:
     """With the option, and without those that spare least per byte beside it, as many as must go."""
     taken = best | option
     while not ledger.choosing.fits(taken):
@@ -194,7 +242,7 @@ def _made_room(ledger: _Ledger, option: Some, best: Some) -> Some | None:
 
         def lost(number: int, taken: Some = taken) -> float:
             alone = frozenset([number])
-            return ledger.worth(ledger.gain(alone, taken - alone), alone, by_size=True)
+            return ledger.gain(alone, taken - alone, guessed=guessed) / max(ledger.size(alone), 1.0)
 
         taken -= {min(others, key=lost)}
     return taken
@@ -213,7 +261,7 @@ def _without_idle(ledger: _Ledger, best: Some) -> Some:
 def _in_order(ledger: _Ledger, options: Sequence[Some], best: Some) -> list[Step]:
     steps: list[Step] = []
     taken = NONE
-    while (step := _next(ledger, options, taken, by_size=True)) is not None:
+    while (step := _next(ledger, options, taken)) is not None:
         steps.append(step)
         taken |= step.taken
     if taken != best:  # of no use but together

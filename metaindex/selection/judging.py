@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
+from typing import TypeVar
 
 import numpy as np
 
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.references import conjuncts
-from metaindex.expressions.tree import Or
+from metaindex.expressions.references import columns, conjuncts
+from metaindex.expressions.tree import ColumnRef, Or
 from metaindex.formats.model import Leaf
 from metaindex.kinds.described import FactKind
 from metaindex.kinds.kind import KeyKind, Kind
@@ -21,10 +22,11 @@ from metaindex.whatif.built import Built, asks, reads_with
 from metaindex.whatif.candidates import Candidate, named
 from metaindex.whatif.copy import CopyRead, read_of
 from metaindex.whatif.effect import Now
+from metaindex.whatif.narrowing import narrowed
 from metaindex.whatif.posterior import Estimate
 from metaindex.whatif.weigh import Weighing
 
-from .choosing import Some
+from .choosing import NONE, Some
 from .suggesting import QueryAsked, Suggestions, suggested
 
 _MOST_OPTIONS = 16
@@ -50,6 +52,7 @@ class TableCase:
     candidates: tuple[Candidate, ...]
     built: tuple[Built, ...]
     notes: tuple[str, ...]
+    narrowed: Some = NONE
     touched: tuple[Some, ...] = ()
     _copies: dict[tuple[int, int], CopyRead] = field(default_factory=dict)
     _known: dict[tuple[int, Some], QuerySpared] = field(default_factory=dict)
@@ -74,8 +77,39 @@ class TableCase:
             progress(number, len(candidates))
             built.append(weighing.built(candidate, folder))
         case = cls(weighing, queries, candidates, tuple(built), tuple(follows.notes))
+        if not given:
+            case._narrow()
         case.touched = tuple(case._touching(number) for number in range(len(queries)))
         return case
+
+    def _narrow(self) -> None:
+        """Of candidates that keep facts of several columns, those columns stay by which they leave out anything."""
+        for number, (candidate, built) in enumerate(zip(self.candidates, self.built, strict=True)):
+            kind = candidate.kinds[0]
+            if len(candidate.kinds) > 1 or not isinstance(kind, FactKind) or not self._may_be_chosen(number):
+                continue
+            every = kind.leaves(self.weighing.snapshot.schema)
+            helping = [leaf for leaf in every if self._helps(narrowed(built, "", {leaf.stable}, 0.0), leaf)]
+            if 0 < len(helping) < len(every):
+                fewer = kind.narrowed([ColumnRef(leaf.parts).name for leaf in helping])
+                name, stables = fewer.title, {leaf.stable for leaf in helping}
+                view = narrowed(built, name, stables, len(helping) / len(every))
+                self.candidates = _with(self.candidates, number, Candidate(name, (fewer,)))
+                self.built = _with(self.built, number, view)
+                self.narrowed |= {number}
+
+    def _helps(self, built: Built, leaf: Leaf) -> bool:
+        """Alone, or perhaps together with other columns, where it stands in an OR."""
+        for number, query in enumerate(self.queries):
+            now = self.now(number)
+            if leaf.parts not in {ref.parts for ref in columns(query.tree)}:
+                continue
+            if any(isinstance(part, Or) for part in conjuncts(query.tree)):
+                return True
+            reads = reads_with(self.weighing.sight, now, [built])
+            if reads.size_bytes.expected < now.reads.size_bytes.expected:
+                return True
+        return False
 
     @property
     def read_bytes(self) -> float:
@@ -178,6 +212,13 @@ class TableCase:
         share = reads.size_bytes.expected / max(now.reads.size_bytes.expected, 1.0)
         copies = (self._copy_read(query, number) for number in sorted(some) if self.built[number].copies)
         return max((_with_copy(spared, reads, copy, share) for copy in copies), key=_size, default=spared)
+
+
+T = TypeVar("T")
+
+
+def _with(several: tuple[T, ...], place: int, new: T) -> tuple[T, ...]:
+    return (*several[:place], new, *several[place + 1 :])
 
 
 def _size(spared: QuerySpared) -> float:

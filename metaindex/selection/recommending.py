@@ -148,9 +148,11 @@ def _united(kinds: Sequence[Kind], more: Sequence[Kind]) -> tuple[Kind, ...] | N
 
 
 def _costs(case: TableCase, picked: Picked, folder: str) -> list[Cost]:
-    """Of the index. Candidates that became one are built once more, as one: what each of them has is in it once."""
-    if len(picked.some) > 1:
-        together = case.weighing.built(Candidate(title_of(picked.kinds), picked.kinds), folder).cost
+    """Of the index. Candidates that became one are built once more, as one: what each of them has is in it once. So is
+    one that was built with more columns."""
+    if len(picked.some) > 1 or picked.some & case.narrowed:
+        candidate = Candidate(title_of(picked.kinds), picked.kinds)
+        together = case.weighing.built(candidate, folder, footers=False).cost
         if not together.problem:
             return [together]
     return [case.built[number].cost for number in sorted(picked.some)]

@@ -25,7 +25,8 @@ from metaindex.whatif.weigh import AskedQuery
 MOST_COLUMNS: Final = 12
 """That candidates are for, of each table: those by which most bytes are asked."""
 MOST_TOGETHER: Final = 6
-MOST_COPIES: Final = 12
+MOST_COPIES: Final = 4
+"""Of a kind."""
 _WIDEST: Final = 3
 """Columns of a key of several."""
 

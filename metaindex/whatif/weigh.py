@@ -113,11 +113,12 @@ class Weighing:
     def snapshot(self) -> Snapshot:
         return self.hand.standing.snapshot
 
-    def built(self, candidate: Candidate, folder: str) -> Built:
-        """Raises nothing of a candidate. `folder`: an own one, in which it stays as long as it is asked."""
+    def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
+        """Raises nothing of a candidate. `folder`: an own one, in which it stays as long as it is asked; `footers`: may
+        those of all files be read?"""
         bench = Bench(self.hand.ref, self.snapshot, folder)
         known, wanted = list(self.nows), np.flatnonzero(self.wanted)
-        return build(bench, self.sight, candidate, known, wanted, self.rate, footers=self.limit > 0)
+        return build(bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.limit > 0)
 
     @property
     def sampled(self) -> Sampled:

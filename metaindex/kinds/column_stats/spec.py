@@ -69,6 +69,12 @@ class ColumnStats(FactKind):
     def title(self) -> str:
         return f"{self.name}({', '.join(self.columns) or '*'})"
 
+    def united(self, other: Kind) -> Kind | None:
+        if not isinstance(other, ColumnStats) or not self.columns or not other.columns:
+            return None
+        both = self.narrowed(tuple(dict.fromkeys((*self.columns, *other.columns))))
+        return both if both == other.narrowed(both.columns) else None
+
     def narrowed(self, columns: Sequence[str]) -> ColumnStats:
         return ColumnStats(*columns, scan_floats=self.scan_floats, trust_log=self.trust_log)
 
