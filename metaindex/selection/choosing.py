@@ -21,7 +21,7 @@ Some = frozenset[int]
 
 NONE: Final = frozenset[int]()
 _ROUNDS: Final = 12
-_MOST_ASKED: Final = 400
+_MOST_ASKED: Final = 100
 """That are asked to better a choice, beside those of the choice itself and of guesses."""
 _PROMISING: Final = 4
 """Sets that are asked in a round, of those by which a choice may be bettered."""
