@@ -209,8 +209,8 @@ def _bettered(ledger: _Ledger, options: Sequence[Some], best: Some) -> Some:
             break
     most = ledger.asked + _MOST_ASKED
     while ledger.asked < most:
-        changes = _until(_changed(ledger, options, best, _ASKED), lambda: ledger.asked >= most)
-        better = max(changes, key=ledger.total, default=best)
+        further = _until(_changed(ledger, options, best, _ASKED), lambda: ledger.asked >= most)
+        better = max(further, key=ledger.total, default=best)
         if ledger.total(better) <= ledger.total(best) * (1 + 1e-9):
             break
         best = better
