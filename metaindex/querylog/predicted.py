@@ -33,7 +33,7 @@ _MOST_NUMBER: Final = 2.0**60
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ExpectedBounds:
     """A number as it was expected, and the bounds between which it is with 90%."""
 
     low: float
@@ -54,8 +54,8 @@ class Prediction:
     made_ms: int
     queries: int
     helps: float
-    left_out: Bounds
-    size_bytes: Bounds
+    left_out: ExpectedBounds
+    size_bytes: ExpectedBounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ def _read(uuid: str, data: bytes) -> Prediction:
     said = json.loads(data)
     if not isinstance(said, dict) or said["format"] != _FORMAT:
         raise ValueError("it is of another format")
-    share = Bounds(*(_number(said["left_out"][end], 1.0) for end in ("low", "expected", "high")))
-    size = Bounds(*(_number(said["size_bytes"][end]) for end in ("low", "expected", "high")))
+    share = ExpectedBounds(*(_number(said["left_out"][end], 1.0) for end in ("low", "expected", "high")))
+    size = ExpectedBounds(*(_number(said["size_bytes"][end]) for end in ("low", "expected", "high")))
     return Prediction(
         uuid, int(_number(said["made_ms"])), int(_number(said["queries"])), _number(said["helps"], 1.0), share, size
     )

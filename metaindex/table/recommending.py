@@ -14,7 +14,7 @@ from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.protocol import At
 from metaindex.kinds.kind import Kind
-from metaindex.querylog.predicted import Bounds, Prediction, keep
+from metaindex.querylog.predicted import ExpectedBounds, Prediction, keep
 from metaindex.querylog.reading import logged
 from metaindex.selection.answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
 from metaindex.selection.recommending import TableAsked, recommended
@@ -219,7 +219,7 @@ def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: An
 
 
 def _prediction(index: RecommendedIndex, entry: IndexLogEntry) -> Prediction:
-    left_out, size = (Bounds(each.low, each.expected, each.high) for each in (index.left_out, index.size_bytes))
+    left_out, size = (ExpectedBounds(each.low, each.expected, each.high) for each in (index.left_out, index.size_bytes))
     helps = index.helps / index.queries if index.queries else 0.0
     made_ms = entry.timestamp_ms
     return Prediction(entry.index_uuid, made_ms, index.queries, helps, left_out, size)
