@@ -127,7 +127,9 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
         Column("changed"),
         *((Column("problem"),) if with_problem else ()),
     )
-    return TextTable(columns, tuple(_row(info, with_problem) for info in infos))
+    sizes = [_size(info) for info in infos]
+    bars = ((7, tuple(size / max([*sizes, 1]) for size in sizes)),)
+    return TextTable(columns, tuple(_row(info, with_problem) for info in infos), bars)
 
 
 def index_text(info: IndexInfo) -> str:
@@ -174,10 +176,14 @@ def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
         f"{info.files:,}",
         f"{len(info.versions):,}" + (f", newest {_shortened(info.newest_version)}" if info.newest_version else ""),
         f"{info.runs:,}",
-        human_bytes(info.size_bytes if info.stored_bytes is None else info.stored_bytes),
+        human_bytes(_size(info)),
         moment(info.changed_ms),
     )
     return (*cells, info.problem) if with_problem else cells
+
+
+def _size(info: IndexInfo) -> int:
+    return info.size_bytes if info.stored_bytes is None else info.stored_bytes
 
 
 def _behind(info: IndexInfo) -> str:

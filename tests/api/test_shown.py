@@ -79,6 +79,22 @@ def test_every_answer_shows_itself_as_it_is_printed_and_as_html(table: mi.Table)
         assert Read(shown).text, name
 
 
+@pytest.mark.parametrize("name", ["indexes", "prune", "explain", "clustering", "savings"])
+def test_what_has_bars_shows_them_in_a_notebook_and_prints_the_same_numbers(table: mi.Table, name: str) -> None:
+    noted = table.reopened(mi.Config(query_log=True))
+    noted.prune(ASKED)
+    answer: Shown = {
+        "indexes": table.indexes,
+        "prune": lambda: table.prune(ASKED),
+        "explain": lambda: table.explain(ASKED),
+        "clustering": lambda: table.clustering(sample=0),
+        "savings": noted.savings,
+    }[name]()  # type: ignore[operator]
+    shown = Read(answer._repr_html_())
+    assert {"svg", "rect"} <= shown.tags
+    assert "svg" not in str(answer)
+
+
 @pytest.mark.parametrize("name", ["indexes", "locate", "search", "history"])
 def test_what_is_a_table_is_one_in_html(table: mi.Table, name: str) -> None:
     assert "td" in Read(answers(table)[name]._repr_html_()).tags
