@@ -4,6 +4,7 @@ Bytes are those of the workload: of each query as often as it is asked."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
@@ -39,7 +40,7 @@ class BreakEven:
             return "never"
         if self.days is not None:
             return duration(round(self.days * 86_400_000))
-        return "1 run" if self.runs <= 1 else f"{self.runs:,.0f} runs"
+        return "1 run" if self.runs <= 1 else f"{math.ceil(self.runs):,} runs"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -279,9 +280,7 @@ class Recommendation(Shown):
         return parts
 
     def _line(self, index: RecommendedIndex) -> str:
-        """That creates it; of several tables with the one that is meant."""
-        if len(self.tables) == 1:
-            return index.python
+        """That creates it, with the table that is meant: it runs as it stands, behind `import metaindex as mi`."""
         return index.python.replace("table", f"mi.open_table({text_python(index.table)})", 1)
 
     @property
@@ -386,5 +385,5 @@ def _range(estimate: Estimate) -> str:
 def _lines(said: Sequence[str], title: str, few: bool) -> list[str]:
     """What is told besides: the first lines of it."""
     most = _MOST_SHOWN if few else 2 * _MOST_SHOWN
-    more = [f"  and {len(said) - most:,} more (to_json() has all)"] if len(said) > most else []
+    more = [f"  and {len(said) - most:,} more (to_json() and --json have all)"] if len(said) > most else []
     return [f"{title}:", *(f"  {line}" for line in said[:most]), *more] if said else []

@@ -176,7 +176,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
     every = [queries for queries in workloads if queries.templates]
     if not every:
         yield (
-            "the workload is empty: name queries, or have them noted by Config(query_log=True)"
+            "the workload is empty: name queries (--queries, --where), or have them noted by Config(query_log=True)"
             if question.queries is None
             else "the workload is empty: no query of it can be read"
         )

@@ -79,8 +79,8 @@ class TextReader:
                     )
             elif name not in _KNOWN:
                 raise ScanError(
-                    f"an option of {file_format} files is honoured or refused; {name!r} ({value!r}) is not known; read"
-                    " with .to_spark(spark)"
+                    f"an option of {file_format} files is honoured or refused; {name!r} ({value!r}) is not known; mend"
+                    " its name (each is an argument of its own: header=True), or read with .to_spark(spark)"
                 )
         if any(f.name == "_corrupt_record" for f in schema):
             raise ScanError(

@@ -1,13 +1,14 @@
 """A text of many statements, taken apart at its semicolons as it is read: no more of it is held than one statement.
 
 What stands in quotes, names in backticks and comments ends none. A statement that is longer than it may be is passed
-over, to its end.
+over, to its end. A quote or comment that nothing closes spoils its own statement alone: where the text ends inside of
+one, that statement ends at the first semicolon that ends a line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Final
 
 MOST_CHARACTERS: Final = 1_000_000
@@ -27,15 +28,23 @@ _HELD: Final = {"": re.compile(r"(?:[-/]|(?<!\w)[rR])\Z"), "'": re.compile(r"\\\
 _HELD['"'] = _HELD["'"]
 """What may begin something whose end the next piece of the text has."""
 _BLANK: Final = re.compile(r"(?:\s|--[^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_LINE_END: Final = re.compile(r";[ \t]*\r?\n")
+_MOST_UNCLOSED: Final = 16
+"""Statements of a text that nothing closes: each has the rest of the text taken apart anew."""
 
 
 def statements(pieces: Iterable[str], most: int = MOST_CHARACTERS) -> Iterator[str | None]:
     """Of a text in pieces, each statement without its semicolon; None for one of more characters than `most`. What
     holds nothing but blanks and comments is none."""
-    splitter = _Splitter(most)
-    for piece in pieces:
-        yield from splitter.taken(piece)
-    yield from splitter.taken("", last=True)
+    for _ in range(_MOST_UNCLOSED):
+        splitter = _Splitter(most)
+        for piece in pieces:
+            yield from splitter.taken(piece)
+        rest = yield from splitter.ended()
+        if _BLANK.fullmatch(rest):
+            return
+        pieces = (rest,)
+    yield rest.strip()
 
 
 class _Splitter:
@@ -46,6 +55,16 @@ class _Splitter:
         self.parts: list[str] = []
         self.size = 0
         self.before = self.held = ""  # the last character that was taken, and those that wait for the next piece
+
+    def ended(self) -> Generator[str | None, None, str]:
+        """The last statement; given back is what stands behind it, where nothing closes what it is inside of."""
+        yield from self.taken("", last=True)
+        text = "" if self.inside in ("", "--") or self.size > self.most else "".join(self.parts)
+        end = _LINE_END.search(text)
+        if end is not None:
+            self.parts, self.size = [text[: end.start()]], end.start()
+        yield from self._closed()
+        return "" if end is None else text[end.end() :]
 
     def taken(self, piece: str, *, last: bool = False) -> Iterator[str | None]:
         text = self.before + self.held + piece
@@ -62,8 +81,6 @@ class _Splitter:
         end = len(text) if held is None else held.start()
         self._keep(text[start:end])
         self.before, self.held = text[max(end - 1, 0) : end], text[end:]
-        if last:
-            yield from self._closed()
 
     def _entered(self, event: str) -> None:
         if not self.inside:

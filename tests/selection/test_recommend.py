@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 import metaindex as mi
 from metaindex.cli.main import main
 from metaindex.kinds.kind import Kind
-from metaindex.selection.answer import Recommendation
+from metaindex.selection.answer import BreakEven, Recommendation
 from metaindex.selection.texts import create_sql, kind_python, name_of
 from tests.whatif.test_what_if import filled, skewed, tree
 
@@ -248,7 +248,7 @@ def test_the_command_prints_and_creates_only_where_it_is_told_to(
     words = ["advise", table.path, "--queries", str(tmp_path / "log.sql"), "--budget", "40KB", "--no-copies"]
     before = tree(tmp_path)
     assert main(words) == 0
-    assert "table.create_index(" in capsys.readouterr().out
+    assert ".create_index(" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["budget_bytes"] == 40_000
@@ -259,6 +259,22 @@ def test_the_command_prints_and_creates_only_where_it_is_told_to(
     assert {index.name for index in table.indexes()} == {index["name"] for index in created}
     assert main([*words, "--builder", "local"]) == 1
     assert main([*words, "--budget", "much"]) == 2
+
+
+def test_lines_that_create_run_as_they_stand(tmp_path: Path) -> None:
+    table = filled(tmp_path, "delta")
+    answer = table.recommend(QUERIES, copies=False)
+    lines = [line.strip() for line in str(answer).splitlines() if ".create_index(" in line]
+    assert len(lines) == len(answer.indexes) > 0
+    for line in lines:
+        exec(f'{line[:-1]}, builder="local")', {"mi": mi})
+    assert {index.name for index in table.indexes()} == {index.name for index in answer.indexes}
+
+
+def test_runs_until_it_pays_are_whole_ones() -> None:
+    assert [str(BreakEven(runs)) for runs in (0.2, 1.0, 1.01, 2.5, 1000.1, None)] == [
+        *("1 run", "1 run", "2 runs", "3 runs", "1,001 runs", "never")
+    ]
 
 
 def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
