@@ -22,6 +22,11 @@ class LayoutEffect:
     files_now: float
     files_then: float
 
+    @property
+    def place(self) -> str:
+        """Whom the layout is for, in a word or two."""
+        return "for it" if self.wanted else "for others"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice(Shown):
@@ -56,13 +61,18 @@ class Advice(Shown):
 
     def described(self, name: str | None) -> Sequence[str | Tabular]:
         """As `shown`, with the table's name in the statements."""
-        titles = (Column("column"), Column("files now", right=True), Column("files then", right=True), Column("for"))
+        titles = (
+            Column("column"),
+            Column("files now", right=True),
+            Column("files then", right=True),
+            Column("the layout is"),
+        )
         rows = tuple(
             (
                 effect.column,
                 f"{effect.files_now:,.1f}",
                 f"{effect.files_then:,.1f}",
-                "it" if effect.wanted else "beside",
+                effect.place,
             )
             for effect in self.effects
         )

@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             tables=named,
             progress=progress,
         )
-    for part in answer.shown if not args.json else ():
+    for part in () if args.json else answer.advised if args.create else answer.shown:
         out.write(str(part))
     if not args.create:
         out.data(answer.to_json())

@@ -30,14 +30,14 @@ def _advised(advice: Advice) -> Iterator[Element]:
         Heading("column"),
         Heading("files now", number=True),
         Heading("files then", number=True),
-        Heading("for"),
+        Heading("the layout is"),
     ]
     rows: list[list[GridCell]] = [
         [
             effect.column,
             BarCell(f"{effect.files_now:,.1f}", effect.files_now / files),
             BarCell(f"{effect.files_then:,.1f}", effect.files_then / files),
-            "it" if effect.wanted else "beside",
+            effect.place,
         ]
         for effect in advice.effects
     ]

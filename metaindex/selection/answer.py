@@ -23,6 +23,8 @@ from metaindex.whatif.posterior import Estimate
 from .choosing import Budget
 from .texts import create_python, create_sql, title_of
 
+_LARGE = 0.5
+"""Of the bytes of the tables: indexes that take more are told to."""
 _MOST_SHOWN = 10
 """Of what is told line by line and decides nothing."""
 
@@ -271,13 +273,29 @@ class Recommendation(Shown):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self.notes]
+        if not self.indexes:
+            return self.advised
+        lines = [f"  {self._line(index)}" for index in self.indexes]
+        return [*self.advised, "", "to create them (or: --create; create() of this answer):", *lines]
+
+    @property
+    def advised(self) -> list[str | Tabular]:
+        """As `shown`, without the lines that create."""
+        parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self._large, *self.notes]
         for table in self.tables:
             parts += ["", *self._of_table(table)]
-        if self.indexes:
-            parts += ["", "to create them (or: --create; create() of this answer):"]
-            parts += [f"  {self._line(index)}" for index in self.indexes]
         return parts
+
+    @property
+    def _large(self) -> list[str]:
+        """What to know of indexes that take much of what their tables do."""
+        tables = sum(table.size_bytes for table in self.tables)
+        if self.budget_bytes is not None or not tables or self.size_bytes.expected <= _LARGE * tables:
+            return []
+        share = percent(self.size_bytes.expected / tables)
+        return [
+            f"together they take {share} of what the tables take; with a budget (budget_bytes=, --budget) it is less"
+        ]
 
     def _line(self, index: RecommendedIndex) -> str:
         """That creates it, with the table that is meant: it runs as it stands, behind `import metaindex as mi`."""

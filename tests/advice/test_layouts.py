@@ -81,7 +81,7 @@ def test_the_advice_tells_what_other_columns_lose(tmp_path: Path) -> None:
     assert not at.wanted
     assert at.files_now < 2.5
     assert at.files_then > 15
-    assert "beside" in str(alone)
+    assert "for others" in str(alone)
     assert "name them" in str(found)
 
 

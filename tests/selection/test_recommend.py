@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -266,9 +267,20 @@ def test_lines_that_create_run_as_they_stand(tmp_path: Path) -> None:
     answer = table.recommend(QUERIES, copies=False)
     lines = [line.strip() for line in str(answer).splitlines() if ".create_index(" in line]
     assert len(lines) == len(answer.indexes) > 0
+    assert not any(".create_index(" in str(part) for part in answer.advised)
     for line in lines:
         exec(f'{line[:-1]}, builder="local")', {"mi": mi})
     assert {index.name for index in table.indexes()} == {index.name for index in answer.indexes}
+
+
+def test_indexes_that_take_much_of_what_the_table_does_are_told_to(tmp_path: Path) -> None:
+    table = filled(tmp_path, "delta")
+    small = table.recommend(QUERIES, candidates=[mi.Covering(["id"], ["name", "cat"])])
+    assert 0 < small.size_bytes.expected < 0.5 * small.tables[0].size_bytes
+    assert "with a budget" not in str(small)
+    large = replace(small, tables=(replace(small.tables[0], size_bytes=int(small.size_bytes.expected)),))
+    assert "together they take 100% of what the tables take; with a budget" in str(large)
+    assert "with a budget" not in str(replace(large, budget_bytes=1e9))
 
 
 def test_runs_until_it_pays_are_whole_ones() -> None:

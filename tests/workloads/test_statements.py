@@ -37,6 +37,10 @@ def test_a_query_of_one_table() -> None:
     assert statement_reads("SELECT * FROM t LIMIT 5").limit == 5
 
 
+def test_a_doubled_quote_is_one_as_in_a_condition() -> None:
+    assert read("SELECT * FROM t WHERE name = 'O''Brien' AND x = ''") == {"t": "name = 'O\\'Brien' AND x = ''"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

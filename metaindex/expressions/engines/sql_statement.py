@@ -30,6 +30,7 @@ from metaindex.expressions.reads import (
 from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate, fold
 
 from .sql import condition_of
+from .sql_syntax import quotes_escaped
 
 _STATEMENT: Final = re.compile(
     r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|insert|create|delete|update|merge|values|"
@@ -60,7 +61,7 @@ def statement_reads(text: str, dialect: str = "spark", *, timezone: str = "UTC")
     if _depth(text) > _DEEPEST:
         raise ExpressionError(f"a statement is nested {_DEEPEST} deep at most; it is nested deeper; flatten it")
     try:
-        tree = sqlglot.parse_one(text, read=dialect)
+        tree = sqlglot.parse_one(quotes_escaped(text, dialect), read=dialect)
         return _read(tree, dialect, timezone)
     except RecursionError:
         raise ExpressionError("a statement must not be nested too deeply to be read; flatten it") from None

@@ -17,7 +17,7 @@ def syntax_tree(text: str, dialect: str) -> exp.Expression:
     """ExpressionError for a text that is no condition, or that the dialect would not read."""
     refuse_lax(text, dialect)
     try:
-        tree = sqlglot.parse_one(_quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
+        tree = sqlglot.parse_one(quotes_escaped(text, dialect), read=dialect, into=exp.Condition)
     except ParseError as error:
         raise ExpressionError(_one_line(text, error)) from None
     except RecursionError:
@@ -56,7 +56,7 @@ def _one_line(text: str, error: ParseError) -> str:
     )
 
 
-def _quotes_escaped(text: str, dialect: str) -> str:
+def quotes_escaped(text: str, dialect: str) -> str:
     """Spark 4 reads '' inside a string as one quote; the parser would read two strings side by side."""
     if dialect not in {"spark", "databricks"} or ("''" not in text and '""' not in text):
         return text
