@@ -9,11 +9,13 @@ from dataclasses import field
 import pyarrow as pa
 
 from metaindex.actions.runs import in_order
+from metaindex.expressions.build import quoted
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.physical import physical_type
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Leaf
 from metaindex.kinds.described import FactKind, fact_kinds
 from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.kinds.registry import KINDS
@@ -22,13 +24,15 @@ from metaindex.pruning.open_index import OpenIndex
 from .answer import Cost, Rate, Reads
 from .candidates import Candidate
 from .copy import Copy, copied
-from .cost import Weighed, Weight, build_seconds, size_of, upkeep_of
+from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
 from .effect import Now, Sight, idle, with_candidate
 from .posterior import Estimate
 from .trial import Bench, Rows, Trial, tried
 
 logger = logging.getLogger("metaindex")
 
+_MOST_FACTS = 200_000
+"""Columns of files that are asked for a size."""
 _MOST_FOOTERS = 10_000
 """Beside the sample, of files that queries read now; of more the sample speaks for statistics, too."""
 
@@ -75,9 +79,12 @@ def build(
         weighed = [Weighed.of(one, Weight.of(bench.snapshot, some)) for one, some in zip(trials, portions, strict=True)]
         notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
         every = Weight.of(bench.snapshot)
-        out.cost = _cost(candidate, size_of(weighed, every), build_seconds(weighed, every), rate, every, notes)
-        if not (exact and len(candidate.facts) == len(candidate.kinds)):
+        size = size_of(weighed, every)
+        if exact and len(candidate.facts) == len(candidate.kinds):
+            size = _size_by_footers(bench, sight, candidate, trials[0], wanted) or size
+        else:
             out.sampled = [trials[0]]
+        out.cost = _cost(candidate, size, build_seconds(weighed, every), rate, every, notes)
         return out
     except MetaIndexError as error:
         return Built(Cost(candidate.name, problem=str(error)))
@@ -116,6 +123,33 @@ def _portions(bench: Bench, sample: Rows) -> list[Rows]:
     return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
 
 
+def _size_by_footers(bench: Bench, sight: Sight, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
+    """Of a candidate that keeps facts alone, as footers of all files that queries read tell what they can of them; None
+    where that is too much to ask, or nothing."""
+    kinds: list[Kind] = []
+    asked = 0
+    for kind in fact_kinds(candidate.kinds):
+        told = [quoted(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if _footers_tell(leaf)]
+        asked += len(told)
+        kinds += [kind.narrowed(told)] if told else []
+    if not kinds or asked * len(wanted) > _MOST_FACTS:
+        return None
+    many = tried(bench, "sizes", kinds, wanted, scans=False)
+    few = tried(bench, "sizes of the sample", kinds, sight.sample, scans=False)
+    if many.unread_files or few.unread_files:
+        return None
+    return size_as_grown(sample, few, many, len(bench.snapshot.files) / len(wanted))
+
+
+def _footers_tell(leaf: Leaf) -> bool:
+    """Of floats they do not tell NaN."""
+    return (
+        physical_type(leaf.type) is not None
+        and not pa.types.is_floating(leaf.type)
+        and not any(level.partition for level in leaf.path)
+    )
+
+
 def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
     """The facts that it would keep of the queries' columns, of every file that they read now, where footers tell them:
     then no sample is needed for these."""
@@ -138,13 +172,7 @@ def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenInd
         return None
     leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
     refs = {ref.name: leaf for tree in trees for ref in columns(tree) if (leaf := leaves.get(ref.parts)) is not None}
-    names = tuple(
-        name
-        for name, leaf in refs.items()
-        if physical_type(leaf.type) is not None
-        and not pa.types.is_floating(leaf.type)
-        and not any(level.partition for level in leaf.path)
-    )
+    names = tuple(name for name, leaf in refs.items() if _footers_tell(leaf))
     facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]
     if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
         return None

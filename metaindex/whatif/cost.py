@@ -23,6 +23,8 @@ from .trial import Rows, Trial
 
 _LOOSE = 0.05
 """How far what the sample tells may be off."""
+_LOOSE_FACTS = 0.2
+"""The same where columns grow as others do."""
 _LOOSER = 0.5
 """The same where it was built twice alone, of a file and of two or three: nothing tells then how growth slows down."""
 _LEAST_SHARE = 0.4
@@ -77,6 +79,17 @@ def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
         expected += float(np.mean(ways))
         high += max(ways) * (1 + _LOOSE)
     return Estimate(low, expected, high + footers * min(times - 1, 4.0))
+
+
+def size_as_grown(sample: Trial, few: Trial, many: Trial, times: float) -> Estimate:
+    """Of the whole index, where footers tell some of its columns of all files that queries read: what it took over the
+    `sample` grows as these columns do from the same files (`few`) to all of those (`many`), and `times` that."""
+    size = float(many.footer_bytes + sample.footer_bytes - few.footer_bytes)
+    for name, of_sample in sample.part_bytes.items():
+        least = few.part_bytes.get(name, 0)
+        size += of_sample * (many.part_bytes.get(name, 0) / least if least else times)
+    loose = 0.0 if times == 1.0 and sample.part_bytes == few.part_bytes else _LOOSE_FACTS
+    return Estimate(size * times * (1 - loose), size * times, size * times * (1 + loose))
 
 
 def _grown(sizes: Floats, rows: Floats, every: float) -> tuple[list[float], float]:
