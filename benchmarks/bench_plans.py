@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import metaindex as mi
 from metaindex import rule
 
+from .processes import children_cpu_seconds
 from .spark import quiet_session
 from .telling import Figures, add_options, folder_of, teller
 from .tpch.measured import median
@@ -45,7 +46,7 @@ SHAPES: Mapping[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
 class Planned:
     """CPU seconds of planning a query once."""
 
-    jvm: float
+    jvm: float  # of the whole process: its compiler's and collector's, too
     python: float
 
 
@@ -112,16 +113,9 @@ def _in_turns(
 
 
 def _planned(spark: SparkSession, text: str) -> Planned:
-    jvm, python = _jvm_cpu(spark), time.process_time()
+    jvm, python = children_cpu_seconds(), time.process_time()
     spark.sql(text)._jdf.queryExecution().executedPlan()
-    return Planned(_jvm_cpu(spark) - jvm, time.process_time() - python)
-
-
-def _jvm_cpu(spark: SparkSession) -> float:
-    """Of the whole process: its compiler's and collector's, too."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    return float(jvm.java.lang.management.ManagementFactory.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
+    return Planned(children_cpu_seconds() - jvm, time.process_time() - python)
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ from tests.answers.test_aggregates import hand_deltas, plain_row, quoted
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import History
 from tests.pruning.test_damage import DAMAGE, PARTS
+from tests.tables import settle
 
 SIDES = [("asc",), ("desc",), ("asc", "nulls last"), ("desc", "nulls first"), ("desc", "nulls last"), ()]
 
@@ -162,6 +163,18 @@ def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and part in str(p.relative_to(folder))):
             damage(path)
         check(made.open(), "id >= 13", [("id", "desc")], 11)
+
+
+@pytest.mark.parametrize(("key", "first"), [(("a", "asc"), [None, 1]), (("a", "desc", "nulls first"), [None, 200])])
+def test_a_file_whose_null_comes_first_is_read_whatever_its_values_are(
+    tmp_path: Path, key: tuple[str, ...], first: list[int | None]
+) -> None:
+    for number, values in enumerate([[1, 2, 3], [50, None, 50], [200, 199, 198]]):
+        pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), tmp_path / f"f{number}.parquet")
+    settle(tmp_path)
+    table = mi.open_table(str(tmp_path))
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    assert check(table, None, [key], 2).column("a").to_pylist() == first
 
 
 def test_a_bound_that_no_row_has_is_no_threshold(tmp_path: Path) -> None:
