@@ -17,6 +17,7 @@ Literals = Literal["kept", "hashed", "left out"]
 _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
     "index_location": (str | os.PathLike | None, "a folder or URI, or None"),
     "namespace": (str | None, "a name, or None"),
+    "local_bytes": (int, "a number of bytes from 0 on"),
     "cache_bytes": (int, "a number of bytes from 0 on"),
     "settle_seconds": (int | float, "a number of seconds from 0 on"),
     "time_zone": (str, "a zone's name, as in 'Europe/Paris'"),
@@ -90,8 +91,11 @@ class Config:
       outside of the table, or in a folder of it whose name begins with `_`.
     * `namespace`: a name of its own for a set of indexes, of a team say: they lie beside the others, and only who names
       the namespace sees them. None: the common one.
-    * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": spark where pyspark is
-      installed, else local.
+    * `builder`: "spark" (the PySpark pipeline), "local" (in this process, no JVM), or "default": the size of the files
+      that are to be read decides. Up to `local_bytes` are read in this process; more by the Spark session that the
+      table was opened with, or that runs in this process, and here where there is none. Covering indexes need Spark:
+      for them one is started, and that is logged.
+    * `local_bytes`: of files; see `builder`.
     * `cache_bytes`: decoded index columns kept in memory by an opened table, and a quarter as much for footers of data
       files.
     * `settle_seconds`: how long create and refresh wait, once, for plain files that were written a moment ago: a file
@@ -113,6 +117,7 @@ class Config:
     index_location: str | os.PathLike[str] | None = None
     namespace: str | None = None
     builder: BuilderName = "default"
+    local_bytes: int = 1 << 30
     cache_bytes: int = 128 << 20
     settle_seconds: float = 2.0
     time_zone: str = "UTC"

@@ -212,8 +212,8 @@ def builder(parser: argparse.ArgumentParser) -> None:
         "--builder",
         choices=["spark", "local"],
         help=(
-            "who reads the files: spark (PySpark, for large tables) or local (this process, no Java); default: spark"
-            " where pyspark is installed"
+            "who reads the files: spark (PySpark, for very large tables) or local (this process, no Java); default:"
+            " local, but for covering indexes, which Spark builds"
         ),
     )
 
@@ -223,8 +223,8 @@ def merging_builder(parser: argparse.ArgumentParser) -> None:
         "--builder",
         choices=["spark", "local"],
         help=(
-            "who merges the rows of covering indexes: spark (tasks of PySpark) or local (this process, no Java);"
-            " default: spark where pyspark is installed; what else an index has is merged without Spark"
+            "who merges the rows of covering indexes: spark (tasks of PySpark) or local (threads of this process, no"
+            " Java; default); what else an index has is merged without Spark"
         ),
     )
 

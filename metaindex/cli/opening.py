@@ -60,9 +60,7 @@ def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, st
 
 def chosen_builder(arguments: argparse.Namespace) -> str:
     """What --builder says, or the default."""
-    from importlib.util import find_spec
-
-    return arguments.builder or ("spark" if find_spec("pyspark") is not None else "local")
+    return arguments.builder or "default"
 
 
 def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
@@ -75,14 +73,14 @@ def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
 
             return SparkBuilder(start_spark(out)).merge_rows(merge, progress)
 
-    return LocalBuilder() if chosen_builder(arguments) == "local" else OnDemand()
+    return OnDemand() if chosen_builder(arguments) == "spark" else LocalBuilder()
 
 
 def start_spark(out: Output) -> SparkSession:
     """A session of this command, and that it is being started."""
     from metaindex.spark.quiet import quiet_session
 
-    out.say("metaindex: starting Spark, which takes some seconds (--builder local does without)")
+    out.say("metaindex: starting Spark, which takes some seconds")
     return quiet_session("metaindex")
 
 

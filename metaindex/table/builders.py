@@ -1,59 +1,108 @@
-"""Who builds: this process, or a Spark session that is started when it is needed."""
+"""Who builds: this process, or a Spark session.
+
+Where nothing is said the size of the files decides, each time some are read: up to `Config.local_bytes` are read here,
+since a small table is done before Spark has sent its first task; more by the session that the table was opened with, or
+that runs in this process. A Spark is started for what only Spark can build, and that is said: whose process it is has
+to want a JVM in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaindex.config import BuilderName
+from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import ArgumentError
+from metaindex.store.writer import RunSink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.build.protocol import Builder
+    from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
+    from metaindex.kinds.kind import Kind, PlannedKey
+    from metaindex.kinds.served import RowPlan
+
+logger = logging.getLogger("metaindex")
+
+_CHOICES = ("spark", "local", "default")
 
 
 class Builders:
     """The builders of one table. `spark`: the session, or what makes one; None: the one of this process."""
 
-    def __init__(self, default: BuilderName, spark: SparkSession | Callable[[], SparkSession] | None) -> None:
-        self._default = default
+    def __init__(self, config: Config, spark: SparkSession | Callable[[], SparkSession] | None) -> None:
+        self._config = config
         self.spark = spark
 
     def named(self, chosen: BuilderName | Builder | None) -> BuilderName | Builder:
-        """The builder that is meant: an object, "local" or "spark". ArgumentError for what is none."""
-        name = chosen if chosen is not None else self._default
-        if not isinstance(name, str):
-            if not hasattr(name, "facts"):
-                raise ArgumentError(
-                    f"a builder is 'spark', 'local' or 'default', or an object that builds; got {name!r}"
-                )
-            return name
-        if name == "default":
-            from importlib.util import find_spec
-
-            return "spark" if find_spec("pyspark") is not None else "local"
-        if name not in ("local", "spark"):
+        """The builder that is meant: an object, or a word. ArgumentError for what is none."""
+        name = chosen if chosen is not None else self._config.builder
+        if isinstance(name, str):
+            if name in _CHOICES:
+                return name
             raise ArgumentError(f"a builder is 'spark', 'local' or 'default', not {name!r}")
+        if not hasattr(name, "facts"):
+            raise ArgumentError(f"a builder is 'spark', 'local' or 'default', or an object that builds; got {name!r}")
         return name
 
     def starts_spark(self, chosen: BuilderName | Builder | None) -> bool:
         """Would this builder start a Spark that does not run yet?"""
         return self.named(chosen) == "spark" and (self.spark is None or callable(self.spark))
 
-    def builder(self, chosen: BuilderName | Builder | None) -> Builder:
-        """Ready to build. Starts a Spark where one is meant and none runs."""
+    def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:
+        """Ready to build the kinds. Starts a Spark where one is meant, or no other can, and none runs."""
         name = self.named(chosen)
         if not isinstance(name, str):
             return name
         if name == "local":
-            from metaindex.build.local import LocalBuilder
+            return _local()
+        if name == "spark":
+            return self._by_spark()
+        if any(kind.needs_spark for kind in kinds):
+            return self._only_spark(kinds)
+        return BySize(_local(), self._running, self._config.local_bytes)
 
-            return LocalBuilder()
+    def merging(self, chosen: BuilderName | Builder | None) -> Builder:
+        """Who merges rows of covering indexes: where nothing is said the session that there is, else threads here."""
+        name = self.named(chosen)
+        if not isinstance(name, str):
+            return name
+        if name == "spark":
+            return self._by_spark()
+        return (self._running() if name == "default" else None) or _local()
+
+    def _by_spark(self) -> Builder:
         from metaindex.build.spark import SparkBuilder
 
         return SparkBuilder(self._session())
+
+    def _only_spark(self, kinds: Sequence[Kind]) -> Builder:
+        if self.starts_spark("spark"):
+            running = self._running()
+            if running is not None:
+                return running
+            if self.spark is None:  # who gives what makes a session says so by himself
+                needing = ", ".join(sorted({kind.name for kind in kinds if kind.needs_spark}))
+                logger.warning(
+                    "a Spark is started in this process, which takes some seconds: only Spark builds %s; give"
+                    " open_table(..., spark=) a session of your own",
+                    needing,
+                )
+        return self._by_spark()
+
+    def _running(self) -> Builder | None:
+        """On the session that the table was opened with, or that runs in this process; None: there is none."""
+        session = None if callable(self.spark) else self.spark
+        if session is None:
+            session = _active()
+        if session is None:
+            return None
+        from metaindex.build.spark import SparkBuilder
+
+        return SparkBuilder(session)
 
     def _session(self) -> Any:
         if self.spark is None:
@@ -63,3 +112,50 @@ class Builders:
         elif callable(self.spark):
             self.spark = self.spark()
         return self.spark
+
+
+@dataclass(slots=True)
+class BySize:
+    """Builds here what is small, and on the session what is not, as long as there is one. `name`: who built last."""
+
+    here: Builder
+    running: Callable[[], Builder | None]
+    most_bytes: int
+    name: str = "local"
+
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        """See `protocol.Builder`."""
+        return self._for(request).facts(request, sink, progress)
+
+    def keys(
+        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`."""
+        return self._for(request).keys(request, plans, sink, progress)
+
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`."""
+        return self._for(request).rows(request, plans, sink, progress)
+
+    def _for(self, request: BuildRequest) -> Builder:
+        large = request.files.size_bytes > self.most_bytes
+        builder = (self.running() if large else None) or self.here
+        self.name = builder.name
+        return builder
+
+
+def _local() -> Builder:
+    from metaindex.build.local import LocalBuilder
+
+    return LocalBuilder()
+
+
+def _active() -> Any:
+    """The Spark session of this process, where somebody has started one; nothing is imported to find out."""
+    sql = sys.modules.get("pyspark.sql.session")
+    if sql is None:
+        return None
+    session = sql.SparkSession.getActiveSession()
+    return session if session is None or hasattr(session, "_jvm") else None

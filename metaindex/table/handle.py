@@ -81,7 +81,7 @@ class Handle:
     def reopened(self, config: Config | None = None) -> Handle:
         """For another thread, or with another configuration."""
         config = config or self.config
-        builders = Builders(config.builder, self.builders.spark)
+        builders = Builders(config, self.builders.spark)
         return Handle(self.table_format, self.ref, config, builders, self.storage_options, self.trust_index)
 
     def with_options(self, file_format: str, options: Mapping[str, object], *, trust_index: bool) -> Handle:

@@ -38,7 +38,8 @@ def open_table(
     to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
 
     `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's.
-    `spark` is the session that builds indexes, or what makes one when it is needed (default: one is started).
+    `spark` is the session that builds what is large, and covering indexes, or what makes one when it is needed
+    (default: the one of this process; see `Config.builder`).
     `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed;
     "now" is then the newest version that an index has recorded, and the folder is not listed. Where none is recorded,
     it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
@@ -64,7 +65,7 @@ def open_table(
             f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out"
             f" {', '.join(unknown)}"
         )
-    return Table(Handle(table_format, ref, config, Builders(config.builder, spark), stores, trust))
+    return Table(Handle(table_format, ref, config, Builders(config, spark), stores, trust))
 
 
 def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:

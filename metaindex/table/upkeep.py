@@ -117,8 +117,9 @@ def repair(
     can = bad or any(finding.run not in foreign for finding in report.findings)
     if not can:
         return nothing_wrong(entry, left, damaged=not report.sound)
-    built_by = handle.builders.builder(builder)
-    check_builder([kind_from_spec(spec) for spec in kinds], built_by)
+    built = [kind_from_spec(spec) for spec in kinds]
+    built_by = handle.builders.builder(builder, built)
+    check_builder(built, built_by)
     revived = any(finding.kind == "log" for finding in report.findings)
     if revived:
         entry = revive(log, entry)

@@ -69,7 +69,7 @@ def create(
         )
     log = handle.log(name)
     validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started
-    built_by = handle.builders.builder(builder)
+    built_by = handle.builders.builder(builder, kinds)
     check_builder(kinds, built_by)
     action = Create(
         name,
@@ -119,9 +119,9 @@ def refresh(
             return Outcome(name, Operation.REFRESH.value, False, base, (note,))
     if limit is not None and handle.builders.starts_spark(builder):
         limit(target.snapshot())  # what is wrong with it is said before that
-    built_by = handle.builders.builder("local" if mode == "quick" else builder)  # a quick refresh builds nothing
-    if mode != "quick":
-        check_builder([kind_from_spec(spec) for spec in base.kinds], built_by)
+    kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing
+    built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
+    check_builder(kinds, built_by)
     action = Refresh(
         name,
         handle.ref,
@@ -156,7 +156,7 @@ def optimize(
     base = log.latest()
     action.first_entry(base)
     if action.merges_rows:
-        action.builder = handle.builders.builder(builder)
+        action.builder = handle.builders.merging(builder)
     if base is not None and not action.runs():
         validate(Operation.OPTIMIZE, base, name)
         note = f"{len(base.content.runs)} runs, none to merge"  # no entry is written for that
@@ -214,7 +214,7 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
         retains(handle.table_format, handle.ref),
         there,
         cache=handle.cache,
-        builder=handle.builders.builder(builder) if rows else None,
+        builder=handle.builders.merging(builder) if rows else None,
         progress=progress,
     )
     outcome = execute(log, action)

@@ -181,4 +181,4 @@ def _lose_while_building(table: mi.Table, lose: Callable[..., None]) -> None:
             lose()
             return super().facts(*arguments, **more)  # type: ignore[arg-type]
 
-    handle_of(table).builders.builder = lambda chosen: Losing()  # type: ignore[method-assign]
+    handle_of(table).builders.builder = lambda chosen, kinds: Losing()  # type: ignore[method-assign]
