@@ -11,19 +11,16 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import ArgumentError
-from metaindex.store.writer import RunSink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
-    from metaindex.kinds.kind import Kind, PlannedKey
-    from metaindex.kinds.served import RowPlan
+    from metaindex.build.protocol import Builder
+    from metaindex.kinds.kind import Kind
 
 logger = logging.getLogger("metaindex")
 
@@ -63,6 +60,8 @@ class Builders:
             return self._by_spark()
         if any(kind.needs_spark for kind in kinds):
             return self._only_spark(kinds)
+        from metaindex.build.by_size import BySize
+
         return BySize(_local(), self._running, self._config.local_bytes)
 
     def merging(self, chosen: BuilderName | Builder | None) -> Builder:
@@ -112,38 +111,6 @@ class Builders:
         elif callable(self.spark):
             self.spark = self.spark()
         return self.spark
-
-
-@dataclass(slots=True)
-class BySize:
-    """Builds here what is small, and on the session what is not, as long as there is one. `name`: who built last."""
-
-    here: Builder
-    running: Callable[[], Builder | None]
-    most_bytes: int
-    name: str = "local"
-
-    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        """See `protocol.Builder`."""
-        return self._for(request).facts(request, sink, progress)
-
-    def keys(
-        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
-        """See `protocol.Builder`."""
-        return self._for(request).keys(request, plans, sink, progress)
-
-    def rows(
-        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
-    ) -> KeyBuild:
-        """See `protocol.Builder`."""
-        return self._for(request).rows(request, plans, sink, progress)
-
-    def _for(self, request: BuildRequest) -> Builder:
-        large = request.files.size_bytes > self.most_bytes
-        builder = (self.running() if large else None) or self.here
-        self.name = builder.name
-        return builder
 
 
 def _local() -> Builder:
