@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from metaindex.config import BuilderName, Config
@@ -83,7 +84,9 @@ class Builders:
             running = self._running()
             if running is not None:
                 return running
-            if self.spark is None:  # who gives what makes a session says so by himself
+            if (
+                self.spark is None and find_spec("pyspark") is not None
+            ):  # who gives what makes a session says so by himself
                 needing = ", ".join(sorted({kind.name for kind in kinds if kind.needs_spark}))
                 logger.warning(
                     "a Spark is started in this process, which takes some seconds: only Spark builds %s; give"
