@@ -46,6 +46,15 @@ class TableRef:
     history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
     confines: Confines | None = None  # where its files may lie; None: anywhere in its store
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """A catalog holds connections: another process loads it anew, by its name and properties."""
+        from .sent_catalog import SentCatalog
+
+        options = dict(self.options)
+        if (catalog := options.get("catalog")) is not None:
+            options["catalog"] = SentCatalog(catalog)
+        return TableRef, (self.storage, self.path, options, self.patterns, self.history, self.confines)
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:

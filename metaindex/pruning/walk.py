@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.normalize import gathered_form
 from metaindex.expressions.questions import answers, pieces
 from metaindex.expressions.records import dataclass
@@ -25,9 +28,11 @@ from metaindex.formats.model import FileTable, Schema
 from .combined import Combination
 from .known import BoundPredicate
 from .open_index import OpenIndex
-from .sources import asked_and_answered, by_kind
+from .sources import FileSource, asked_and_answered, by_kind
 
 logger = logging.getLogger("metaindex")
+
+T = TypeVar("T")
 
 Sources = Mapping[str, PruningStatistics[Mask]]
 """By the name of the index, or `LOG`."""
@@ -76,6 +81,46 @@ class Walked:
     leaves: Callable[[], list[LeafReport]]
     row_groups: Callable[[int, int], PruningStatistics[Mask]]
     knows_row_groups: bool  # may they be told apart
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled, it answers what can be asked of files, worked out now; the indexes, which know of row groups, stay
+        here."""
+        told = (self.files, self.total_files, self.total_bytes, self.schema, self.predicate, self.walked, self.alone)
+        return _told, (*told, self.used_columns, *map(_answer, (self.dropped, self.certain, self.leaves)))
+
+
+def _answer(ask: Callable[[], T]) -> T | MetaIndexError:
+    """What is answered; where an index can't any more, why: that is for who asks it there."""
+    try:
+        return ask()
+    except MetaIndexError as error:
+        return error
+
+
+def _again(answer: T | MetaIndexError) -> T:
+    if isinstance(answer, MetaIndexError):
+        raise answer
+    return answer
+
+
+def _told(*told: Any) -> Walked:
+    *plain, dropped, certain, leaves = told
+    files, total_files, total_bytes, schema, predicate, walked, alone, used_columns = plain
+    return Walked(
+        files,
+        total_files,
+        total_bytes,
+        schema,
+        predicate,
+        walked,
+        alone,
+        used_columns,
+        partial(_again, dropped),
+        partial(_again, certain),
+        partial(_again, leaves),
+        row_groups=lambda _, groups: FileSource(groups, [], 0),
+        knows_row_groups=False,
+    )
 
 
 def walk(

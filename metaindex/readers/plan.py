@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -63,6 +63,11 @@ class ScanPlan:
         default=None, repr=False, compare=False
     )  # where `snapshot` is what an index recorded: the question asked of the table itself; None: the index was right
     first: FirstRows | None = None  # only so many rows, of files in the order of `rows`
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled, it reads the same rows of the same files; footers that were read stay here."""
+        here = {"noted", "footers"}
+        return type(self), tuple(None if f.name in here else getattr(self, f.name) for f in fields(self))
 
     @property
     def fields(self) -> tuple[Field, ...]:

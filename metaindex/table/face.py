@@ -60,6 +60,11 @@ class Table:
     def __repr__(self) -> str:
         return one_line(f"<{self.format} table at {self.path}>")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled, for Dask, Ray, or processes that are spawned: how the table was opened, its credentials too, but not
+        the Spark session."""
+        return Table, (self._handle,)
+
     def _repr_html_(self) -> str:
         return preformatted(repr(self))
 

@@ -16,7 +16,7 @@ from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
-from metaindex.formats.registry import open_ref
+from metaindex.formats.registry import format_named, open_ref
 from metaindex.formats.storage_confined import Confines, confined
 from metaindex.formats.storage_opening import is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
@@ -67,6 +67,10 @@ class Handle:
             options = self.storage_options if is_remote(folder) else None
             kept = own_folder(folder, self.indexes_folder(), self.root(None), options)
             self.ref = replace(self.ref, history=kept)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process opens the table for itself: what is kept here of it, and a Spark session, stay here."""
+        return _opened, (self.format, self.ref, self.config, self.storage_options, self.trust_index)
 
     @property
     def format(self) -> str:
@@ -273,3 +277,9 @@ class Handle:
         if not self.ref.patterns:
             check_apart(os.fspath(target), self.root(None), "an export is written")
         check_no_index(os.fspath(target), self.indexes_folder())
+
+
+def _opened(
+    table_format: str, ref: TableRef, config: Config, storage_options: dict[str, str], trust_index: bool
+) -> Handle:
+    return Handle(format_named(table_format), ref, config, Builders(config, None), storage_options, trust_index)

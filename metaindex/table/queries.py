@@ -136,15 +136,9 @@ class Queries:
         if snapshot is None:
             kept = snapshot_of_kept(result, planned.indexes, self.handle.table_format, self.handle.ref)
             if kept is not None:
-
-                def anew() -> Scan | None:
-                    if not self._suspected(planned):
-                        return None
-                    return self.scan(predicate, columns, result.version, indexes=only)
-
                 made = self._scanned(kept, None, result, text, names, self._chooser(kept, None, only))
-                then = At.of(result.version)
-                made = replace(made, load=lambda: self.handle.snapshot(then), anew=anew)
+                load = partial(self.handle.snapshot, At.of(result.version))
+                made = replace(made, load=load, anew=_Anew(self, planned, predicate, columns, only))
                 return made.trying(_with_its_columns)
             snapshot = self.handle.snapshot(at)
             if snapshot.version != result.version:  # a commit came between
@@ -228,7 +222,7 @@ class Queries:
     def _recorder(self) -> Recorder | None:
         return None if self._noting is None else recorder_of(self.handle, self._noting)
 
-    def _suspected(self, planned: PlannedAnswer) -> bool:
+    def suspected(self, planned: PlannedAnswer) -> bool:
         """Did an index record something else of the version that was answered than the table has? Asked when what it
         recorded failed."""
         try:
@@ -245,17 +239,53 @@ class Queries:
         return HeldFooters(self.handle.config.cache_bytes // 4)
 
     def _chooser(self, files: Snapshot, whole: Snapshot | None, only: Iterable[str] | None) -> Choose:
+        return partial(self.choose, files, whole, only)
+
+    def choose(
+        self, files: Snapshot, whole: Snapshot | None, only: Iterable[str] | None, tree: Predicate
+    ) -> tuple[npt.NDArray[np.int64], PruneResult]:
         """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own
         snapshot, where it is loaded."""
+        if whole is not None:
+            result = self._planner.over(tree, whole, only)
+        else:
+            result = self._planner.planned(tree, At.of(files.version), only).result
+        return _places(files, result), result
 
-        def choose(tree: Predicate) -> tuple[npt.NDArray[np.int64], PruneResult]:
-            if whole is not None:
-                result = self._planner.over(tree, whole, only)
-            else:
-                result = self._planner.planned(tree, At.of(files.version), only).result
-            return _places(files, result), result
+    def __reduce__(self) -> tuple[object, ...]:
+        """What is sent to another process asks there, and notes nothing in the query log."""
+        return Queries, (self.handle,)
 
-        return choose
+
+class _Anew:
+    """The question of a scan that an index answered without the table's log, asked of the table itself."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        planned: PlannedAnswer,
+        predicate: object,
+        columns: Sequence[str] | None,
+        only: Iterable[str] | None,
+    ) -> None:
+        self._queries, self._planned, self._predicate = queries, planned, predicate
+        self._columns, self._only = columns, only
+
+    def __call__(self) -> Scan | None:
+        if not self._queries.suspected(self._planned):
+            return None
+        return self._queries.scan(self._predicate, self._columns, self._planned.result.version, indexes=self._only)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Indexes that are open stay where they are: in another process the table is asked without any, which is
+        always right."""
+        result = self._planned.result
+        columns = None if self._columns is None else list(self._columns)
+        return partial, (_by_table, self._queries, result.predicate, columns, result.version)
+
+
+def _by_table(queries: Queries, predicate: Predicate, columns: Sequence[str] | None, version: Version) -> Scan:
+    return queries.scan(predicate, columns, version, indexes=())
 
 
 def _with_its_columns(scan: Scan) -> Scan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,6 +113,10 @@ class IcebergDetails:
     pairs: pl.DataFrame  # (file, delete) rows of the two
     loader: DeleteLoader
     _statistics: ManifestStatistics | None = field(default=None)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """In another process statistics are decoded when they are asked for there."""
+        return IcebergDetails, tuple(getattr(self, f.name) for f in fields(self) if f.name != "_statistics")
 
     @property
     def statistics(self) -> ManifestStatistics:
