@@ -55,6 +55,8 @@ from .workloads.plans import LIVE, LiveSpark
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks
+    from .lake.answer import Lake as Lake
+    from .lake.opening import open_lake as open_lake
     from .rule import RuleConfig as RuleConfig
     from .rule import disable as disable
     from .rule import enable as enable
@@ -89,6 +91,14 @@ def __getattr__(name: str) -> object:
         from .table.frames import create_index
 
         return create_index
+    if name == "open_lake":
+        from .lake.opening import open_lake
+
+        return open_lake
+    if name == "Lake":
+        from .lake.answer import Lake
+
+        return Lake
     if name == "recommend":
         from .table.recommend import recommend
 
@@ -143,6 +153,7 @@ __all__ = [
     "IndexNotFoundError",
     "IndexReport",
     "IndexStateError",
+    "Lake",
     "LiteralTypeError",
     "MetaIndexError",
     "MissingDependencyError",
@@ -173,6 +184,7 @@ __all__ = [
     "hint",
     "hooks",
     "is_enabled",
+    "open_lake",
     "open_table",
     "recommend",
     "savings",

@@ -8,7 +8,10 @@ import difflib
 import re
 import sys
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from metaindex.config import Config
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -151,6 +154,65 @@ def opening(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def lake(parser: argparse.ArgumentParser) -> None:
+    """Where a lake is, and how its tables are opened."""
+    parser.add_argument("place", metavar="ROOT|CATALOG", help="a folder or URI with tables below it, or catalog:NAME")
+    lake_opening(parser)
+
+
+def lake_opening(parser: argparse.ArgumentParser) -> None:
+    """How the tables of a lake are opened."""
+    group = parser.add_argument_group("opening the lake")
+    group.add_argument(
+        "--catalog-option",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="KEY=VALUE",
+        help="a property of the catalog, such as type=rest or uri=...; can be repeated",
+    )
+    group.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="KEY=VALUE",
+        help="an option of the object store, such as region=eu-west-1 or endpoint=...; can be repeated",
+    )
+    group.add_argument(
+        "--index-location", metavar="FOLDER", help="folder that holds the indexes; beside each table where not given"
+    )
+    group.add_argument(
+        "--namespace", metavar="NAME", help="indexes of their own name space, of a team say. Default: the common ones"
+    )
+    group.add_argument(
+        "--timeout",
+        type=seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long one table may take to answer; default: 30",
+    )
+    group.add_argument(
+        "--most-folders",
+        type=at_least_one,
+        default=100_000,
+        metavar="N",
+        help="tables are looked for in so many folders; default: 100000",
+    )
+
+
+def lake_config(args: argparse.Namespace) -> Config:
+    """Of the tables of a lake."""
+    from metaindex.config import Config
+
+    return Config(index_location=args.index_location, namespace=args.namespace)
+
+
+def catalog_properties(args: argparse.Namespace) -> dict[str, str] | None:
+    """Those that are given."""
+    return dict(args.catalog_option) or None
+
+
 def index_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the index, by the name it was created with")
 
@@ -261,6 +323,24 @@ def duration(text: str) -> dt.timedelta:
     if not named:
         raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
     return dt.timedelta(seconds=int(named[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[named[2]])
+
+
+def seconds(text: str) -> float:
+    """How long, above nothing."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed; got {text!r}")
+    return value
+
+
+def at_least_one(text: str) -> int:
+    number = at_least_zero(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is needed; got {text!r}")
+    return number
 
 
 def at_least_zero(text: str) -> int:

@@ -32,14 +32,14 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--once", action="store_true", help="ask each table once, refresh what is behind, and end")
     group.add_argument(
         "--every",
-        type=_seconds,
+        type=arguments.seconds,
         default=2.0,
         metavar="SECONDS",
         help="how often a table that changes is asked; default: 2",
     )
     group.add_argument(
         "--idle",
-        type=_seconds,
+        type=arguments.seconds,
         default=30.0,
         metavar="SECONDS",
         help="how often, at least, a quiet table is asked; default: 30",
@@ -119,16 +119,6 @@ def _tell(event: Event, out: Output) -> None:
         "stopped": "not watched any more",
     }[event.kind]
     out.write(one_line(f"{now}  {event.table}  {what}"))
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"a number of seconds above 0 is needed; got {text!r}")
-    return value
 
 
 COMMAND = Command(

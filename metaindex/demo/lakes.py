@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CATALOG = "metaindex_demo"
 
 
-class Lake(Protocol):
+class DemoLake(Protocol):
     """A table of one format, at `path`. `now` and `then` are Spark's own readers."""
 
     @property
@@ -158,7 +158,7 @@ class IcebergLake:
         return self.spark.sql(f"SELECT * FROM {self._name} VERSION AS OF {int(version)}")  # noqa: S608 - a number
 
 
-def lakes(spark: SparkSession, folder: Path) -> list[Lake]:
+def lakes(spark: SparkSession, folder: Path) -> list[DemoLake]:
     return [
         PlainLake(spark, folder, "parquet", "Parquet"),
         PlainLake(spark, folder, "csv", "CSV"),

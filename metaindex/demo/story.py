@@ -27,7 +27,7 @@ from metaindex.views.output import Output
 
 from .answers import AskedTwice, ask, canonical, difference
 from .data import days, flights, split
-from .lakes import Lake, lakes, spark_answers
+from .lakes import DemoLake, lakes, spark_answers
 from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion
 from .report import Report, seconds
 
@@ -49,7 +49,7 @@ _CONF = {
 class Indexed:
     """A lake and its index as the story goes on."""
 
-    lake: Lake
+    lake: DemoLake
     table: Table
     bare: Table
     runs: frozenset[str]
@@ -192,7 +192,7 @@ def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(numbered).repartitionById(count, "day_of_year").drop("day_of_year")
 
 
-def _index(spark: SparkSession, lake: Lake, report: Report) -> Indexed:
+def _index(spark: SparkSession, lake: DemoLake, report: Report) -> Indexed:
     path = str(lake.path)
     table = open_table(path, spark=spark, **lake.options)  # type: ignore[arg-type]
     started = time.monotonic()

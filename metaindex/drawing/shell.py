@@ -1,5 +1,5 @@
-"""A page by itself: one file that asks nothing of anybody. Its policy forbids every fetch, every script, and every
-style but the one in its head."""
+"""A page by itself: one file that asks nothing of anybody. Its policy forbids every fetch, every script but the one of
+ours that it may have, and every style but the one in its head."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`lead` stands below the title, `foot` at the end."""
+    """`lead` stands below the title, `foot` at the end. `script`: a text of this project, never one with data in it;
+    `wide`: it has a table of many columns."""
 
     title: str
     lead: tuple[Child, ...]
     sections: Sequence[Section]
     foot: tuple[Child, ...] = ()
+    script: str = ""
+    wide: bool = False
 
     def html(self) -> str:
         """The document."""
@@ -46,7 +49,7 @@ class Page:
             "head",
             tag("meta", charset="utf-8"),
             _meta("generator", GENERATOR),
-            tag("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy()),
+            tag("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy(self.script)),
             _meta("viewport", "width=device-width, initial-scale=1"),
             _meta("color-scheme", "light dark"),
             _meta("referrer", "no-referrer"),
@@ -62,6 +65,8 @@ class Page:
             tag("nav", tag("ul", *contents), aria_label="Contents"),
             tag("main", *(_section(section) for section in self.sections)),
             tag("footer", *self.foot),
+            _raw("script", self.script) if self.script else None,
+            class_="wide" if self.wide else None,
         )
 
 
@@ -72,10 +77,14 @@ def copied(text: str) -> Element:
     return block
 
 
-def policy() -> str:
-    """Nothing is fetched or run; the style is the one that has this digest."""
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def policy(script: str = "") -> str:
+    """Nothing is fetched; the style, and the script where there is one, are those that have these digests."""
+    runs = f"script-src {_digest(script)}; " if script else ""
+    return f"default-src 'none'; {runs}style-src {_digest(STYLE)}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _meta(name: str, content: str) -> Element:
@@ -83,8 +92,14 @@ def _meta(name: str, content: str) -> Element:
 
 
 def _style() -> Element:
-    element = Element("style")
-    element.text = STYLE  # as it is: the only text that is no data
+    return _raw("style", STYLE)
+
+
+def _raw(name: str, text: str) -> Element:
+    """A text of this project as it is: nothing of it is data."""
+    assert "</" not in text
+    element = Element(name)
+    element.text = text
     return element
 
 

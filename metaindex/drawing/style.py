@@ -79,6 +79,36 @@ figcaption strong { color: var(--text); font-weight: 600; }
 summary { color: var(--quiet); font-size: .8125rem; cursor: pointer; padding: .375rem 0; width: max-content; }
 ul.notes { padding-left: 1.1rem; margin: .5rem 0; }
 ul.notes li { margin: .25rem 0; overflow-wrap: anywhere; }
+body.wide { max-width: 96rem; }
+.wide th, .wide td { padding-right: .75rem; }
+.wide tbody th { font-weight: 500; min-width: 9rem; }
+.wide table { font-size: .8125rem; }
+.wide .barred { width: 6.5rem; }
+.wide .barred > span { gap: .5rem; }
+.wide svg.bar { flex-basis: 1.75rem; width: 1.75rem; min-width: 1.5rem; }
+.wide td:last-child { min-width: 12rem; }
+.scrolled { overflow-x: auto; }
+.scrolled:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; }
+.picking { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: center; margin: 1rem 0 .5rem; }
+.picking label { color: var(--quiet); font-size: .875rem; display: flex; gap: .5rem; align-items: center; }
+.picking [role="status"] { color: var(--quiet); font-size: .875rem; margin-left: auto; }
+input, select, button { font: inherit; font-size: .875rem; color: var(--text); }
+input, select, .picking button {
+  background: var(--soft); border: 1px solid var(--line); border-radius: 6px;
+  padding: .375rem .625rem; min-height: 2rem;
+}
+input { width: 16rem; max-width: 100%; }
+button { cursor: pointer; }
+button[aria-pressed="true"] { border-color: var(--accent); color: var(--accent); }
+th button { background: none; border: 0; padding: 0; color: inherit; font-weight: inherit; text-align: inherit; }
+th button::after { content: "\\2195"; opacity: .35; padding-left: .25rem; }
+th[aria-sort="ascending"] button::after { content: "\\2191"; opacity: 1; }
+th[aria-sort="descending"] button::after { content: "\\2193"; opacity: 1; }
+button:focus-visible, input:focus-visible, select:focus-visible {
+  outline: 2px solid var(--accent); outline-offset: 2px;
+}
+.picking .narrow { display: none; }
+[hidden] { display: none !important; }
 footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line); }
 @media (max-width: 860px) {
   .minor { display: none; }
@@ -108,6 +138,14 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
   td.barred > span { flex: 0 1 13rem; }
   .short { white-space: normal; }
   nav a { padding: .5rem 0; }
+  .wide th, .wide td { padding-right: 0; }
+  .wide .barred { width: auto; }
+  .wide td:last-child { min-width: 0; }
+  .scrolled { overflow-x: visible; }
+  .picking .narrow { display: inline-flex; align-items: center; }
+  input { width: 100%; }
+  .picking > label:first-child { flex: 1 1 100%; }
+  .picking button { min-height: 2.75rem; }
   summary { padding: .75rem 0; }
 }
 @media print {
@@ -116,7 +154,12 @@ footer { margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--line
     --accent: #0b6aa8; --frame: #d9e0e7;
   }
   body { max-width: none; padding: 0; font-size: 11pt; }
-  nav, summary, .minor { display: none; }
+  nav, summary, .minor, .picking { display: none; }
+  .scrolled { overflow-x: visible; }
+  .wide table { font-size: 7.5pt; }
+  .wide tbody th, .wide td:last-child { min-width: 0; }
+  .wide .number, .wide .short { white-space: normal; }
+  th button::after { content: none; }
   details::details-content { display: block; content-visibility: visible; height: auto; }
   figure, tr, h2, h3, pre { break-inside: avoid; }
   h2, h3, caption, figcaption { break-after: avoid; }

@@ -81,6 +81,23 @@ class TellsApart(Protocol):
         """The objects directly in the folder `prefix`, in path order, and of what is none, by its path, why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """Some of what lies directly in a folder, by name, in no order: `folders`, and `files` that are no links."""
+
+    folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Glances(Protocol):
+    """Of a storage that shows a folder bit by bit: whoever looks for something stops when it is there."""
+
+    def glances(self, prefix: str) -> Iterator[Glance]:
+        """What lies directly in the folder `prefix`, some names at a time, each once or more; links are passed over.
+        Nothing where it does not exist."""
+
+
 @runtime_checkable
 class KeepsVersions(Protocol):
     """Of a storage that may keep what was removed, where nothing here reaches it."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
+from itertools import islice
 from stat import S_ISDIR, S_ISREG
 from urllib.parse import unquote, urlsplit
 
@@ -22,7 +23,7 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
 
-from .storage import ObjectInfo
+from .storage import Glance, ObjectInfo
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -42,6 +43,9 @@ _FULL = {
     errno.EDQUOT: "the quota is used up; free some space, or choose another place with Config(index_location=...)",
     errno.EFBIG: "the file would be larger than is allowed here; raise the limit (ulimit -f)",
 }
+_GLANCE = 1000
+"""Names of a folder that are shown at a time."""
+
 HANDLES = "/proc/self/fd"
 TEMPORARY = "._put_"  # hidden from every engine's listing by its dot, from ours by the whole prefix
 
@@ -107,6 +111,19 @@ class LocalStorage:
                     return sorted(e.name for e in entries if is_folder(e))
             except (FileNotFoundError, NotADirectoryError):
                 return []
+
+    def glances(self, prefix: str) -> Iterator[Glance]:
+        """See `storage.Glances`."""
+        where = self.uri(prefix)
+        with disk_errors(where, "list"):
+            try:
+                with os.scandir(where) as entries:
+                    while some := list(islice(entries, _GLANCE)):
+                        folders = tuple(e.name for e in some if e.is_dir(follow_symlinks=False))
+                        files = tuple(e.name for e in some if e.is_file(follow_symlinks=False))
+                        yield Glance(folders, files)
+            except (FileNotFoundError, NotADirectoryError):
+                return
 
     def head(self, path: str) -> ObjectInfo:
         where = self.uri(path)

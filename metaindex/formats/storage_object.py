@@ -17,7 +17,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 
 from .back_off import back_off
-from .storage import ObjectInfo
+from .storage import Glance, ObjectInfo
 from .storage_client import SCHEMES, open_bucket
 from .storage_errors import clean, is_of_transport, status_of, storage_errors, whole
 from .storage_exclusive import doubt
@@ -35,6 +35,9 @@ uploaded; only a rule of the bucket removes those. A request ends after 30 secon
 than two megabytes a second."""
 
 _CONFLICTS = 6
+
+_GLANCE = 1000
+"""Keys of a folder that are shown first: as many as one request gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,33 @@ class ObjectStorage:
                 lambda: obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"]
             )
         return sorted(name.rstrip("/").rpartition("/")[2] for name in prefixes)
+
+    def glances(self, prefix: str) -> Iterator[Glance]:
+        """See `storage.Glances`. The first request shows the beginning of all that lies below: of a small folder that
+        is everything, and a folder of a million files is known by it. Only then are its folders asked for."""
+        import obstore
+
+        folder = self._key(prefix)
+        depth = len(folder) + 1 if folder else 0
+
+        def first() -> builtins.list[str]:
+            for page in obstore.list(self.store, folder or None, chunk_size=_GLANCE):
+                return [meta["path"][depth:] for meta in page]
+            return []
+
+        def rest() -> Glance:
+            told = obstore.list_with_delimiter(self.store, folder or None)
+            folders = tuple(name.rstrip("/").rpartition("/")[2] for name in told["common_prefixes"])
+            return Glance(folders, tuple(meta["path"][depth:] for meta in told["objects"]))
+
+        with storage_errors(self.uri(prefix), "list"):
+            paths = whole(first)
+        folders = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
+        yield Glance(tuple(folders), tuple(path for path in paths if "/" not in path))
+        if len(paths) >= _GLANCE:
+            with storage_errors(self.uri(prefix), "list"):
+                whole_folder = whole(rest)
+            yield whole_folder
 
     def head(self, path: str) -> ObjectInfo:
         import obstore

@@ -76,10 +76,10 @@ def named_below(
     if below in ([], [""]):
         return [path]
     paths = [f"{path.rstrip('/')}/{folder}" for folder in below]
-    return [table for table in paths if _is_named(table, queries, mapped)]
+    return [table for table in paths if is_named(table, queries, mapped)]
 
 
-def _is_named(path: str, queries: object, mapped: Mapping[str, str]) -> bool:
+def is_named(path: str, queries: object, mapped: Mapping[str, str]) -> bool:
     if not isinstance(queries, Workload):
         return True
     names = TableNames(path, mapped)

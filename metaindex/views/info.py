@@ -98,8 +98,8 @@ class IndexList(Shown, list[IndexInfo]):
         """One row an index, the fields of `IndexInfo` as columns."""
         import pyarrow as pa
 
-        rows = [{name: _sayable(value) for name, value in info.to_json().items()} for info in self]
-        return pa.Table.from_pylist(rows, schema=_arrow_schema())
+        rows = [{name: sayable(value) for name, value in info.to_json().items()} for info in self]
+        return pa.Table.from_pylist(rows, schema=info_schema())
 
     def to_spark(self, spark: Any) -> Any:
         """The same as a DataFrame of the session."""
@@ -216,14 +216,15 @@ def fresh_in_words(info: IndexInfo) -> str:
     return {True: "yes", False: "no", None: "-"}[info.fresh]
 
 
-def _sayable(value: object) -> object:
+def sayable(value: object) -> object:
     """Without halves of characters, which a damaged entry may name and Arrow does not take."""
-    if isinstance(value, tuple):
-        return tuple(map(_sayable, value))
+    if isinstance(value, tuple | list):
+        return tuple(map(sayable, value))
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _arrow_schema() -> pa.Schema:
+def info_schema() -> pa.Schema:
+    """Of `IndexList.to_arrow`."""
     import pyarrow as pa
 
     types = {

@@ -63,6 +63,7 @@ ORDER: tuple[str, ...] = (
     "report",
     "table",
     "hooks",
+    "lake",
     "rule",
     "demo",
     "cli",

@@ -30,6 +30,9 @@ _FORMAT_OF = {
     "jsonl": "json",
     "ndjson": "json",
 }
+SUFFIXES_OF_DATA = tuple(f".{name}{packed}" for name in _FORMAT_OF for packed in ("", *(f".{end}" for end in SUFFIXES)))
+"""Ends of the names of files that may be a plain table's."""
+
 _READERS = frozenset(
     {
         *("format", "file_format", "schema", "glob", "path", "paths", "basepath", "recursivefilelookup"),

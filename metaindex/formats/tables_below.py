@@ -1,0 +1,246 @@
+"""Tables of a lake, found by names alone: no file is opened, and of a large folder no more is listed than it takes to
+know what it is.
+
+    Delta      a folder with _delta_log
+    Iceberg    a folder with metadata/*.metadata.json or metadata/version-hint.text
+    plain      a folder with Parquet, CSV or JSON files in it, with folders of partitions (`day=1`), or with folders
+               named by dates (2024/01/31) that have such files below them
+
+Nothing is looked for below a table, in folders of indexes, in hidden folders (`_`, `.`), and behind links. A folder
+that has files of data beside Delta or Iceberg tables is no table: these are; nor is one whose folders of partitions or
+dates hold such tables. How many folders are looked at is bounded, and told where that cuts something off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
+from typing import Final, Literal
+
+from metaindex.expressions.errors import StorageError
+from metaindex.expressions.records import dataclass
+
+from .files.options import SUFFIXES_OF_DATA
+from .registry import METADATA_ENDS
+from .storage import Glance, Glances, Storage
+from .storage_opening import is_remote
+
+DEPTH: Final = 12
+"""Folders below each other."""
+_AT_ONCE: Final = 32
+"""Requests to a store."""
+_MOST_NAMES: Final = 20_000
+"""Of a folder that shows nothing of a table: what comes behind these is not looked at."""
+_DATED: Final = re.compile(r"(19|20|21)\d\d([-_]?\d\d){0,3}\Z|\d\d\Z")
+Places = tuple[tuple[str, int], ...]
+"""Folders, and how deep they lie."""
+_HINT: Final = "version-hint.text"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table, by its folder below the root ("": the root itself). `format` is "delta", "iceberg" or "files"; empty for
+    a folder that cannot be looked into, with the `problem`."""
+
+    folder: str
+    format: Literal["delta", "iceberg", "files", ""]
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What a walk looks at, and what it has left out. `most`: folders that are looked at, `cut`: was that not all?
+    `container`: the root may hold files beside its tables."""
+
+    storage: Storage
+    most: int
+    container: bool = False
+    looked: int = 0
+    cut: bool = False
+    deep: list[str] = field(default_factory=list)  # below which nothing was looked at
+
+    def tables(self) -> Iterator[FoundTable]:
+        """Found one after the other; of a disk in the order of their folders. StorageError where the root cannot be
+        looked into."""
+        if is_remote(self.storage.root):
+            yield from self._wide()
+        else:
+            yield from self._below("", 0)
+
+    def _below(self, folder: str, depth: int) -> Iterator[FoundTable]:
+        """Depth first."""
+        todo = [(folder, depth)]
+        while todo:
+            folder, depth = todo.pop()
+            if not self._room():
+                return
+            seen = self._seen(folder)
+            if isinstance(seen, FoundTable):
+                yield seen
+                continue
+            more = self._beside(seen, depth)
+            if isinstance(more, list):
+                yield from more
+                continue
+            todo += reversed(more)
+
+    def _wide(self) -> Iterator[FoundTable]:
+        """Folders that lie equally deep side by side: a store takes its time for each."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            level, depth = [""], 0
+            while level:
+                following: list[str] = []
+                for start in range(0, len(level), 8 * _AT_ONCE):
+                    some = [folder for folder in level[start : start + 8 * _AT_ONCE] if self._room()]
+                    for seen in pool.map(self._seen, some):
+                        if isinstance(seen, FoundTable):
+                            yield seen
+                            continue
+                        more = self._beside(seen, depth)
+                        if isinstance(more, list):
+                            yield from more
+                        else:
+                            following += [folder for folder, _ in more]
+                level, depth = following, depth + 1
+
+    def _room(self) -> bool:
+        self.looked += 1
+        self.cut = self.cut or self.looked > self.most
+        return not self.cut
+
+    def _seen(self, folder: str) -> FoundTable | PlainFolder:
+        try:
+            return look(self.storage, folder)
+        except StorageError as error:
+            if not folder:
+                raise
+            return FoundTable(folder, "", str(error))
+
+    def _beside(self, seen: PlainFolder, depth: int) -> list[FoundTable] | Places:
+        """The tables below a folder that is none of Delta's or Iceberg's (a list), or the folders to look into."""
+        if depth >= DEPTH and seen.inside:
+            self.deep.append(seen.folder)
+        names = sorted(seen.inside) if depth < DEPTH else []
+        inside = tuple((seen.path(name), depth + 1) for name in names)
+        leading = seen.leading if names else ""
+        parted = bool(leading) and self._leads_to_data(seen.path(leading), depth + 1)
+        if not (seen.data or parted):
+            return inside
+        plain = [FoundTable(seen.folder, "files")]
+        if (parted and seen.dated) or all(map(_is_partition, names)):
+            return plain
+        # A stray file, or a folder with a sign of equality in its name, makes no table of what holds the lake's tables.
+        root = self.container and not seen.folder
+        if seen.data and not root and not self._any_logged(inside):
+            return plain
+        others = [place for place in inside if not (parted and _is_partition(place[0].rpartition("/")[2]))]
+        below = [table for folder, deeper in others for table in self._below(folder, deeper)]
+        return [*below, *self._apart(inside, others)] if below else plain
+
+    def _apart(self, inside: Places, others: Sequence[tuple[str, int]]) -> Iterator[FoundTable]:
+        """The tables below those folders that are no others."""
+        for folder, deeper in inside:
+            if (folder, deeper) not in others:
+                yield from self._below(folder, deeper)
+
+    def _any_logged(self, inside: Places) -> bool:
+        """Is there a Delta or Iceberg table below?"""
+        return any(
+            table.format in ("delta", "iceberg") for folder, deeper in inside for table in self._below(folder, deeper)
+        )
+
+    def _leads_to_data(self, folder: str, depth: int) -> bool:
+        """Does a folder of a partition, or one that is named by a date, have files of data, or such a folder that does?
+        The first one stands for all."""
+        while depth <= DEPTH and self._room():
+            seen = self._seen(folder)
+            if isinstance(seen, FoundTable):
+                return False
+            if seen.data:
+                return True
+            if not seen.leading:
+                return False
+            folder, depth = seen.path(seen.leading), depth + 1
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFolder:
+    """A folder that is no Delta or Iceberg table. `inside`: its folders that are not hidden; `data`: are files of data
+    in it?"""
+
+    folder: str
+    inside: frozenset[str]
+    data: bool
+
+    @property
+    def dated(self) -> bool:
+        """Are all of its folders named by dates, or parts of them?"""
+        return bool(self.inside) and all(map(_DATED.match, self.inside))
+
+    @property
+    def leading(self) -> str:
+        """The first of its folders that may be a part of a plain table; empty where none may."""
+        parts = self.inside if self.dated else set(filter(_is_partition, self.inside))
+        return min(parts, default="")
+
+    def path(self, name: str) -> str:
+        return f"{self.folder}/{name}" if self.folder else name
+
+
+def look(storage: Storage, folder: str) -> FoundTable | PlainFolder:
+    """What a folder is, from names alone. StorageError where it cannot be looked into."""
+    folders: set[str] = set()
+    data = False
+    names = 0
+    for glance in glances(storage, folder):
+        folders.update(glance.folders)
+        names += len(glance.folders) + len(glance.files)
+        if "_delta_log" in folders:
+            return FoundTable(folder, "delta")
+        data = data or any(map(is_data, glance.files))
+        if data or any(map(_is_partition, glance.folders)) or names >= _MOST_NAMES:
+            break
+    else:
+        return _told(storage, folder, folders, data=data)
+    # The rest of a large folder is not listed: what would make another table of it is asked for by name.
+    for name in ("_delta_log", "metadata"):
+        if name not in folders and any(g.files or g.folders for g in glances(storage, _below(folder, name))):
+            folders.add(name)
+    return FoundTable(folder, "delta") if "_delta_log" in folders else _told(storage, folder, folders, data=data)
+
+
+def _told(storage: Storage, folder: str, folders: set[str], *, data: bool) -> FoundTable | PlainFolder:
+    if "metadata" in folders and any(
+        name == _HINT or name.endswith(METADATA_ENDS)
+        for glance in glances(storage, _below(folder, "metadata"))
+        for name in glance.files
+    ):
+        return FoundTable(folder, "iceberg")
+    if {"_log", "_manifests"} <= folders:  # an index of ours, wherever it was put
+        return PlainFolder(folder, frozenset(), False)
+    return PlainFolder(folder, frozenset(name for name in folders if not name.startswith(("_", "."))), data)
+
+
+def glances(storage: Storage, folder: str) -> Iterator[Glance]:
+    """Of any storage: those that show a folder bit by bit are asked so."""
+    if isinstance(storage, Glances):
+        yield from storage.glances(folder)
+        return
+    files = tuple(info.path.rpartition("/")[2] for info in storage.list(folder, recursive=False))
+    yield Glance(tuple(storage.folders(folder)), files)
+
+
+def is_data(name: str) -> bool:
+    """Could it be a file of a plain table?"""
+    return name.lower().endswith(SUFFIXES_OF_DATA) and not name.startswith(("_", "."))
+
+
+def _is_partition(name: str) -> bool:
+    return "=" in name[1:] and not name.startswith(("_", "."))
+
+
+def _below(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

@@ -1,0 +1,1 @@
+"""A whole lake: which tables there are, how their indexes stand, what they save, and upkeep of all of them."""

@@ -1,0 +1,271 @@
+"""A lake at a glance: a row a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from metaindex.expressions.errors import MissingDependencyError
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, Tabular, one_line
+from metaindex.pruning.result import human_bytes
+from metaindex.views.info import sayable
+from metaindex.views.text_table import Column, TextTable
+from metaindex.views.words import counted, duration, percent
+
+from .facts import LakeTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metaindex.build.protocol import Progress
+    from metaindex.report.written import Reported
+    from metaindex.selection.answer import Recommendation
+    from metaindex.table.face import Table
+
+_SHOWN = 60
+"""Advice and problems in a table for people; the rest is in `to_json`."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Lake(Shown):
+    """What `open_lake` tells. `tables` by their names, those that cannot be read among them; `notes`: what is left out,
+    and why; `recommended`: for a workload, where one was given. Printed, it is a table for people."""
+
+    place: str
+    tables: tuple[LakeTable, ...]
+    made_ms: int
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    recommended: Recommendation | None = None
+    opens: Mapping[str, Callable[[], Table]] = field(default_factory=dict, repr=False, compare=False)
+    writes: Callable[[Lake, object, object, bool, Progress | None], Reported] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __iter__(self) -> Iterator[LakeTable]:
+        return iter(self.tables)
+
+    def __getitem__(self, name: str) -> LakeTable:
+        """A table by its name. KeyError where there is none."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        some = ", ".join(table.name for table in self.tables[:10]) or "none"
+        raise KeyError(f"a table of the lake is named as below its root, such as {some}; got {name!r}")
+
+    def open(self, name: str) -> Table:
+        """The table of this name, opened. KeyError where there is none; raises what `open_table` raises."""
+        self[name]
+        return self.opens[name]()
+
+    def __repr__(self) -> str:
+        return one_line(f"<lake at {self.place}: {self.summary}>")
+
+    # -- sums ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def problems(self) -> tuple[LakeTable, ...]:
+        """Tables that cannot be read, or not wholly."""
+        return tuple(table for table in self.tables if table.problem)
+
+    @property
+    def behind(self) -> tuple[LakeTable, ...]:
+        """Tables with an index that does not stand at their version."""
+        return tuple(table for table in self.tables if table.fresh is False)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(table.size_bytes or 0 for table in self.tables)
+
+    @property
+    def files(self) -> int:
+        return sum(table.files or 0 for table in self.tables)
+
+    @property
+    def index_bytes(self) -> int:
+        return sum(table.index_bytes for table in self.tables)
+
+    @property
+    def bytes_left_out(self) -> int:
+        """Of queries that were noted."""
+        return sum(table.savings.bytes_left_out for table in self.tables if table.savings is not None)
+
+    @property
+    def summary(self) -> str:
+        """The lake in a sentence."""
+        indexed = sum(bool(table.indexes) for table in self.tables)
+        parts = [counted(len(self.tables), "table"), counted(self.files, "file"), human_bytes(self.size_bytes)]
+        parts.append(f"{indexed:,} with indexes ({human_bytes(self.index_bytes)})")
+        parts += [f"{len(self.behind):,} behind"] if self.behind else []
+        parts += [f"{len(self.problems):,} with a problem"] if self.problems else []
+        parts += [f"{human_bytes(self.bytes_left_out)} left out of noted queries"] if self.bytes_left_out else []
+        return ", ".join(parts)
+
+    # -- shown ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        parts: list[str | Tabular] = [f"{self.place}: {self.summary}; told in {duration(round(self.seconds * 1000))}"]
+        if self.tables:
+            parts += ["", self.table]
+        if self.recommended is not None:
+            parts += ["", *self.recommended.shown]
+        return (*parts, *([""] if self.notes else []), *self.notes)
+
+    @property
+    def table(self) -> TextTable:
+        """A row a table."""
+        columns = (
+            Column("table"),
+            Column("format"),
+            Column("files", right=True),
+            Column("size", right=True),
+            Column("indexes"),
+            Column("index size", right=True),
+            Column("behind"),
+            Column("left out", right=True),
+            Column("advice, or what is wrong"),
+        )
+        return TextTable(columns, tuple(map(_row, self.tables)))
+
+    # -- for programs --------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """One row a table; times are milliseconds since 1970 in `committed_ms`, sizes bytes, NULL what is not known."""
+        import pyarrow as pa
+
+        rows = [{name: sayable(value) for name, value in table.row().items()} for table in self.tables]
+        return pa.Table.from_pylist(rows, schema=_arrow_schema())
+
+    def indexes_arrow(self) -> pa.Table:
+        """One row an index: `table`, and the fields of `LakeIndex.to_json`."""
+        import pyarrow as pa
+
+        rows = [
+            {"table": table.name, **{name: sayable(value) for name, value in index.to_json().items()}}
+            for table in self.tables
+            for index in table.indexes
+        ]
+        return pa.Table.from_pylist(rows, schema=_index_schema())
+
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a DataFrame of pandas. MissingDependencyError where that is not installed."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_pandas needs pandas; it is not installed: pip install pandas, or use to_arrow()"
+            ) from error
+
+    def to_spark(self, spark: Any) -> Any:
+        """`to_arrow` as a DataFrame of the session."""
+        return spark.createDataFrame(self.to_arrow())
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "lake": self.place,
+            "made_ms": self.made_ms,
+            "seconds": round(self.seconds, 3),
+            "files": self.files,
+            "size_bytes": self.size_bytes,
+            "index_bytes": self.index_bytes,
+            "bytes_left_out": self.bytes_left_out,
+            "tables": [table.to_json() for table in self.tables],
+            "recommended": None if self.recommended is None else self.recommended.to_json(),
+            "notes": list(self.notes),
+        }
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reports: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> Reported:
+        """Writes one HTML file that loads nothing: the tables in a table that can be sorted and filtered.
+
+        `reports`: a folder for the page of each table that can be read (`Table.report`, without reading data), to which
+        the page links. A page of ours at `path` is replaced, another file with `overwrite` alone. Raises
+        ArgumentError, StorageError where it cannot be written."""
+        assert self.writes is not None, "made by open_lake()"
+        return self.writes(self, path, reports, overwrite, progress)
+
+
+def _row(table: LakeTable) -> tuple[str, ...]:
+    return (
+        table.name,
+        table.format or "?",
+        "-" if table.files is None else f"{table.files:,}",
+        "-" if table.size_bytes is None else human_bytes(table.size_bytes),
+        ", ".join(index.info.name for index in table.indexes) or "-",
+        human_bytes(table.index_bytes) if table.indexes else "-",
+        behind_in_words(table),
+        left_out_in_words(table),
+        _shortened(table.problem or "; ".join(table.advice)),
+    )
+
+
+def behind_in_words(table: LakeTable) -> str:
+    """How far the worst of its indexes is behind."""
+    if table.fresh is None:
+        return "-"
+    if table.fresh:
+        return "no"
+    parts = []
+    if table.behind_commits:
+        parts.append(counted(table.behind_commits, "commit"))
+    if table.behind_files:
+        parts.append(f"{counted(table.behind_files, 'file')}, {human_bytes(table.behind_bytes or 0)}")
+    if table.lag_ms:
+        parts.append(duration(table.lag_ms))
+    return ", ".join(parts) or "yes"
+
+
+def left_out_in_words(table: LakeTable) -> str:
+    """What indexes left out of noted queries."""
+    saved = table.savings
+    if saved is None:
+        return "-"
+    total = saved.bytes_read + saved.bytes_left_out
+    return human_bytes(saved.bytes_left_out) + (f" ({percent(saved.bytes_left_out / total)})" if total else "")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _arrow_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    texts = ("name", "path", "format", "version", "layout_column", "problem")
+    lists = ("indexes", "unused", "advice")
+    types = {
+        **dict.fromkeys(texts, pa.string()),
+        **dict.fromkeys(lists, pa.list_(pa.string())),
+        "fresh": pa.bool_(),
+        "layout_share": pa.float64(),
+    }
+    return pa.schema([pa.field(name, types.get(name, pa.int64())) for name in LakeTable("", "").row()])
+
+
+def _index_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    from metaindex.views.info import IndexInfo, info_schema
+
+    from .facts import LakeIndex
+
+    told = info_schema()
+    own = {"table": pa.string()}
+    names = ("table", *LakeIndex(IndexInfo("", "")).to_json())
+    return pa.schema(
+        [told.field(name) if name in told.names else pa.field(name, own.get(name, pa.int64())) for name in names]
+    )

@@ -1,0 +1,226 @@
+"""One table of a lake, asked for what costs little: its version and files, its indexes and how far behind they are,
+its query log, and how its files lie as far as bounds are at hand. What goes wrong is told in the row."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from metaindex.actions.target import Target
+from metaindex.advice.bounds import BoundsOf
+from metaindex.advice.measure import ClusteringQuestion, measure
+from metaindex.expressions.errors import MetaIndexError, NotATableError, first_line
+from metaindex.expressions.records import dataclass
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At
+from metaindex.log.states import State
+from metaindex.pruning.result import human_bytes
+from metaindex.querylog.savings import Savings, savings
+from metaindex.table.face import Table, handle_of
+from metaindex.table.noting import place_of
+from metaindex.views.info import IndexInfo
+from metaindex.views.latest import index_info
+from metaindex.views.staleness import staleness
+from metaindex.views.words import counted, percent
+
+from .facts import LakeIndex, LakeLayout, LakeTable
+
+if TYPE_CHECKING:
+    from metaindex.readers.scan import Scan
+    from metaindex.table.handle import Handle
+
+_MOST_FILES = 20_000
+"""Of a table whose layout is measured: the cheap part of advice stays cheap."""
+_MOST_COLUMNS = 16
+_MOST_ROWS = 100_000
+"""Of a query log."""
+_OVERLAPPING = 0.5
+_FEW_FILES = 8
+_LONG = 300
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlace:
+    """A table that was found. `store`: what answers for it; tables of one that does not answer are not all waited
+    for. `found` is the format as its folder shows it; `problem`: why nobody can look."""
+
+    name: str
+    path: str
+    store: str
+    open: Callable[[], Table]
+    found: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAsked:
+    """`since`: how far back the query log is read; `layout`: is that measured?"""
+
+    since: dt.timedelta | None = None
+    layout: bool = True
+
+
+def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
+    """The row of a table; None where there is none after all (a folder that only looks like one). Never raises what a
+    table does wrong."""
+    started = time.perf_counter()
+    try:
+        row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
+    except NotATableError as error:
+        row = None if place.found == "files" else str(error)
+    except MetaIndexError as error:
+        row = str(error)
+    except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
+        row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
+    if isinstance(row, str):
+        row = LakeTable(place.name, place.path, problem=shortened(row))
+    return None if row is None else replace(row, seconds=time.perf_counter() - started)
+
+
+def shortened(text: str) -> str:
+    """One line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONG else f"{line[:_LONG]}..."
+
+
+def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
+    handle = _as_built(handle_of(table))
+    snapshot = handle.snapshot(At())
+    problems: list[str] = []
+
+    def part(what: str, tell: Callable[[], _T]) -> _T | None:
+        try:
+            return tell()
+        except Exception as error:  # noqa: BLE001 - a part that is damaged leaves the others as they are
+            problems.append(f"{what}: {first_line(error)}")
+            return None
+
+    infos = part("indexes", lambda: _infos(handle, snapshot)) or ()
+    saved = part("query log", lambda: _savings(handle, infos, asked.since))
+    layout = part("layout", lambda: _layout(handle, snapshot)) if asked.layout else None
+    noted = saved is not None and bool(saved.total.queries)
+    indexes = part("staleness", lambda: _indexes(handle, snapshot, infos, saved if noted else None))
+    if indexes is None:
+        indexes = tuple(LakeIndex(info) for info in infos)
+    problems += [f"index {index.info.name}: {index.info.problem}" for index in indexes if index.info.problem]
+    row = LakeTable(
+        name=place.name,
+        path=place.path,
+        format=_format(snapshot),
+        version=str(snapshot.version),
+        committed_ms=snapshot.timestamp_ms or None,
+        files=len(snapshot.files),
+        size_bytes=snapshot.files.size_bytes,
+        indexes=indexes,
+        savings=saved.total if noted and saved is not None else None,
+        unused=saved.unused if noted and saved is not None else (),
+        layout=layout,
+        problem=shortened("; ".join(problems)),
+    )
+    return replace(row, advice=tuple(_advice(row)))
+
+
+def _as_built(handle: Handle) -> Handle:
+    """Text files, read with the options that an index was built with: a version of such a table is one under them."""
+    if handle.format != "files" or not handle.config.use_indexes:
+        return handle
+    try:
+        return next((handle.as_built(entry) for entry in handle.entries() if entry.stable is State.ACTIVE), handle)
+    except MetaIndexError:
+        return handle  # the row tells what is wrong with its indexes
+
+
+def _format(snapshot: Snapshot) -> str:
+    if snapshot.format != "files":
+        return snapshot.format
+    return str(snapshot.details.read_options().get("file_format", "parquet"))
+
+
+def _infos(handle: Handle, snapshot: Snapshot) -> tuple[IndexInfo, ...]:
+    """The table is looked at once: the snapshot is what every index is compared with."""
+    if not handle.config.use_indexes:
+        return ()
+    target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
+    names = handle.indexes().names()
+    told = (
+        index_info(name, handle.log(name), snapshot.version, lambda index: staleness(index, target)) for name in names
+    )
+    return tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
+
+
+def _indexes(
+    handle: Handle, snapshot: Snapshot, infos: tuple[IndexInfo, ...], saved: Savings | None
+) -> tuple[LakeIndex, ...]:
+    helped = {} if saved is None else {each.name: each.spared.helped for each in saved.indexes}
+    order: dict[str, int] = {}
+    if snapshot.format == "iceberg" and any(info.fresh is False for info in infos):
+        order = {version.id: at for at, version in enumerate(handle.table_format.versions(handle.ref))}
+
+    def commits(info: IndexInfo) -> int | None:
+        newest, now = info.newest_version or "", snapshot.version.id
+        if info.fresh:
+            return 0
+        if snapshot.format == "delta" and newest.isdigit() and now.isdigit():
+            return max(int(now) - int(newest), 0)
+        return max(order[now] - order[newest], 0) if newest in order and now in order else None
+
+    def lag(info: IndexInfo) -> int | None:
+        if info.fresh is None or info.newest_ms is None:
+            return None
+        return 0 if info.fresh else max(snapshot.timestamp_ms - info.newest_ms, 0)
+
+    return tuple(
+        LakeIndex(info, commits(info), lag(info), None if saved is None else helped.get(info.name, 0)) for info in infos
+    )
+
+
+def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
+    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read."""
+    from metaindex.querylog.reading import logged
+
+    since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
+    queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
+    return savings(handle.path, queries, infos, {}) if queries.rows.num_rows else None
+
+
+def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
+    """From what the log and the indexes tell of every file. None is opened."""
+    if not 1 < len(snapshot.files) <= _MOST_FILES:
+        return None
+
+    def scan(*_: object) -> Scan:
+        raise AssertionError("nothing is sampled")
+
+    bounds = BoundsOf(snapshot, handle.ref.storage, handle.open_indexes(None)[0], opens=False)
+    question = ClusteringQuestion((), 0.0, scan, "", handle.root(snapshot), False, _MOST_COLUMNS)
+    columns = [column for column in measure(question, bounds).columns if not column.unknown_files]
+    if not columns:
+        return None
+    best = min(columns, key=lambda column: (column.value_share, column.column))
+    return LakeLayout(best.column, best.value_share, best.average_depth, len(columns))
+
+
+def _advice(row: LakeTable) -> list[str]:
+    """What follows from the row alone."""
+    said = []
+    for index in row.indexes:
+        name = index.info.name
+        if index.info.problem:
+            said.append(f"{name} cannot be used: metaindex verify, then repair")
+        if index.info.suspected:
+            said.append(f"a writer of {name} seems dead: metaindex cancel")
+        if index.info.new_files:
+            many = f"{counted(index.info.new_files, 'file')}, {human_bytes(index.info.new_bytes or 0)}"
+            said.append(f"{name} is behind ({many}): metaindex refresh")
+        elif index.info.fresh is False:
+            said.append(f"{name} is behind: metaindex refresh")
+    said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
+    if not row.indexes and (row.files or 0) > 1:
+        said.append("no index: metaindex create")
+    if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:
+        said.append(f"one value is in {percent(row.layout.share)} of the files by any column: metaindex clustering")
+    return said

@@ -1,0 +1,205 @@
+"""The tables of a catalog, listed by pyiceberg: REST, Glue, Hive, SQL, and what else it speaks.
+
+Each thread asks by a handle of its own, as not every catalog's may be shared. A table is loaded once, and what is then
+asked of it is asked of the files of the table.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from metaindex.config import Config
+from metaindex.expressions.errors import ArgumentError, MetaIndexError, MissingDependencyError, StorageError, first_line
+from metaindex.expressions.records import dataclass
+from metaindex.formats.storage_opening import is_remote
+
+from .asking import LakePlace, shortened
+from .side_by_side import SideBySide, Unanswered
+
+if TYPE_CHECKING:
+    from metaindex.table.face import Table
+
+PREFIX: Final = "catalog:"
+"""Before the name of a catalog, where a folder could stand."""
+_MOST_NAMESPACES: Final = 10_000
+_DEPTH: Final = 8
+
+Names = tuple[str, ...]
+
+
+class LakeCatalog:
+    """A catalog, with a handle for each thread. `given`: its name as pyiceberg is configured for it, its properties, or
+    a handle."""
+
+    def __init__(self, given: object, properties: Mapping[str, str] | None = None) -> None:
+        self.name, self._make = _maker(given, dict(properties or {}))
+        self._own = threading.local()
+
+    @property
+    def handle(self) -> Any:
+        """Of this thread. ArgumentError where there is no such catalog."""
+        if not hasattr(self._own, "handle"):
+            self._own.handle = self._make()
+        return self._own.handle
+
+    def table(self, names: Names, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
+        """Opens a table of it; asks the catalog once. MetaIndexError."""
+        from metaindex.table.opening import open_table
+
+        said = ".".join(names)
+        try:
+            loaded = self.handle.load_table(names)
+        except MetaIndexError:
+            raise
+        except Exception as error:
+            raise StorageError(
+                f"the catalog is asked for each table; of {said!r} it says: {shortened(first_line(error))}"
+            ) from error
+        one = _OneTable(self.name, loaded)
+        location = str(loaded.location())
+        options = dict(storage_options or {}) if is_remote(location) else {}
+        return open_table(said, catalog=one, storage_options=options, config=config)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneTable:
+    """What `open_table` takes for a catalog: it gives the one table that was loaded."""
+
+    name: str
+    loaded: Any
+
+    def load_table(self, name: object) -> Any:
+        return self.loaded
+
+
+def catalog_places(
+    catalog: LakeCatalog,
+    storage_options: Mapping[str, str] | None,
+    config: Config | None,
+    *,
+    timeout_seconds: float,
+    most: int,
+) -> Iterator[LakePlace]:
+    """Every table of it; a namespace that cannot be listed is a place with a problem. StorageError where the catalog
+    cannot be asked at all."""
+    try:
+        first = _within(lambda: _inside(catalog, ()), timeout_seconds)
+    except MetaIndexError:
+        raise
+    except Exception as error:
+        raise StorageError(
+            f"a catalog is listed first; {catalog.name!r} says: {shortened(first_line(error))}; check its properties"
+        ) from error
+    level, seen = first, set(first)
+    for _ in range(_DEPTH):
+        if not level:
+            return
+        following: list[Names] = []
+        asked = SideBySide(
+            ["/".join(names) for names in level],
+            lambda number, level=level: _listed(catalog, level[number]),  # type: ignore[misc]
+            threads=8,
+            timeout_seconds=timeout_seconds,
+        )
+        for number, answer in asked.answers():
+            names = level[number]
+            if isinstance(answer, Unanswered | str):
+                why = answer if isinstance(answer, str) else answer.why
+                said = ".".join(names)
+                problem = f"namespace {said} cannot be listed: {why}"
+                yield LakePlace(f"{said}.*", said, said, _never, problem=problem)
+                continue
+            tables, inside = answer
+            for table in tables:
+                yield _place(catalog, table, storage_options, config)
+            new = [name for name in inside if name not in seen][: max(most - len(seen), 0)]
+            seen.update(new)
+            following += new
+        level = following
+
+
+def _place(
+    catalog: LakeCatalog, names: Names, storage_options: Mapping[str, str] | None, config: Config | None
+) -> LakePlace:
+    said = ".".join(names)
+    return LakePlace(said, said, ".".join(names[:-1]), lambda: catalog.table(names, storage_options, config), "iceberg")
+
+
+def _never() -> Table:
+    raise AssertionError("a place with a problem is not opened")
+
+
+def _listed(catalog: LakeCatalog, names: Names) -> tuple[list[Names], list[Names]] | str:
+    """Tables and namespaces in a namespace, or why they cannot be told."""
+    try:
+        handle = catalog.handle
+        tables = [tuple(map(str, name)) for name in handle.list_tables(names)]
+        return tables, _inside(catalog, names)
+    except Exception as error:  # noqa: BLE001 - whatever a catalog answers, the other namespaces are told of
+        return shortened(first_line(error))
+
+
+def _inside(catalog: LakeCatalog, names: Names) -> list[Names]:
+    """Namespaces in a namespace, or in the catalog. Those that cannot be inside of each other have none."""
+    told = catalog.handle.list_namespaces(names) if names else catalog.handle.list_namespaces()
+    full = [tuple(map(str, name)) for name in told]
+    return [name for name in full if len(name) == len(names) + 1 and name[: len(names)] == names]
+
+
+def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
+    """The answer, or StorageError where there is none in time."""
+
+    def asked(_: int) -> list[Names] | Exception:
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            return error
+
+    ((_, answer),) = SideBySide(["catalog"], asked, threads=1, timeout_seconds=seconds).answers()
+    if isinstance(answer, Unanswered):
+        raise StorageError(f"a catalog is listed first; it gave {answer.why}")
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[], Any]]:
+    if isinstance(given, str):
+        name = given.removeprefix(PREFIX)
+        return name or "catalog", lambda: _load(name, properties)
+    if isinstance(given, Mapping):
+        said = {str(key): str(value) for key, value in given.items()}
+        name = said.pop("name", "catalog")
+        return name, lambda: _load(name, {**said, **properties})
+    name = str(getattr(given, "name", "catalog"))
+    kept = dict(getattr(given, "properties", {}))
+    uri = str(kept.get("uri", ""))
+    if ":memory:" in uri or uri in ("sqlite://", ""):
+        return name, lambda: given  # another handle would be another catalog
+
+    def again() -> Any:
+        try:
+            return type(given)(name, **kept)  # type: ignore[call-arg]
+        except TypeError:
+            return given
+
+    return name, again
+
+
+def _load(name: str, properties: Mapping[str, str]) -> Any:
+    try:
+        from pyiceberg.catalog import load_catalog
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
+        ) from error
+    try:
+        return load_catalog(name or None, **properties)
+    except Exception as error:
+        raise ArgumentError(
+            "a catalog is one that pyiceberg is configured for, in .pyiceberg.yaml or"
+            f" PYICEBERG_CATALOG__{(name or 'DEFAULT').upper()}__URI, or by its properties; {name!r}:"
+            f" {shortened(first_line(error))}"
+        ) from error

@@ -1,0 +1,160 @@
+"""What is told of one table of a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metaindex.expressions.records import dataclass
+from metaindex.querylog.savings import Spared
+from metaindex.views.info import IndexInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LakeIndex:
+    """An index of a table. `info` is as `Table.indexes` tells it; `behind_commits`: commits of the table that it has
+    not recorded, `lag_ms`: how much older the newest commit that it has recorded is than the table's newest. None: not
+    known. `helped`: noted queries that it helped, None where none is noted."""
+
+    info: IndexInfo
+    behind_commits: int | None = None
+    lag_ms: int | None = None
+    helped: int | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """On storage, as far as that is known."""
+        return self.info.size_bytes if self.info.stored_bytes is None else self.info.stored_bytes
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines. `verified_ms` is null: no verification is recorded anywhere."""
+        told = {name: value for name, value in self.info.to_json().items() if name not in ("columns", "versions")}
+        return {
+            **told,
+            "behind_commits": self.behind_commits,
+            "lag_ms": self.lag_ms,
+            "helped": self.helped,
+            "verified_ms": None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LakeLayout:
+    """How the files of a table lie, from bounds that cost no reading of files. `column`: the one by which they are
+    told apart best; `share`: of the files, those that one value of it reads on average; `depth`: how many files overlap
+    at the worst point of a file's range, on average; `columns`: so many were measured."""
+
+    column: str
+    share: float
+    depth: float
+    columns: int
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class LakeTable:
+    """A table at a glance; sizes in bytes, times in milliseconds since 1970 (UTC). None: not known.
+
+    * `name`: below the root of the lake, or in its catalog; `path`: what `open_table` takes, or with a catalog where
+      the table lies.
+    * `format`: delta, iceberg, parquet, csv or json; empty where nobody could look.
+    * `indexes`: of every kind and state; a fact of all (`behind_files` and its like) is that of the worst of those that
+      are in use.
+    * `savings`: of the queries that were noted in the time asked for; None: none is.
+    * `layout`: None where no bounds are at hand without opening files.
+    * `advice`: what the table's owner may do, the most urgent first.
+    * `problem`: why the table, or a part of what is told of it, cannot be read.
+    * `report`: a page of the table, where one was made.
+    """
+
+    name: str
+    path: str
+    format: str = ""
+    version: str | None = None
+    committed_ms: int | None = None
+    files: int | None = None
+    size_bytes: int | None = None
+    indexes: tuple[LakeIndex, ...] = ()
+    savings: Spared | None = None
+    unused: tuple[str, ...] = ()
+    layout: LakeLayout | None = None
+    advice: tuple[str, ...] = ()
+    problem: str = ""
+    seconds: float = 0.0
+    report: str = ""
+
+    @property
+    def in_use(self) -> tuple[LakeIndex, ...]:
+        """Indexes that queries may ask."""
+        return tuple(index for index in self.indexes if index.info.fresh is not None and index.info.enabled)
+
+    @property
+    def fresh(self) -> bool | None:
+        """Do all indexes in use stand at the table's version? None: there is none, or nobody knows."""
+        return all(index.info.fresh for index in self.in_use) if self.in_use else None
+
+    @property
+    def behind_commits(self) -> int | None:
+        return self._worst([index.behind_commits for index in self.in_use])
+
+    @property
+    def behind_files(self) -> int | None:
+        return self._worst([index.info.new_files for index in self.in_use])
+
+    @property
+    def behind_bytes(self) -> int | None:
+        return self._worst([index.info.new_bytes for index in self.in_use])
+
+    @property
+    def lag_ms(self) -> int | None:
+        return self._worst([index.lag_ms for index in self.in_use])
+
+    @property
+    def index_bytes(self) -> int:
+        return sum(index.size_bytes for index in self.indexes)
+
+    @staticmethod
+    def _worst(values: list[int | None]) -> int | None:
+        return max((value for value in values if value is not None), default=None)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            **self.row(),
+            "indexes": [index.to_json() for index in self.indexes],
+            "savings": None if self.savings is None else self.savings.to_json(),
+            "layout": None if self.layout is None else self.layout.to_json(),
+            "report": self.report or None,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def row(self) -> dict[str, object]:
+        """As a row of a table: no value has more than a list in it."""
+        spared: Mapping[str, object] = {} if self.savings is None else self.savings.to_json()
+        return {
+            "name": self.name,
+            "path": self.path,
+            "format": self.format,
+            "version": self.version,
+            "committed_ms": self.committed_ms,
+            "files": self.files,
+            "size_bytes": self.size_bytes,
+            "indexes": [index.info.name for index in self.indexes],
+            "index_bytes": self.index_bytes,
+            "fresh": self.fresh,
+            "behind_commits": self.behind_commits,
+            "behind_files": self.behind_files,
+            "behind_bytes": self.behind_bytes,
+            "lag_ms": self.lag_ms,
+            "queries": spared.get("queries"),
+            "helped": spared.get("helped"),
+            "bytes_read": spared.get("bytes_read"),
+            "bytes_left_out": spared.get("bytes_left_out"),
+            "unused": list(self.unused),
+            "layout_column": None if self.layout is None else self.layout.column,
+            "layout_share": None if self.layout is None else self.layout.share,
+            "advice": list(self.advice),
+            "problem": self.problem,
+        }

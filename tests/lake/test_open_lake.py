@@ -1,0 +1,207 @@
+"""`mi.open_lake`: a row a table, whatever is wrong with some of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.lake.side_by_side import SideBySide, Unanswered
+from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows
+
+NASTY = "'; <img src=x onerror=alert(1)> \u202e \x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of each format, with an index that is a commit behind; one without; one whose log is damaged; one with a
+    hostile name; a folder that is none."""
+    root = tmp_path_factory.mktemp("root") / "lake"
+    for name, make in FORMATS.items():
+        (root / name).mkdir(parents=True)
+        table = make(root / name)
+        indexed(table)
+        for number in range(4):
+            table.append(rows(10 * number))
+    (root / "bare").mkdir()
+    delta_lake(root / "bare").append(rows(1))
+    (root / NASTY).mkdir()
+    parquet_lake(root / NASTY).append(rows(1))
+    (root / "broken").mkdir()
+    delta_lake(root / "broken").append(rows(1))
+    (root / "broken" / "lake" / "_delta_log" / f"{0:020}.json").write_text("{")
+    (root / "notes" / "old").mkdir(parents=True)
+    (root / "notes" / "old" / "a.txt").touch()
+    return root
+
+
+def test_every_table_has_its_row(lake: Path) -> None:
+    told = mi.open_lake(lake)
+    names = {"parquet/lake", "csv/lake", "delta/lake", "iceberg/warehouse/db/lake", "bare/lake", "broken/lake"}
+    assert {table.name for table in told} == {*names, f"{NASTY}/lake"}
+    by_name = {table.name: table for table in told}
+    for name, table_format in (("parquet/lake", "parquet"), ("delta/lake", "delta"), ("csv/lake", "csv")):
+        row = by_name[name]
+        assert (row.format, row.files, row.fresh) == (table_format, 5, False)
+        assert (row.behind_files, row.problem) == (4, "")
+        assert row.size_bytes == mi.open_table(lake / name).snapshot().files.size_bytes
+        assert row.index_bytes == told[name].indexes[0].info.stored_bytes > 0
+        assert "stats is behind (4 files" in row.advice[0]
+    assert by_name["delta/lake"].behind_commits == 4
+    assert by_name["iceberg/warehouse/db/lake"].behind_commits == 4
+    assert by_name["parquet/lake"].behind_commits is None, "a plain folder has no log"
+    assert by_name["delta/lake"].lag_ms is not None
+    assert by_name["bare/lake"].indexes == ()
+    assert "_delta_log" in by_name["broken/lake"].problem or "json" in by_name["broken/lake"].problem
+    assert by_name["broken/lake"].format == ""
+
+
+def test_what_it_says_is_what_each_table_says(lake: Path) -> None:
+    told = mi.open_lake(lake)
+    for name in ("parquet/lake", "delta/lake", "iceberg/warehouse/db/lake"):
+        table = told.open(name)
+        (info,) = table.indexes()
+        (index,) = told[name].indexes
+        assert index.info == info
+        column = told[name].layout
+        if column is not None:
+            assert column.share == table.clustering(sample=0)[column.column].value_share
+
+
+def test_for_programs_and_for_people(lake: Path) -> None:
+    told = mi.open_lake(lake)
+    table = told.to_arrow()
+    assert table.num_rows == len(told) == 7
+    by_name = {row["name"]: row for row in table.to_pylist()}
+    assert by_name["delta/lake"]["behind_commits"] == 4
+    assert by_name["delta/lake"]["indexes"] == ["stats"]
+    assert by_name["broken/lake"]["files"] is None
+    indexes = told.indexes_arrow()
+    assert indexes.num_rows == 4
+    assert set(indexes.column("name").to_pylist()) == {"stats"}
+    plain = json.loads(json.dumps(told.to_json()))
+    assert [row["name"] for row in plain["tables"]] == sorted(row["name"] for row in plain["tables"])
+    assert repr(told).startswith("<lake at ")
+    assert "\n" not in repr(told)
+    shown = str(told)
+    assert "4 commits, 4 files" in shown
+    assert "\x1b" not in shown + repr(told)
+    assert "\u202e" not in shown + repr(told)
+    assert "<img" not in told._repr_html_()
+    assert "&lt;img" in told._repr_html_()
+
+
+def test_savings_and_unused_indexes_come_from_the_query_log(tmp_path: Path) -> None:
+    table = delta_lake(tmp_path)
+    indexed(table)
+    table.append(rows(100))
+    opened = table.open(config=mi.Config(query_log=True))
+    opened.refresh_index("stats", builder="local")
+    opened.create_index("ids", mi.Values("id"), builder="local")
+    opened.create_index("idle", mi.ValueList("id"), builder="local")
+    for at in (1, 101, 102):
+        opened.prune(f"id = {at}", indexes=["stats", "ids"])
+    row = mi.open_lake(tmp_path)["lake"]
+    saved = opened.savings()
+    assert row.savings is not None
+    assert (row.savings.queries, row.savings.helped) == (3, 3)
+    assert row.savings.bytes_left_out == saved.total.bytes_left_out > 0
+    assert row.unused == saved.unused == ("idle",)
+    assert "idle helped no query that was noted: metaindex delete" in row.advice
+    assert mi.open_lake(tmp_path, since=dt.timedelta())["lake"].savings is None
+
+
+def test_a_workload_recommends_for_the_tables_that_it_names(tmp_path: Path) -> None:
+    for name in ("orders", "users"):
+        (tmp_path / name).mkdir()
+        table = parquet_lake(tmp_path / name)
+        shutil.rmtree(table.path)
+        for number in range(8):
+            Path(table.path).mkdir(exist_ok=True)
+            table.append(pa.table({"id": [number, 1000 - number], "v": [1, 2]}))
+        os.rename(table.path, tmp_path / name / f"all_{name}")
+    told = mi.open_lake(tmp_path, queries=["SELECT v FROM all_orders WHERE id = 7"])
+    assert told.recommended is not None
+    assert {index.table for index in told.recommended.indexes} == {str(tmp_path / "orders" / "all_orders")}
+    assert told["orders/all_orders"].advice[0].startswith("create ")
+    assert told["users/all_users"].advice == ("no index: metaindex create",)
+
+
+def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        indexed(delta_lake(tmp_path / name))
+    for entry in (tmp_path / "a" / "lake" / "_metaindex" / "stats" / "_log").iterdir():
+        entry.write_text("no entry")
+    told = mi.open_lake(tmp_path)
+    assert "stats" in told["a/lake"].problem
+    assert told["a/lake"].files == 1
+    assert told["a/lake"].advice[0].startswith("stats cannot be used: metaindex verify")
+    assert (told["b/lake"].problem, told["b/lake"].fresh) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda root: mi.open_lake(""), "a lake is a folder"),
+        (lambda root: mi.open_lake(7), "a lake is a folder"),
+        (lambda root: mi.open_lake(root / "none"), "is none; check the path"),
+        (lambda root: mi.open_lake(root, timeout_seconds=0), "timeout_seconds="),
+        (lambda root: mi.open_lake(root, most_folders=True), "most_folders="),
+        (lambda root: mi.open_lake(root, catalog={"uri": "x"}), "leave catalog= out"),
+        (lambda root: mi.open_lake(root, since=3), "since= is a timedelta"),  # type: ignore[arg-type]
+        (lambda root: mi.open_lake({"type": "no such"}), "a catalog is one that pyiceberg"),
+    ],
+)
+def test_a_wrong_call_says_what_is_right(tmp_path: Path, call: Callable[[Path], object], said: str) -> None:
+    with pytest.raises(mi.MetaIndexError, match=said):
+        call(tmp_path)
+
+
+def test_an_empty_lake_has_no_tables(tmp_path: Path) -> None:
+    told = mi.open_lake(tmp_path)
+    assert len(told) == 0
+    assert told.to_arrow().num_rows == 0
+    with pytest.raises(KeyError, match="a table of the lake"):
+        told["x"]
+
+
+def test_folders_that_are_no_tables_cost_little_memory_and_no_row(tmp_path: Path) -> None:
+    for number in range(3_000):
+        (tmp_path / f"{number % 50}" / f"x{number}").mkdir(parents=True)
+    (tmp_path / "7" / "t").mkdir()
+    delta_lake(tmp_path / "7" / "t").append(rows(1))
+    told = mi.open_lake(tmp_path)
+    assert [table.name for table in told] == ["7/t/lake"]
+    cut = mi.open_lake(tmp_path, most_folders=100)
+    assert any("at most 100 folders" in note for note in cut.notes)
+
+
+def test_questions_without_an_answer_hold_nobody_up() -> None:
+    """Half of the stores are silent: their questions are answered for them, the others are all asked."""
+    silent = threading.Event()
+
+    def ask(number: int) -> int:
+        if number % 2:
+            silent.wait()
+        return number
+
+    stores = [f"silent {number % 4}" if number % 2 else "fine" for number in range(600)]
+    started = time.monotonic()
+    asked = SideBySide[int](stores, ask, threads=4, timeout_seconds=1.0)
+    answers = dict(asked.answers())
+    took = time.monotonic() - started
+    silent.set()
+    assert sorted(answers) == list(range(600))
+    assert all(answers[number] == number for number in range(0, 600, 2))
+    assert all(isinstance(answers[number], Unanswered) for number in range(1, 600, 2))
+    assert took < 300, "each in its turn"
