@@ -46,6 +46,7 @@ class PruneResult(Shown):
     not_understood: tuple[str, ...]  # parts of the predicate that no index can use
     _walked: Walked = field(repr=False)
     changed_files: int = 0  # kept as they are others now than those that were proved out (`reading`)
+    keys: str = ""  # what rows must have, too, where keys of another table were asked (`of_keys`): for people
 
     @property
     def paths(self) -> list[str]:
@@ -129,6 +130,14 @@ class PruneResult(Shown):
         files = FileTable(pa.concat_tables([self.files.table, changed.table]))
         return replace(self, files=files, _walked=walked, changed_files=self.changed_files + len(changed))
 
+    def of_keys(self, told: str, *, exact: bool) -> PruneResult:
+        """The same as the answer to keys, of which the predicate says what files can tell. `exact`: only rows with one
+        of them match it."""
+        if exact:
+            return replace(self, keys=told)
+        none = pa.array(np.zeros(len(self.files), np.bool_))
+        return replace(self, keys=told, _walked=replace(self._walked, certain=lambda: none))
+
     @property
     def kept_files(self) -> int:
         return len(self.files)
@@ -161,6 +170,8 @@ class PruneResult(Shown):
             f" files, {human_bytes(self.kept_bytes)} of {human_bytes(self.total_bytes)}, planned in"
             f" {self.seconds * 1000:.1f} ms"
         ]
+        if self.keys:
+            lines.append(f"  rows with one of {self.keys}")
         for index in self.indexes:
             if index.used:
                 lines.append(
@@ -194,6 +205,7 @@ class PruneResult(Shown):
             "paths": self.paths,
             "seconds": self.seconds,
             "not_understood": list(self.not_understood),
+            **({"keys": self.keys} if self.keys else {}),
             "indexes": [
                 {
                     "name": i.name,

@@ -117,6 +117,9 @@ class _FileReader:
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in columns(scan.predicate)}
             wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]
+        self._keys = scan.keys
+        if scan.keys is not None:
+            wanted += [f for f in snapshot.schema.shown if f.name in scan.keys.columns and f not in wanted]
         self._fields = tuple(wanted)
         self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
         self._all_shown = len(wanted) == len(self._shown) and all(f.nullable for f in wanted)  # the same schema
@@ -174,6 +177,8 @@ class _FileReader:
                 batch = batch.filter(from_truths(live))
             if self._predicate is not None:
                 batch = self._predicate.matching(batch)
+            if self._keys is not None and batch.num_rows:
+                batch = self._keys.matching(batch)
             yield first, batch
 
     def check(self, row: int) -> None:

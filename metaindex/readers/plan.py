@@ -24,6 +24,7 @@ from metaindex.pruning.condition import predicate_of
 from .errors import ScanError
 from .first_rows import FirstRows
 from .footer import HeldFooters
+from .key_rows import KeyRows
 
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
@@ -63,6 +64,10 @@ class ScanPlan:
         default=None, repr=False, compare=False
     )  # where `snapshot` is what an index recorded: the question asked of the table itself; None: the index was right
     first: FirstRows | None = None  # only so many rows, of files in the order of `rows`
+    keys: KeyRows | None = field(
+        default=None, repr=False, compare=False
+    )  # only rows that have these keys; what they say of files is in `hint`
+    keys_told: str = ""  # for people
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it reads the same rows of the same files; footers that were read stay here."""

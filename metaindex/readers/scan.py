@@ -52,12 +52,13 @@ class Scan(Shown, ScanPlan):
                     f" {kept:,} of {every:,} files"
                 ),
                 *(() if self.predicate is None else (f"rows: {self._condition}",)),
+                *(() if self.keys is None else (f"rows with one of {self.keys_told}",)),
                 *(() if self.first is None else (str(self.first),)),
                 "columns:",
                 *columns,
                 (
                     "nothing is read yet: to_arrow(), to_batches(), to_pandas(), to_duckdb(con), to_polars()"
-                    f"{', to_spark(spark)' if self.first is None else ''} read it"
+                    f"{', to_spark(spark)' if self.first is None and self.keys is None else ''} read it"
                 ),
             )
         )
@@ -116,7 +117,7 @@ class Scan(Shown, ScanPlan):
         such a dataset can read. `table`: whose store reads, needed where the table is in one."""
         from .deltalake import file_dataset
 
-        self._refuse_first("to_deltalake")
+        self._refuse_chosen("to_deltalake")
         self.note("deltalake")
         return file_dataset(self, table)
 
@@ -141,22 +142,27 @@ class Scan(Shown, ScanPlan):
                 "a pyiceberg scan needs pyiceberg; it is not installed; install metaindex with the extra:"
                 " metaindex[iceberg]"
             ) from error
-        self._refuse_first("to_pyiceberg")
+        self._refuse_chosen("to_pyiceberg")
         self.note("pyiceberg")
         return data_scan(self.whole(), table)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         from .spark import data_frame
 
-        self._refuse_first("to_spark")
+        self._refuse_chosen("to_spark")
         self.note("spark")
         return data_frame(self, spark)
 
-    def _refuse_first(self, call: str) -> None:
+    def _refuse_chosen(self, call: str) -> None:
         if self.first is not None:
             raise ScanError(
                 f"the first rows are chosen by those who read them here; {call}() gives files for another to read; take"
                 " to_arrow(), or scan without a limit"
+            )
+        if self.keys is not None:
+            raise ScanError(
+                f"rows with keys are found by those who read them here; {call}() gives files for another to read; take"
+                " to_arrow(), or join with the keys in that engine"
             )
 
     @property

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.answers.aggregated import Aggregated
     from metaindex.build.protocol import Builder, Progress
     from metaindex.export import Exported
+    from metaindex.joins.sources import Named
     from metaindex.querylog.cleaning import QueriesCleaned
     from metaindex.querylog.savings import Savings
     from metaindex.readers.scan import Scan
@@ -125,10 +126,12 @@ class Table:
 
     def prune(
         self,
-        predicate: object,
+        predicate: object = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        keys: object = None,
+        on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> PruneResult:
         """Which files can hold rows that match, at a version of the table (default: now)?
@@ -136,9 +139,9 @@ class Table:
         `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
         expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression. `indexes` restricts the
         candidates. What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the
-        answer wider, never wrong.
+        answer wider, never wrong. `keys` and `on`: of rows with these keys, as in `scan`.
         """
-        return self._queries.noted_prune(predicate, version, timestamp, indexes=indexes)
+        return self._queries.noted_prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
 
     def scan(
         self,
@@ -149,6 +152,8 @@ class Table:
         *,
         order_by: Sequence[OrderLike] | str | None = None,
         limit: int | None = None,
+        keys: object = None,
+        on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Scan:
         """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
@@ -161,11 +166,27 @@ class Table:
         and NaN is the greatest number, as in Spark; of rows that are level in all of them any may be given. Files are
         left out, and read in an order, by what is known of the first of them.
 
+        `keys`, with `on`: a semi-join, only rows whose columns stand together in a row of `keys`: an Arrow table (or
+        what has an Arrow stream), a pandas or Polars frame, a Spark DataFrame of at most a million keys. `on` names the
+        columns: `["customer_id"]`, or `{"customer_id": "id"}` where the keys call it `id`. NULL equals nothing, NaN is
+        NaN, and a row of the table comes once, however often its key does. Up to 10,000 keys are asked of the indexes
+        by their values, more by a few ranges; which rows have them is seen in the rows. LiteralTypeError for keys that
+        do not go with their column by the table of literals.
+
         Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
-        `.to_pyiceberg()`, `.to_spark(spark)`. The last three read files by themselves: with a limit they are refused.
+        `.to_pyiceberg()`, `.to_spark(spark)`. The last three read files by themselves: with a limit or keys they are
+        refused.
         """
         return self._queries.scan(
-            predicate, columns, version, timestamp, order_by=order_by, limit=limit, indexes=indexes
+            predicate,
+            columns,
+            version,
+            timestamp,
+            order_by=order_by,
+            limit=limit,
+            indexes=indexes,
+            keys=keys,
+            on=on,
         )
 
     def count(
@@ -213,15 +234,17 @@ class Table:
 
     def explain(
         self,
-        predicate: object,
+        predicate: object = None,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         *,
+        keys: object = None,
+        on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Explanation:
         """How a query would be planned: the predicate as understood, what each index covers of the version asked, what
-        it answers, what is kept and why. `print` it."""
-        return self._queries.explain(predicate, version, timestamp, indexes=indexes)
+        it answers, what is kept and why. `print` it. `keys` and `on` as in `scan`."""
+        return self._queries.explain(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
 
     def locate(
         self,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaindex.config import noting
-from metaindex.expressions.errors import MetaIndexError
-from metaindex.expressions.tree import Predicate
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.tree import And, Predicate
 from metaindex.expressions.vectors import one_array, truths
-from metaindex.formats.model import Diff, Snapshot, Version
+from metaindex.formats.model import Diff, Schema, Snapshot, Version
 from metaindex.formats.protocol import At
 from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.result import PruneResult
@@ -26,6 +26,8 @@ from .planner import PlannedAnswer, Planner
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from metaindex.joins.keys import JoinKeys
+    from metaindex.joins.sources import Named
     from metaindex.querylog.writer import Recorder
     from metaindex.readers.footer import HeldFooters
     from metaindex.readers.plan import Choose, ScanPlan
@@ -64,10 +66,17 @@ class Queries:
         timestamp: TimestampLike = None,
         *,
         indexes: Iterable[str] | None = None,
+        keys: object = None,
+        on: Named | None = None,
     ) -> PruneResult:
         """See `Table.prune`."""
         at, only = at_version(version, timestamp), names_of(indexes, "indexes")
-        return self._planner.planned(predicate, at, only).result
+        asked = self._keys(keys, on)
+        if asked is None:
+            return self._planner.planned(predicate, at, only).result
+        planned = self._planner.planned(self._with_keys(predicate, asked), at, only)
+        bound = asked.bound(planned.result.schema, planned.result.version)
+        return planned.result.of_keys(str(bound), exact=bound.condition.exact)
 
     def noted_prune(
         self,
@@ -76,9 +85,11 @@ class Queries:
         timestamp: TimestampLike = None,
         *,
         indexes: Iterable[str] | None = None,
+        keys: object = None,
+        on: Named | None = None,
     ) -> PruneResult:
         """The same, as a query of its own."""
-        result = self.prune(predicate, version, timestamp, indexes=indexes)
+        result = self.prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
         if self._noting is not None:
             note_prune(self._recorder, result)
         return result
@@ -97,15 +108,18 @@ class Queries:
         order_by: Sequence[OrderLike] | str | None = None,
         limit: int | None = None,
         indexes: Iterable[str] | None = None,
+        keys: object = None,
+        on: Named | None = None,
     ) -> Scan:
         """See `Table.scan`."""
+        asked = self._keys(keys, on)
         if order_by is not None:
             from metaindex.answers.first import first_in_order
 
             only = names_of(indexes, "indexes")
-            every = self.over_files(predicate, columns, version, timestamp, only)
+            every = self.over_files(predicate, columns, version, timestamp, only, asked)
             return first_in_order(every, limit, order_by, self.handle.open_indexes(only)[0])
-        made = self._scan(predicate, columns, version, timestamp, indexes)
+        made = self._scan(predicate, columns, version, timestamp, indexes, asked)
         if limit is None:
             return made
         from metaindex.answers.first import first_rows
@@ -119,6 +133,7 @@ class Queries:
         version: VersionLike,
         timestamp: TimestampLike,
         indexes: Iterable[str] | None,
+        keys: JoinKeys | None = None,
     ) -> Scan:
         from metaindex.readers.named import snapshot_of_kept
 
@@ -126,26 +141,41 @@ class Queries:
         only = names_of(indexes, "indexes")
         wanted = names_of(columns, "columns")
         names = None if wanted is None else tuple(wanted)
-        if predicate is None:
+        if predicate is None and keys is None:
             whole = self.handle.snapshot(at)
             return self._scanned(whole, None, None, None, names, self._chooser(whole, whole, only))
-        predicate = _of_rows(predicate)
-        planned = self._planner.planned(predicate, at, only)
+        where = None if predicate is None else _of_rows(predicate)
+        asked = where if keys is None else self._with_keys(where, keys)
+        planned = self._planner.planned(asked, at, only)
         result, snapshot = planned.result, planned.snapshot
-        text = predicate if isinstance(predicate, str) else None
+        text = where if isinstance(where, str) else None
         if snapshot is None:
             kept = snapshot_of_kept(result, planned.indexes, self.handle.table_format, self.handle.ref)
             if kept is not None:
-                made = self._scanned(kept, None, result, text, names, self._chooser(kept, None, only))
+                made = self._keyed(
+                    self._scanned(kept, None, result, text, names, self._chooser(kept, None, only)), where, keys
+                )
                 load = partial(self.handle.snapshot, At.of(result.version))
-                made = replace(made, load=load, anew=_Anew(self, planned, predicate, columns, only))
+                made = replace(made, load=load, anew=_Anew(self, planned, predicate, columns, only, keys))
                 return made.trying(_with_its_columns)
             snapshot = self.handle.snapshot(at)
             if snapshot.version != result.version:  # a commit came between
-                tree = self._planner.predicate(predicate, snapshot.schema)
+                tree = self._planner.predicate(asked, snapshot.schema)
                 result = self._planner.over(tree, snapshot, only)
         choose = self._chooser(snapshot, snapshot, only)
-        return self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
+        made = self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
+        return self._keyed(made, where, keys)
+
+    def of_keys(
+        self,
+        predicate: object,
+        columns: Sequence[str] | None,
+        version: VersionLike,
+        indexes: Iterable[str] | None,
+        keys: JoinKeys | None,
+    ) -> Scan:
+        """The scan of rows that have keys; of all that match, without them."""
+        return self._scan(predicate, columns, version, None, indexes, keys)
 
     def over_files(
         self,
@@ -154,6 +184,7 @@ class Queries:
         version: VersionLike,
         timestamp: TimestampLike,
         indexes: Iterable[str] | None,
+        keys: JoinKeys | None = None,
     ) -> Scan:
         """The same scan over the table's own list of files, of which each index is asked by their full identity: for
         answers that are not seen in the rows."""
@@ -162,12 +193,43 @@ class Queries:
         wanted = names_of(columns, "columns")
         names = None if wanted is None else tuple(wanted)
         choose = self._chooser(snapshot, snapshot, only)
-        if predicate is None:
+        if predicate is None and keys is None:
             return self._scanned(snapshot, None, None, None, names, choose)
-        tree = self._planner.predicate(_of_rows(predicate), snapshot.schema)
+        where = None if predicate is None else _of_rows(predicate)
+        tree = self._planner.predicate(where if keys is None else self._with_keys(where, keys), snapshot.schema)
         result = self._planner.over_files(tree, snapshot, only)
-        text = predicate if isinstance(predicate, str) else None
-        return self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
+        text = where if isinstance(where, str) else None
+        made = self._scanned(snapshot, _places(snapshot, result), result, text, names, choose)
+        return self._keyed(made, where, keys)
+
+    def _keys(self, keys: object, on: Named | None) -> JoinKeys | None:
+        """The keys of another table, where some were given."""
+        if keys is None:
+            if on is None:
+                return None
+            raise ArgumentError("on= names the columns of keys; no keys= were given; give the table that holds them")
+        from metaindex.joins.keys import JoinKeys
+
+        return JoinKeys.of(keys, on, self.handle.config.time_zone)
+
+    def _with_keys(self, where: object, keys: JoinKeys) -> OfSchema:
+        """A condition, and what keys say of files."""
+
+        def make(schema: Schema) -> Predicate:
+            said = keys.bound(schema, "asked").condition.predicate
+            return said if where is None else And((self._planner.predicate(where, schema), said))
+
+        return OfSchema(make)
+
+    def _keyed(self, scan: Scan, where: object, keys: JoinKeys | None) -> Scan:
+        """The scan whose files were chosen by both, of the rows that have the keys."""
+        if keys is None:
+            return scan
+        schema = scan.snapshot.schema
+        bound = keys.bound(schema, scan.snapshot.version)
+        predicate = None if where is None else self._planner.predicate(where, schema)
+        hint = self._planner.predicate(bound.condition.predicate, schema)
+        return replace(scan, predicate=predicate, hint=hint, keys=bound.rows, keys_told=str(bound))
 
     def explain(
         self,
@@ -176,12 +238,14 @@ class Queries:
         timestamp: TimestampLike = None,
         *,
         indexes: Iterable[str] | None = None,
+        keys: object = None,
+        on: Named | None = None,
     ) -> Explanation:
         """See `Table.explain`."""
         from metaindex.views.explanation import Explanation, coverage
 
         only = names_of(indexes, "indexes")
-        result = self.prune(predicate, version, timestamp, indexes=only)
+        result = self.prune(predicate, version, timestamp, indexes=only, keys=keys, on=on)
         then = At.of(result.version)
         opened, _ = self.handle.open_indexes(only)
         told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in opened)
@@ -267,25 +331,29 @@ class _Anew:
         predicate: object,
         columns: Sequence[str] | None,
         only: Iterable[str] | None,
+        keys: JoinKeys | None,
     ) -> None:
         self._queries, self._planned, self._predicate = queries, planned, predicate
-        self._columns, self._only = columns, only
+        self._columns, self._only, self._keys = columns, only, keys
 
     def __call__(self) -> Scan | None:
         if not self._queries.suspected(self._planned):
             return None
-        return self._queries.scan(self._predicate, self._columns, self._planned.result.version, indexes=self._only)
+        version = self._planned.result.version
+        return self._queries.of_keys(self._predicate, self._columns, version, self._only, self._keys)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Indexes that are open stay where they are: in another process the table is asked without any, which is
         always right."""
         result = self._planned.result
         columns = None if self._columns is None else list(self._columns)
-        return partial, (_by_table, self._queries, result.predicate, columns, result.version)
+        return partial, (_by_table, self._queries, result.predicate, columns, result.version, self._keys)
 
 
-def _by_table(queries: Queries, predicate: Predicate, columns: Sequence[str] | None, version: Version) -> Scan:
-    return queries.scan(predicate, columns, version, indexes=())
+def _by_table(
+    queries: Queries, predicate: Predicate, columns: Sequence[str] | None, version: Version, keys: JoinKeys | None
+) -> Scan:
+    return queries.of_keys(predicate, columns, version, (), keys)
 
 
 def _with_its_columns(scan: Scan) -> Scan:

@@ -11,7 +11,7 @@ import numpy as np
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts, leaves
 from metaindex.expressions.shown import Shown, Tabular
-from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.expressions.tree import In, Opaque, Predicate
 from metaindex.formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
 from metaindex.kinds.registry import covered_columns
@@ -19,6 +19,9 @@ from metaindex.pruning.folder import why
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
 from metaindex.pruning.walk import LeafReport
+
+_SHOWN = 1_000
+"""Values of an IN that are written out."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,6 +165,9 @@ def describe(part: object) -> str:
 
     if isinstance(part, Opaque):
         return part.text
+    if isinstance(part, In) and len(part.values) > _SHOWN:
+        shown = describe(In(part.column, part.values[:3]))
+        return f"{shown} and {len(part.values) - 3:,} more values"
     try:
         return to_sql(part)  # type: ignore[arg-type]
     except ExpressionError:

@@ -57,6 +57,7 @@ ORDER: tuple[str, ...] = (
     "querylog",
     "advice",
     "answers",
+    "joins",
     "workloads",
     "whatif",
     "selection",

@@ -1,0 +1,1 @@
+"""Which rows of a table have their keys in another one, and what follows of that for its files?"""

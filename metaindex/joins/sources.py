@@ -1,0 +1,117 @@
+"""The keys of another table, whatever holds it: the columns that are asked, as one Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import ArgumentError, UnknownColumnError
+from metaindex.expressions.records import dataclass
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Named = str | Sequence[str] | Mapping[str, str]
+"""Columns that have the same name on both sides; or of each of the table's the keys' column."""
+
+MOST_FROM_SPARK = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The columns of an equality: of the table, and of the keys."""
+
+    table: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    @classmethod
+    def of(cls, on: object) -> Pairs:
+        """ArgumentError for what names none, or one twice."""
+        if isinstance(on, str):
+            on = [on]
+        if isinstance(on, Mapping):
+            table, keys = tuple(on), tuple(on.values())
+        elif isinstance(on, Sequence):
+            table = keys = tuple(on)
+        else:
+            table = keys = ()
+        if not table or not all(isinstance(name, str) for name in (*table, *keys)):
+            raise ArgumentError(
+                "keys are compared column by column; on= names them, as in on=['id'], or on={'id': 'their_id'} where"
+                f" the keys call it otherwise; got {on!r}"
+            )
+        if len(set(table)) < len(table):
+            raise ArgumentError(f"a column of the table is compared once; on= has {', '.join(table)}; name it once")
+        return cls(table, keys)
+
+
+def key_table(source: object, pairs: Pairs) -> pa.Table:
+    """The keys' columns, named as the table's. Taken are Arrow tables, batches, readers and arrays (of one column),
+    pandas and Polars frames, whatever has an Arrow stream, and Spark DataFrames (of at most a million distinct keys).
+    """
+    if _module(source) == "pyspark":
+        source = _of_spark(source, pairs)
+    rows = _table(source, pairs)
+    for name in pairs.keys:
+        if rows.schema.names.count(name) != 1:
+            known = ", ".join(rows.schema.names[:20])
+            many = "several" if name in rows.schema.names else "no"
+            raise UnknownColumnError(
+                f"keys have a column for each name in on=; there is {many} {name!r}; they have {known}"
+            )
+    return rows.select(list(pairs.keys)).rename_columns(list(pairs.table))
+
+
+def _table(source: object, pairs: Pairs) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.Array | pa.ChunkedArray) and len(pairs.keys) == 1:
+        return pa.table({pairs.keys[0]: source})
+    if _module(source) == "pandas" and hasattr(source, "columns"):
+        return pa.Table.from_pandas(source, preserve_index=False)
+    if _module(source) == "polars" and hasattr(source, "collect"):
+        source = source.collect()
+    if hasattr(source, "__arrow_c_stream__"):
+        try:
+            return pa.table(source)
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise ArgumentError(
+                f"keys are a table; what was given is none to Arrow ({error}); give its rows"
+            ) from error
+    raise ArgumentError(
+        "keys are an Arrow table, a pandas or Polars frame, or another table with an Arrow stream; got"
+        f" {type(source).__name__}; give one, as in pa.table({{'{pairs.keys[0]}': [1, 2]}})"
+    )
+
+
+def _of_spark(frame: Any, pairs: Pairs) -> pa.Table:
+    keys: DataFrame = frame.select(*(_quoted(name) for name in pairs.keys)).distinct()
+    rows: pa.Table = keys.limit(MOST_FROM_SPARK + 1).toArrow()
+    if rows.num_rows > MOST_FROM_SPARK:
+        raise ArgumentError(
+            f"keys of a DataFrame come to the driver, at most {MOST_FROM_SPARK:,}; it has more; join in Spark, or give"
+            " their range"
+        )
+    return rows
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _module(source: object) -> str:
+    return type(source).__module__.split(".", 1)[0]
+
+
+def whole_rows(rows: pa.Table) -> pa.Table:
+    """Rows without NULL, out of dictionaries."""
+    rows = rows.drop_null()
+    return pa.table([_decoded(column) for column in rows.columns], names=rows.schema.names)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
