@@ -209,3 +209,10 @@ def test_keys_of_old_versions_and_of_rows_after_the_index(format_: str, tmp_path
     assert sorted(table.scan(keys=keys, on="name").to_arrow().column("id").to_pylist()) == [3, 100]
     if format_ in ("delta", "iceberg"):
         assert table.scan(version=before, keys=keys, on="name").to_arrow().column("id").to_pylist() == [3]
+
+
+def test_a_scan_with_keys_can_be_sent(table: mi.Table) -> None:
+    import pickle
+
+    scan = table.scan(keys=pa.table({"name": ["n0003", "n0025"]}), on="name")
+    assert sorted(pickle.loads(pickle.dumps(scan)).to_arrow().column("id").to_pylist()) == [3, 25]
