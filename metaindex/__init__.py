@@ -40,6 +40,7 @@ from .errors import (
     IndexStateError,
     ScanError,
     SettingError,
+    StatementError,
 )
 from .kinds.bloom.spec import Bloom
 from .kinds.column_stats.spec import ColumnStats
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # loaded when asked for
     from .rule import explain as explain
     from .rule import hint as hint
     from .rule import is_enabled as is_enabled
+    from .running.files import sql as sql
     from .table.frames import create_index as create_index
     from .table.recommend import recommend as recommend
     from .table.savings import savings as savings
@@ -111,6 +113,10 @@ def __getattr__(name: str) -> object:
         from .table.what_if import what_if
 
         return what_if
+    if name == "sql":
+        from .running.files import sql
+
+        return sql
     if name == "workload":
         from .workloads.taking import workload
 
@@ -166,6 +172,7 @@ __all__ = [
     "RuleConfig",
     "ScanError",
     "SettingError",
+    "StatementError",
     "StorageError",
     "StoragePermissionError",
     "StorageUnavailableError",
@@ -188,6 +195,7 @@ __all__ = [
     "open_table",
     "recommend",
     "savings",
+    "sql",
     "what_if",
     "workload",
 ]

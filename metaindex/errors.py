@@ -10,10 +10,11 @@ MetaIndexError (metaindex.expressions.errors)
                                           mend
 ├── BuildError                            rows of an index could not be built; nothing became visible
 ├── SettingError (ValueError)             a knob of Spark's rule has a value that it cannot have
+├── StatementError                        an ArgumentError: a statement about indexes is not written as one; says where
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
 """
 
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
 
 
 class IndexNotFoundError(MetaIndexError, LookupError):
@@ -48,6 +49,14 @@ class BuildError(MetaIndexError):
 
 class SettingError(MetaIndexError, ValueError):
     """A knob of Spark's rule was given a value that it cannot have."""
+
+
+class StatementError(ArgumentError):
+    """A statement about indexes that is not written as it should be. `text[at:end]` is what is wrong."""
+
+    def __init__(self, message: str, text: str = "", at: int = 0, end: int = 0) -> None:
+        super().__init__(message)
+        self.text, self.at, self.end = text, at, end
 
 
 class ScanError(MetaIndexError):

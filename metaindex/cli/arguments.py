@@ -112,7 +112,7 @@ def opening(parser: argparse.ArgumentParser) -> None:
         "--option",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="KEY=VALUE",
         help="an option of the reader, such as header=true or delimiter=';'; can be repeated",
     )
@@ -120,7 +120,7 @@ def opening(parser: argparse.ArgumentParser) -> None:
         "--storage-option",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="KEY=VALUE",
         help="an option of the object store, such as region=eu-west-1 or endpoint=...; can be repeated",
     )
@@ -291,7 +291,8 @@ def merging_builder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise argparse.ArgumentTypeError(f"an option is KEY=VALUE; got {text!r}")

@@ -29,6 +29,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
             " pruned as well"
         ),
     )
+    parser.add_argument(
+        "--if-not-exists",
+        action="store_true",
+        help="do nothing where there is an index of this name with the same kinds; one of other kinds is an error",
+    )
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -46,6 +51,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             version=args.version,
             timestamp=args.timestamp,
             history=args.history,
+            if_not_exists=args.if_not_exists,
         )
     return report(outcome, out)
 

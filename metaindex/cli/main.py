@@ -40,6 +40,7 @@ from . import (
     savings,
     scan,
     search,
+    sql,
     vacuum,
     verify,
     watch,
@@ -79,6 +80,7 @@ COMMANDS: tuple[Command, ...] = (
     cancel.COMMAND,
     vacuum.COMMAND,
     clean.COMMAND,
+    sql.COMMAND,
     demo.COMMAND,
 )
 

@@ -129,6 +129,7 @@ class Kind(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     needs_spark: ClassVar[bool] = False
+    words: ClassVar[tuple[str, ...]] = ()  # other names in SQL, the plainest first
 
     @abstractmethod
     def spec(self) -> KindSpec:

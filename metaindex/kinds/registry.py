@@ -47,6 +47,9 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
 KINDS: tuple[type[Kind], ...] = (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange, CoveringCurve)
 """Those of metaindex, in the order in which a person reads of them."""
 
+WITHOUT_NAME: tuple[type[Kind], type[Kind]] = (ColumnStats, Values)
+"""What CREATE INDEX makes where it names no kind: of no column, and of some, whose values are to be found then."""
+
 GROUP = "metaindex.kinds"
 
 FACT_ROWS: type[FactRows] = ColumnStats.facts()

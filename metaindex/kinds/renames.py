@@ -88,6 +88,33 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
     return kind_from_spec(replace(spec, properties=_each_name(_left(spec.properties, now), now)))
 
 
+def same_kinds(stored: Sequence[KindSpec], asked: Sequence[Kind], schema: Schema) -> bool:
+    """Do they say the same of the same columns, in whatever order? What is not said of those asked (a number of
+    buckets) may be anything. Of a stored kind whose columns are gone nothing is the same."""
+    columns = columns_of(schema)
+
+    def by_column(spec: KindSpec) -> tuple[str, dict[str, object]]:
+        return spec.name, _each_name(spec.properties, lambda name: named(columns, name, _RULE).stable)
+
+    try:
+        waiting = [by_column(kind_at(spec, schema).spec()) for spec in stored]
+    except UnknownColumnError:
+        return False
+    for kind in asked:
+        name, wanted = by_column(kind.spec())
+        fitting = (there for there in waiting if there[0] == name and _fits(wanted, there[1]))
+        found = next(fitting, None)
+        if found is None:
+            return False
+        waiting.remove(found)
+    return not waiting
+
+
+def _fits(wanted: Mapping[str, object], there: Mapping[str, object]) -> bool:
+    said = {name: value for name, value in wanted.items() if value is not None}
+    return all(there.get(name) == value for name, value in said.items()) and not (there.keys() - wanted.keys())
+
+
 def _left(properties: Mapping[str, object], now: Callable[[str], str]) -> dict[str, object]:
     """The properties of a kind without single columns and keys of which a column is gone. UnknownColumnError where none
     is left."""

@@ -15,13 +15,14 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import human_bytes
+from metaindex.statements.printing import create_text
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import counted, duration, percent
 from metaindex.whatif.answer import Rate, Upkeep
 from metaindex.whatif.posterior import Estimate
 
 from .choosing import Budget
-from .texts import create_python, create_sql, title_of
+from .texts import create_python, title_of
 
 _LARGE = 0.5
 """Of the bytes of the tables: indexes that take more are told to."""
@@ -83,8 +84,8 @@ class RecommendedIndex:
 
     @property
     def sql(self) -> str:
-        """The statement that creates it; empty where it has several kinds."""
-        return create_sql(self.name, self.sql_name, self.kinds)
+        """The statement that creates it, as `mi.sql` and Spark take it."""
+        return create_text(self.name, self.sql_name, self.kinds)
 
     @property
     def saved_share(self) -> float:

@@ -1,13 +1,12 @@
-"""An index that is recommended, as words that create it: Python, SQL, and a name that no other index has."""
+"""An index that is recommended, as a line of Python that creates it, and a name that no other index has."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from metaindex.advice.statements import column_sql, quoted, text_python, text_sql
+from metaindex.advice.statements import column_sql, quoted, text_python
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.kinds.described import FactKind
@@ -104,38 +103,6 @@ def _python(value: object) -> str:
             return repr(value)
 
 
-def create_sql(name: str, table: str, kinds: Sequence[Kind]) -> str:
-    """The statement that creates it; empty where it has several kinds, which SQL names one by one. `table`: as SQL
-    names it."""
-    if len(kinds) != 1:
-        return ""
-    (kind,) = kinds
-    named = _arguments(kind)[1]
-    included: Sequence[str] = ()
-    match kind:
-        case KeyKind():
-            columns = list(dict.fromkeys(name for key in kind.keys for name in key))
-            if any(len(key) > 1 for key in kind.keys):
-                named = {"keys": [list(key) for key in kind.keys], **named}
-        case RowKind():
-            columns, included = list(kind.indexed), kind.included
-            named = {key: value for key, value in named.items() if key not in ("indexed", "included")}
-        case _:
-            columns = _columns(kinds)
-    inside = f" INCLUDE ({_column_list(included)})" if included else ""
-    options = ", ".join(f"{quoted(key)} = {text_sql(_option(value))}" for key, value in named.items())
-    more = f" OPTIONS ({options})" if options else ""
-    return f"CREATE INDEX {quoted(name)} ON {table} USING {kind.name} ({_column_list(columns)}){inside}{more}"
-
-
 def table_sql(format_: str, path: str, name: str) -> str:
     """As Spark's SQL names a table: as a catalog does (`name`), else by its path."""
     return column_sql(parse_path(name)) if name else f"{format_}.{quoted(path)}"
-
-
-def _column_list(columns: Sequence[str]) -> str:
-    return ", ".join(column_sql(parse_path(name)) for name in columns)
-
-
-def _option(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

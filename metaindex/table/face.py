@@ -393,6 +393,7 @@ class Table:
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         history: bool = False,
+        if_not_exists: bool = False,
     ) -> Outcome:
         """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are
         those of that version, and it is the one that is recorded.
@@ -400,6 +401,9 @@ class Table:
         `history`: then also the files that only older versions have, as far as they can still be read (within Delta's
         vacuum, of Iceberg snapshots that have not expired), so that those versions are pruned, too. What cannot be read
         any more is left out and told in the notes. Not for covering indexes.
+
+        `if_not_exists`: nothing is done where there is an index of this name with the same kinds of the same columns
+        (however far it is behind); one of other kinds is an error.
 
         Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError,
         IndexStateError, BuildError; then nothing is visible.
@@ -415,6 +419,7 @@ class Table:
             version=version,
             timestamp=timestamp,
             history=history,
+            if_not_exists=if_not_exists,
         )
 
     def refresh_index(

@@ -23,16 +23,19 @@ from metaindex.actions.target import Target, retains
 from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
+from metaindex.errors import ConcurrentWriteError, IndexExistsError
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.formats.files.history import forget as forget_listings
+from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import check_kinds, kind_from_spec, served_keys
+from metaindex.kinds.renames import same_kinds
 from metaindex.kinds.served import row_plans
 from metaindex.log.liveness import held
 from metaindex.log.operation_log import OperationLog
-from metaindex.log.states import Operation
+from metaindex.log.states import Operation, State
 from metaindex.pruning.folder import plain_options
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import check_name
@@ -55,6 +58,7 @@ def create(
     version: VersionLike,
     timestamp: TimestampLike,
     history: bool,
+    if_not_exists: bool = False,
 ) -> Outcome:
     """See `Table.create_index`."""
     check_name(name)
@@ -68,6 +72,8 @@ def create(
             " own"
         )
     log = handle.log(name)
+    if if_not_exists and (there := _there_already(log, name, kinds, snapshot.schema)) is not None:
+        return there
     validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started
     built_by = handle.builders.builder(builder, kinds)
     check_builder(kinds, built_by)
@@ -82,8 +88,27 @@ def create(
         progress,
     )
     handle.remember(target)
-    outcome = execute(log, action)
+    try:
+        outcome = execute(log, action)
+    except (ConcurrentWriteError, IndexExistsError):
+        if if_not_exists and (there := _there_already(log, name, kinds, snapshot.schema)) is not None:
+            return there  # another writer made it meanwhile
+        raise
     return _with_past(handle, outcome, log, action, target) if history else outcome
+
+
+def _there_already(log: OperationLog, name: str, kinds: Sequence[Kind], schema: Schema) -> Outcome | None:
+    """Where the index is there. IndexExistsError where it is of other kinds."""
+    base = log.latest()
+    if base is None or base.stable is not State.ACTIVE:
+        return None
+    if not same_kinds(base.kinds, kinds, schema):
+        has, wanted = (" + ".join(kind.title for kind in some) for some in (map(kind_from_spec, base.kinds), kinds))
+        raise IndexExistsError(
+            f"an index that exists is taken where it has the same kinds; {name!r} has {has}, and {wanted} is asked;"
+            " choose another name, or drop it and vacuum it"
+        )
+    return Outcome(name, Operation.CREATE.value, False, base, ("it exists, of the same kinds",))
 
 
 def refresh(

@@ -116,10 +116,16 @@ class History(Shown):
         """One row an entry."""
         import pyarrow as pa
 
-        types = {"str": pa.string(), "int": pa.int64()}
-        fields = HistoryEntry.__dataclass_fields__.values()
-        schema = pa.schema([pa.field(f.name, types[str(f.type).removesuffix(" | None")]) for f in fields])
-        return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=schema)
+        return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=history_schema())
+
+
+def history_schema() -> pa.Schema:
+    """The columns of `History.to_arrow`."""
+    import pyarrow as pa
+
+    types = {"str": pa.string(), "int": pa.int64()}
+    fields = HistoryEntry.__dataclass_fields__.values()
+    return pa.schema([pa.field(f.name, types[str(f.type).removesuffix(" | None")]) for f in fields])
 
 
 def history_table(told: History) -> TextTable:

@@ -55,12 +55,13 @@ def test_each_guide_that_can_run_is_run() -> None:
         "report": "",
         "s3": "s3",
         "savings": "",
+        "sql": "",
         "text": "",
         "whatif": "",
     }
 
 
-@pytest.mark.parametrize("name", ["answers", "erase", "fresh", "layout", "needle", "report", "savings", "text", "whatif"])
+@pytest.mark.parametrize("name", ["answers", "erase", "fresh", "layout", "needle", "report", "savings", "sql", "text", "whatif"])
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")

@@ -17,7 +17,10 @@ import metaindex as mi
 from metaindex.cli.main import main
 from metaindex.kinds.kind import Kind
 from metaindex.selection.answer import BreakEven, Recommendation
-from metaindex.selection.texts import create_sql, kind_python, name_of
+from metaindex.selection.texts import kind_python, name_of
+from metaindex.statements.parsing import parsed
+from metaindex.statements.printing import create_text
+from metaindex.statements.tree import CreateIndex, TableName
 from tests.whatif.test_what_if import filled, skewed, tree
 
 QUERIES = [
@@ -226,7 +229,7 @@ def test_a_lake_shares_the_budget_among_the_tables_that_are_named(tmp_path: Path
 )
 def test_a_kind_as_python_is_the_kind(kind: Kind) -> None:
     assert eval(kind_python(kind), {"mi": mi}) == kind
-    assert create_sql("n", "t", [kind]).startswith("CREATE INDEX `n` ON t USING ")
+    assert parsed(create_text("n", "t", [kind])) == CreateIndex("n", TableName(("t",)), (kind,))
 
 
 def test_names_are_valid_and_not_taken() -> None:

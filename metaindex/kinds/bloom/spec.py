@@ -49,6 +49,7 @@ class Bloom(WholeKind):
         object.__setattr__(self, "fpp", float(fpp))
 
     name = "bloom_filters"
+    words = ("bloom", "bloom_filter", "bloomfilter")
     layout = LayoutRule(frozenset({"classes"}))
     turn = 3
     carries_types = True

@@ -49,6 +49,7 @@ class ColumnStats(FactKind):
         object.__setattr__(self, "trust_log", trust_log)
 
     name = "column_stats"
+    words = ("column_stats", "minmax", "min_max")
 
     def spec(self) -> KindSpec:
         properties: dict[str, object] = {"columns": list(self.columns), "scan_floats": self.scan_floats}

@@ -33,6 +33,7 @@ class ValueList(ValueRows, WholeKind):
         object.__setattr__(self, "limit", limit)
 
     name = partition = "value_lists"
+    words = ("value_list", "set", "value_set")
     turn = 2
     unkeyed_because = "too many values"
 

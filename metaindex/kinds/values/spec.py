@@ -160,6 +160,7 @@ class Values(KeyKind):
         object.__setattr__(self, "by", by)
 
     name = "values"
+    words = ("values", "secondary_index")
 
     def spec(self) -> KindSpec:
         return KindSpec(self.name, self.version, {"keys": [list(key) for key in self.keys], "by": self.by})

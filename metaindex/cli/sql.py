@@ -1,0 +1,113 @@
+"""`metaindex sql "CREATE INDEX ..."`: statements about indexes, without Spark."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from metaindex.views.output import Output
+
+from . import arguments
+from .arguments import DONE
+from .command import Command
+from .opening import open_from, start_spark
+from .progress import Progress
+from .verify import WRONG
+
+if TYPE_CHECKING:
+    from metaindex.statements.tree import Value
+    from metaindex.table.face import Table
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "statements", nargs="*", metavar="STATEMENT", help="a statement, or several with semicolons between them"
+    )
+    parser.add_argument(
+        "--file",
+        "-f",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="statements of a file; -: of stdin. Can be repeated",
+    )
+    parser.add_argument(
+        "--table",
+        dest="tables",
+        action="append",
+        default=[],
+        type=arguments.pair,
+        metavar="NAME=PATH",
+        help="a name that a table has in the statements, as db.flights=lake/flights; can be repeated",
+    )
+    arguments.opening(parser)
+    arguments.builder(parser)
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.errors import StatementError
+    from metaindex.expressions.errors import ArgumentError
+    from metaindex.running.files import FileTables
+    from metaindex.running.run import run
+    from metaindex.statements.errors import pointed
+    from metaindex.statements.parsing import parsed, split
+
+    def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
+        said = [*args.option, *((key, str(value)) for key, value in options.items())]
+        how = argparse.Namespace(**{**vars(args), "option": said, "format": format_ or args.format})
+        return open_from(how, lambda: start_spark(out), path)
+
+    wrong = False
+    answers = []
+    with Progress() as progress:
+        tables = FileTables(opened, dict(args.tables), args.builder, progress, catalog=args.catalog is not None)
+        try:
+            statements = [parsed(statement) for text in _texts(args) for statement in split(text)]
+            if not statements:
+                raise ArgumentError("sql runs statements; none is given; read metaindex sql --help")
+            for statement in statements:
+                answer = run(statement, tables)
+                wrong = wrong or answer.wrong
+                answers.append(answer.to_json())
+                for part in answer.shown if not out.json else ():
+                    out.write(str(part))
+        except StatementError as error:
+            if error.text.strip() and not out.json:
+                out.say(pointed(error))
+            raise
+    out.data(answers[0] if len(answers) == 1 else answers)
+    return WRONG if wrong else DONE
+
+
+def _texts(args: argparse.Namespace) -> Iterator[str]:
+    yield from args.statements
+    for file in args.file:
+        yield sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+
+
+COMMAND = Command(
+    "sql",
+    "statements about indexes: CREATE INDEX, SHOW INDEXES, EXPLAIN INDEXES ...",
+    """Runs statements about indexes, as Spark's SQL takes them after metaindex.enable(spark), without Spark:
+
+  CREATE INDEX [IF NOT EXISTS] name ON table [USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (key = value)]
+  {REFRESH | OPTIMIZE | DROP | RESTORE | VACUUM | CANCEL | ENABLE | DISABLE | CLEAN | ERASE | REPAIR}
+    INDEX [IF EXISTS] name ON table
+  SHOW INDEXES ON table;  DESCRIBE INDEX [HISTORY] name ON table;  VERIFY INDEX name ON table
+  EXPLAIN INDEXES query;  EXPLAIN WHATIF query WITH INDEX USING kind (columns)
+  RECOMMEND INDEXES ON table [, table] FROM 'queries.sql'
+
+A table is a path between quotes ('lake/flights'), a format and a path (csv.`lake/x` WITH (header = true)), or a name
+that --table says. All statements are read before the first is run; the first that fails is the last one.""",
+    (
+        "metaindex sql \"CREATE INDEX find ON 'lake/flights' USING values (tailnum)\"",
+        'metaindex sql "SHOW INDEXES ON delta.\\`lake/flights\\`"',
+        "metaindex sql \"EXPLAIN INDEXES SELECT * FROM 'lake/flights' WHERE tailnum = 'N14228'\"",
+        "metaindex sql --table flights=lake/flights -f indexes.sql --builder local",
+    ),
+    _arguments,
+    _run,
+)

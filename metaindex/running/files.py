@@ -1,0 +1,191 @@
+"""Statements without Spark: tables are paths, or names that are given for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from metaindex.expressions.errors import ArgumentError
+from metaindex.statements.parsing import parsed
+from metaindex.statements.tokens import TokenKind, tokens
+from metaindex.statements.tree import TableName, Value
+from metaindex.table.face import Table
+from metaindex.table.opening import open_table
+from metaindex.views.text_table import Column, TextTable
+from metaindex.workloads.asked import TableNames, of_table
+from metaindex.workloads.taking import workload
+from metaindex.workloads.template import Workload
+
+from .results import EXPLAINED, FORMATTED, StatementResult, result
+from .run import run
+from .tables import AskedTables
+
+if TYPE_CHECKING:
+    from metaindex.build.protocol import Progress
+    from metaindex.config import Config
+
+FORMATS: Final = ("delta", "iceberg", "parquet", "csv", "json")
+Opens = Callable[[str, str | None, Mapping[str, Value]], Table]
+"""A path, its format where that is said, and how its files are read."""
+
+
+def sql(
+    statement: str,
+    *,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
+    config: Config | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    builder: str | None = None,
+    progress: Progress | None = None,
+) -> StatementResult:
+    """Runs a statement about indexes without Spark's SQL: `mi.sql("CREATE INDEX find ON 'lake/flights' USING values
+    (tailnum)")`. After `mi.enable(spark)`, `spark.sql` takes the same statements, and knows the names of its catalogs.
+
+    A table is a path between quotes (`'lake/flights'`), a format and a path (``csv.`/data/x` WITH (header = false)``),
+    or a name of `tables` (`{"db.flights": "lake/flights"}`). `config` and `storage_options` are those of `open_table`;
+    `builder` is used where the statement does not say OPTIONS (builder = ...). docs/guides/sql.md has all statements.
+
+    StatementError for a text that is none, with the place in it; else what the verbs of `Table` raise.
+    """
+    stores = dict(storage_options or {})
+
+    def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
+        return open_table(path, format=format_, storage_options=stores, config=config, **options)
+
+    named = {name: os.fspath(path) for name, path in (tables or {}).items()}
+    return run(parsed(statement), FileTables(opened, named, builder, progress))
+
+
+class FileTables:
+    """NamedTables by their paths. `named`: other names for some."""
+
+    def __init__(
+        self,
+        opens: Opens,
+        named: Mapping[str, str] | None = None,
+        builder: str | None = None,
+        progress: Progress | None = None,
+        *,
+        catalog: bool = False,
+    ) -> None:
+        self._opens = opens
+        self._named = {name.lower(): path for name, path in (named or {}).items()}
+        self._catalog = catalog  # names of several parts are its own
+        self.builder, self.progress = builder, progress
+
+    def open(self, name: TableName) -> Table:
+        options = dict(name.options)
+        if name.path:
+            return self._opens(name.path, None, options)
+        first, whole = name.parts[0].lower(), ".".join(name.parts)
+        if whole.lower() in self._named:
+            return self._opens(self._named[whole.lower()], None, options)
+        if self._catalog:
+            return self._opens(whole, None, options)
+        if len(name.parts) == 2 and first in FORMATS:
+            return self._opens(name.parts[1], first, options)
+        if len(name.parts) == 1:
+            return self._opens(whole, None, options)
+        known = f"; names are given for {', '.join(self._named)}" if self._named else ""
+        raise ArgumentError(
+            f"without a catalog a table is a path; {whole!r} is a name{known}; write the path between quotes, or"
+            f" {FORMATS[0]}.`path`, or say what the name means (tables=, --table)"
+        )
+
+    def asked(self, query: str) -> AskedTables:
+        queries = workload(_paths_as_names(query))
+        if queries.problems or not queries.templates:
+            why = queries.problems[0].reason if queries.problems else "it is empty"
+            raise ArgumentError(f"a query reads tables that can have an index; of this one that cannot be told: {why}")
+        names = dict.fromkeys(read.table for template in queries.templates for read in template.tables)
+        if "" in names:
+            raise ArgumentError("a query says which table it reads; a condition alone does not; write SELECT ... FROM")
+        opened: dict[str, Table] = {}
+        paths = {}
+        for name in names:
+            table = self.open(_table_name(name, self._named))
+            paths[name] = table.path
+            opened.setdefault(table.path, table)
+        return AskedTables(queries, tuple(opened.values()), paths)
+
+    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
+        from pathlib import Path
+
+        return workload(Path(path), time_zone=tables[0].config.time_zone)
+
+    def explained(self, query: str, *, formatted: bool) -> StatementResult:
+        asked = self.asked(query)
+        rows: list[dict[str, object]] = []
+        texts: list[str] = []
+        for table in asked.tables:
+            columns = [field.name for field in table.schema]
+            for read in of_table(asked.workload, TableNames(table.path, asked.names), columns).queries:
+                told = table.explain(read.predicate)
+                texts.append(str(told))
+                found = told.result
+                row = {
+                    "scan": found.table,
+                    "files": found.kept_files,
+                    "total_files": found.total_files,
+                    "size_bytes": found.kept_bytes,
+                    "total_bytes": found.total_bytes,
+                }
+                rows += [
+                    {
+                        **row,
+                        "index": report.name,
+                        "used": report.used and report.dropped_files > 0,
+                        "reason": report.reason or (None if report.dropped_files else "leaves out no file"),
+                    }
+                    for report in found.indexes
+                ] or [row]
+        if formatted:
+            return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
+        return result(EXPLAINED, rows, explained_table(rows))
+
+
+def explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
+    """For a person: a row a scan and index."""
+    columns = [
+        Column(name, right=name in ("files", "bytes")) for name in ("scan", "index", "used", "files", "bytes", "reason")
+    ]
+
+    def of(row: Mapping[str, object], one: str, every: str) -> str:
+        return "-" if row.get(one) is None else f"{row[one]:,} of {row[every]:,}"
+
+    cells = [
+        (
+            str(row["scan"]),
+            str(row.get("index") or "-"),
+            "yes" if row.get("used") else "no",
+            of(row, "files", "total_files"),
+            of(row, "size_bytes", "total_bytes"),
+            str(row.get("reason") or "-"),
+        )
+        for row in rows
+    ]
+    return TextTable(tuple(columns), tuple(cells))
+
+
+def _table_name(text: str, named: Mapping[str, str]) -> TableName:
+    """A name as a workload has it: its parts with dots between them, of which a path may have some, too."""
+    first, dot, rest = text.partition(".")
+    if text.lower() in named:
+        return TableName((text,))
+    if dot and first.lower() in FORMATS:
+        return TableName((first, rest))
+    return TableName((text,)) if "/" in text or not dot else TableName(tuple(text.split(".")))
+
+
+def _paths_as_names(query: str) -> str:
+    """`FROM 'lake/flights'` as ``FROM `lake/flights` ``, which the parser of queries reads."""
+    found = tokens(query)
+    pieces = []
+    last = 0
+    for before, token in pairwise(found):
+        if token.kind is TokenKind.TEXT and not token.double and before.word in ("FROM", "JOIN"):
+            pieces += [query[last : token.start], "`" + token.value.replace("`", "``") + "`"]
+            last = token.end
+    return "".join([*pieces, query[last:]])

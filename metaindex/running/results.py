@@ -1,0 +1,247 @@
+"""What statements give: the same columns every time, so that Spark knows them before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, Tabular
+from metaindex.statements.tree import (
+    ChangeIndex,
+    CreateIndex,
+    DescribeIndex,
+    ExplainIndexes,
+    ExplainWhatIf,
+    RecommendIndexes,
+    RefreshIndex,
+    ShowIndexes,
+    Statement,
+    VerifyIndex,
+)
+from metaindex.views.history import history_schema
+from metaindex.views.info import info_schema, sayable
+
+if TYPE_CHECKING:
+    from metaindex.actions.action import Outcome
+    from metaindex.log.entry import IndexLogEntry
+    from metaindex.selection.answer import Recommendation
+    from metaindex.verify import Verification
+    from metaindex.whatif.answer import WhatIf
+
+_TEXTS: Final = pa.list_(pa.string())
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+CHANGED: Final = _schema(
+    index=pa.string(),
+    operation=pa.string(),
+    changed=pa.bool_(),
+    state=pa.string(),
+    entry=pa.int64(),
+    kinds=_TEXTS,
+    files=pa.int64(),
+    size_bytes=pa.int64(),
+    notes=_TEXTS,
+)
+DESCRIBED: Final = _schema(name=pa.string(), value=pa.string())
+VERIFIED: Final = _schema(
+    index=pa.string(),
+    sound=pa.bool_(),
+    runs=pa.int64(),
+    versions=pa.int64(),
+    files=pa.int64(),
+    findings=_TEXTS,
+    not_compared=_TEXTS,
+)
+EXPLAINED: Final = _schema(
+    scan=pa.string(),
+    index=pa.string(),
+    used=pa.bool_(),
+    reason=pa.string(),
+    files=pa.int64(),
+    total_files=pa.int64(),
+    size_bytes=pa.int64(),
+    total_bytes=pa.int64(),
+)
+FORMATTED: Final = _schema(plan=pa.string())
+WEIGHED: Final = _schema(
+    table=pa.string(),
+    query=pa.string(),
+    candidate=pa.string(),
+    files=pa.float64(),
+    files_low=pa.float64(),
+    files_high=pa.float64(),
+    size_bytes=pa.float64(),
+    saved_bytes=pa.float64(),
+    index_bytes=pa.float64(),
+    build_cpu_seconds=pa.float64(),
+    note=pa.string(),
+)
+RECOMMENDED: Final = _schema(
+    table=pa.string(),
+    index=pa.string(),
+    recommended=pa.bool_(),
+    kinds=pa.string(),
+    leaves_out_bytes=pa.float64(),
+    share=pa.float64(),
+    index_bytes=pa.float64(),
+    build_cpu_seconds=pa.float64(),
+    pays_after=pa.string(),
+    statement=pa.string(),
+    reason=pa.string(),
+)
+"""`share`: of what the workload reads of the table now. `reason`: why a candidate is not recommended."""
+
+
+def schema_of(statement: Statement) -> pa.Schema:
+    """The columns that a statement gives."""
+    match statement:
+        case CreateIndex() | RefreshIndex() | ChangeIndex():
+            return CHANGED
+        case ShowIndexes():
+            return info_schema()
+        case DescribeIndex(history=history):
+            return history_schema() if history else DESCRIBED
+        case VerifyIndex():
+            return VERIFIED
+        case ExplainIndexes(formatted=formatted):
+            return FORMATTED if formatted else EXPLAINED
+        case ExplainWhatIf():
+            return WEIGHED
+        case RecommendIndexes():
+            return RECOMMENDED
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StatementResult(Shown):
+    """What a statement gave: rows, and the same for a person (`print` it, or let a notebook show it). `wrong`: a
+    verification found something."""
+
+    rows: pa.Table
+    told: tuple[str | Tabular, ...]
+    wrong: bool = False
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        return self.told
+
+    def to_arrow(self) -> pa.Table:
+        """One row each; the columns of a statement are always the same."""
+        return self.rows
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data for machines."""
+        rows: list[dict[str, Any]] = self.rows.to_pylist()
+        return rows
+
+
+def result(
+    schema: pa.Schema, rows: Sequence[Mapping[str, object]], *told: str | Tabular, wrong: bool = False
+) -> StatementResult:
+    """Of rows whose texts may be anything."""
+    said = [{name: _sayable(value) for name, value in row.items()} for row in rows]
+    return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
+
+
+def _sayable(value: object) -> object:
+    return [*map(sayable, value)] if isinstance(value, list) else sayable(value)
+
+
+def changed(outcome: Outcome) -> StatementResult:
+    """Of a verb that changes an index."""
+    entry = outcome.entry
+    return result(CHANGED, [_entry_row(outcome, entry)], *outcome.shown)
+
+
+def _entry_row(outcome: Outcome, entry: IndexLogEntry) -> dict[str, object]:
+    versions = entry.content.versions
+    return {
+        "index": outcome.index,
+        "operation": outcome.operation,
+        "changed": outcome.changed,
+        "state": entry.state.value,
+        "entry": entry.id,
+        "kinds": [kind.name for kind in entry.kinds],
+        "files": versions[-1].files if versions else sum(run.files for run in entry.content.runs),
+        "size_bytes": sum(run.size_bytes for run in entry.content.runs),
+        "notes": outcome.notes,
+    }
+
+
+def nothing(name: str, operation: str, state: str, note: str) -> StatementResult:
+    """There was nothing to do."""
+    row = {"index": name, "operation": operation, "changed": False, "state": state, "entry": 0, "kinds": []}
+    row |= {"files": 0, "size_bytes": 0, "notes": [note]}
+    return result(CHANGED, [row], f"{operation} of index {name!r}: nothing to do; {note}")
+
+
+def verified(report: Verification) -> StatementResult:
+    row = {
+        "index": report.index,
+        "sound": report.sound,
+        "runs": report.runs,
+        "versions": report.versions,
+        "files": report.files,
+        "findings": [str(finding) for finding in report.findings],
+        "not_compared": [f"{why} ({count:,} times)" for why, count in report.unchecked.items()],
+    }
+    return result(VERIFIED, [row], *report.shown, wrong=not report.sound)
+
+
+def weighed(answer: WhatIf) -> list[dict[str, object]]:
+    """A row a query and candidate, and one for the query as it is."""
+    rows: list[dict[str, object]] = []
+    for query in answer.queries:
+        row: dict[str, object] = {"table": answer.table, "query": query.query}
+        if query.now is None:
+            rows.append({**row, "note": query.problem})
+            continue
+        now = query.now
+        rows.append({**row, "candidate": "as it is", **_reads(now.files, now.size_bytes), "saved_bytes": 0.0})
+        for effect in query.effects:
+            cost = answer.cost(effect.candidate)
+            size = None if cost.size_bytes is None else cost.size_bytes.expected
+            more = {
+                "saved_bytes": effect.saved_of(now).expected,
+                "index_bytes": size,
+                "build_cpu_seconds": cost.build_cpu_seconds,
+                "note": cost.problem or effect.note or None,
+            }
+            of_effect = _reads(effect.reads.files, effect.reads.size_bytes)
+            rows.append({**row, "candidate": effect.candidate, **of_effect, **more})
+    return rows
+
+
+def _reads(files: Any, size: Any) -> dict[str, object]:
+    ends = {"files": files.expected, "files_low": files.low, "files_high": files.high}
+    return {name: float(value) for name, value in {**ends, "size_bytes": size.expected}.items()}
+
+
+def recommended(answer: Recommendation) -> StatementResult:
+    rows: list[dict[str, object]] = [
+        {
+            "table": index.table,
+            "index": index.name,
+            "recommended": True,
+            "kinds": index.title,
+            "leaves_out_bytes": float(index.adds_bytes.expected),
+            "share": index.saved_share,
+            "index_bytes": float(index.size_bytes.expected),
+            "build_cpu_seconds": index.build_cpu_seconds,
+            "pays_after": str(index.break_even),
+            "statement": index.sql,
+        }
+        for index in answer.indexes
+    ]
+    rows += [
+        {"table": table.table, "recommended": False, "kinds": passed.candidate, "reason": passed.reason}
+        for table in answer.tables
+        for passed in table.passed
+    ]
+    return result(RECOMMENDED, rows, *answer.shown)

@@ -1,0 +1,288 @@
+"""A statement is run: the verb of `Table` that it says, once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, assert_never
+
+from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.shown import Tabular
+from metaindex.kinds.kind import Kind
+from metaindex.kinds.registry import kind_from_spec
+from metaindex.log.states import State
+from metaindex.statements.printing import create_text, table_text
+from metaindex.statements.tree import (
+    CandidateIndex,
+    ChangeIndex,
+    CreateIndex,
+    DescribeIndex,
+    ExplainIndexes,
+    ExplainWhatIf,
+    RecommendIndexes,
+    RefreshIndex,
+    ShowIndexes,
+    Statement,
+    TableName,
+    Value,
+    VerifyIndex,
+)
+from metaindex.table.face import Table, handle_of
+from metaindex.table.recommend import recommend
+
+from .results import (
+    DESCRIBED,
+    WEIGHED,
+    StatementResult,
+    changed,
+    nothing,
+    recommended,
+    result,
+    verified,
+    weighed,
+)
+from .tables import NamedTables
+
+_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
+_HOUR_SECONDS: Final = 3600
+
+
+def run(statement: Statement, tables: NamedTables) -> StatementResult:
+    """What the statement gives. Raises what the verbs of `Table` raise."""
+    match statement:
+        case CreateIndex():
+            return _create(statement, tables)
+        case RefreshIndex() | ChangeIndex():
+            return _change(statement, tables)
+        case ShowIndexes(name, at):
+            infos = tables.open(name).indexes(version=at.version, timestamp=at.timestamp)
+            return StatementResult(infos.to_arrow(), tuple(infos.shown))
+        case DescribeIndex(name, table, history):
+            return _described(name, table, tables, history=history)
+        case VerifyIndex(name, table, options):
+            return _verified(tables.open(table), name, dict(options), tables)
+        case ExplainIndexes(query, formatted):
+            return tables.explained(query, formatted=formatted)
+        case ExplainWhatIf():
+            return _what_if(statement, tables)
+        case RecommendIndexes():
+            return _recommend(statement, tables)
+        case _:
+            assert_never(statement)
+
+
+def _verified(table: Table, name: str, said: Mapping[str, Value], tables: NamedTables) -> StatementResult:
+    _check_one_of(said, "versions", ("newest", "all"))
+    versions: Literal["newest", "all"] = "all" if said.get("versions") == "all" else "newest"
+    return verified(table.verify_index(name, files=_files(said), versions=versions, progress=tables.progress))
+
+
+def _create(statement: CreateIndex, tables: NamedTables) -> StatementResult:
+    said = dict(statement.options)
+    outcome = tables.open(statement.table).create_index(
+        statement.name,
+        *statement.kinds,
+        builder=_builder(said, tables),
+        progress=tables.progress,
+        version=statement.at.version,
+        timestamp=statement.at.timestamp,
+        history=_flag(said, "history", default=False),
+        if_not_exists=statement.if_not_exists,
+    )
+    return changed(outcome)
+
+
+def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
+    table = tables.open(statement.table)
+    verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
+    if statement.if_exists:
+        latest = handle_of(table).log(statement.name).latest()
+        stable = State.DOESNOTEXIST if latest is None else latest.stable
+        if stable is State.DOESNOTEXIST and not (latest is not None and latest.under_way):
+            return nothing(statement.name, verb, stable.value, "there is no such index")
+        if verb == "drop" and stable is State.DELETED:
+            return nothing(statement.name, verb, stable.value, "it is dropped already")
+    said = dict(statement.options)
+    if isinstance(statement, RefreshIndex):
+        at = statement.at
+        outcome = table.refresh_index(
+            statement.name,
+            statement.mode or "incremental",  # type: ignore[arg-type]
+            builder=_builder(said, tables),
+            progress=tables.progress,
+            version=at.version,
+            timestamp=at.timestamp,
+            where=statement.where or None,
+            under=_text(said, "under"),
+        )
+        return changed(outcome)
+    return changed(_changes(statement, table, said, tables)[verb]())
+
+
+def _changes(
+    statement: ChangeIndex, table: Table, said: Mapping[str, Value], tables: NamedTables
+) -> Mapping[str, Callable[[], Any]]:
+    """By verb, what is done."""
+    name, how = statement.name, {"builder": _builder(said, tables), "progress": tables.progress}
+    kept = None if statement.hours is None else statement.hours * _HOUR_SECONDS
+    return {
+        "drop": lambda: table.delete_index(name),
+        "restore": lambda: table.restore_index(name),
+        "vacuum": lambda: table.vacuum_index(name),
+        "cancel": lambda: table.cancel_index(name),
+        "enable": lambda: table.enable_index(name),
+        "disable": lambda: table.disable_index(name),
+        "clean": lambda: table.clean_index(name, kept),
+        "erase": lambda: table.erase_index(name, **how),
+        "repair": lambda: table.repair_index(name, files=_files(said), **how),
+        "optimize": lambda: table.optimize_index(name, statement.mode or "quick", **how),  # type: ignore[arg-type]
+    }
+
+
+def _described(name: str, table: TableName, tables: NamedTables, *, history: bool) -> StatementResult:
+    opened = tables.open(table)
+    if history:
+        told = opened.history(name)
+        return StatementResult(told.to_arrow(), tuple(told.shown))
+    infos = opened.indexes(all=True)
+    if name not in [info.name for info in infos]:
+        raise IndexNotFoundError(
+            f"an index is described that there is; there is no {name!r}; there are: "
+            + (", ".join(info.name for info in infos) or "none")
+        )
+    info = infos[name]
+    facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
+    kinds = _kinds_of(opened, name)
+    if kinds:
+        facts["statement"] = create_text(name, table_text(table), kinds)
+    rows = [{"name": fact, "value": value} for fact, value in facts.items()]
+    more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
+    return result(DESCRIBED, rows, *info.shown, *more)
+
+
+def _kinds_of(table: Table, name: str) -> list[Kind]:
+    """None where the index cannot be read, or is gone."""
+    try:
+        latest = handle_of(table).log(name).latest()
+        return [] if latest is None else [kind_from_spec(spec) for spec in latest.kinds]
+    except MetaIndexError:
+        return []
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _what_if(statement: ExplainWhatIf, tables: NamedTables) -> StatementResult:
+    asked = tables.asked(statement.query)
+    said = dict(statement.options)
+    by_table: dict[str, list[CandidateIndex]] = {table.path: [] for table in asked.tables}
+    for candidate in statement.candidates:
+        by_table[_candidates_table(candidate, tables, by_table)].append(candidate)
+    rows: list[dict[str, object]] = []
+    told: list[str | Tabular] = []
+    for table in asked.tables:
+        candidates = by_table[table.path]
+        if statement.candidates and not candidates:
+            continue
+        kinds = [candidate.kinds for candidate in candidates]
+        answer = table.what_if(asked.workload, *kinds, sample=_number(said, "sample"), tables=asked.names or None)
+        rows += weighed(answer)
+        told += [*([""] if told else []), *answer.shown]
+    return result(WEIGHED, rows, *told)
+
+
+def _candidates_table(candidate: CandidateIndex, tables: NamedTables, known: Mapping[str, object]) -> str:
+    if candidate.table is None:
+        if len(known) == 1:
+            return next(iter(known))
+        raise ArgumentError(
+            f"an index is of one table; the query reads {len(known)}: {', '.join(known)}; say WITH INDEX ON table"
+            " USING ..."
+        )
+    path = tables.open(candidate.table).path
+    if path not in known:
+        raise ArgumentError(
+            f"an index is weighed for a table that the query reads; it does not read {path}, but {', '.join(known)}"
+        )
+    return path
+
+
+def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementResult:
+    said = dict(statement.options)
+    opened = [tables.open(name) for name in statement.tables]
+    names = {
+        ".".join(name.parts): table.path for name, table in zip(statement.tables, opened, strict=True) if name.parts
+    }
+    answer = recommend(
+        tables.workload(statement.queries, opened) if statement.queries else None,
+        *opened,
+        budget_bytes=_size(said, "budget"),
+        budget_cpu=_number(said, "budget_cpu"),
+        days=_number(said, "days"),
+        sample=_number(said, "sample"),
+        copies=_flag(said, "copies", default=True),
+        tables=names or None,
+        progress=tables.progress,
+    )
+    return recommended(answer)
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def _builder(said: Mapping[str, Value], tables: NamedTables) -> Any:
+    """What a statement says, else what whoever runs it does."""
+    _check_one_of(said, "builder", ("local", "spark"))
+    return said.get("builder", tables.builder)
+
+
+def _check_one_of(said: Mapping[str, Value], name: str, known: tuple[str, ...]) -> None:
+    if name in said and said[name] not in known:
+        raise ArgumentError(f"the option {name} is {' or '.join(known)}; got {said[name]!r}")
+
+
+def _flag(said: Mapping[str, Value], name: str, *, default: bool) -> bool:
+    value = said.get(name, default)
+    words = {"true": True, "false": False}
+    value = words.get(value.lower(), value) if isinstance(value, str) else value
+    if not isinstance(value, bool):
+        raise ArgumentError(f"the option {name} is true or false; got {value!r}")
+    return value
+
+
+def _text(said: Mapping[str, Value], name: str) -> str | None:
+    return None if name not in said else str(said[name])
+
+
+def _number(said: Mapping[str, Value], name: str) -> float | None:
+    value = said.get(name)
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise ArgumentError(f"the option {name} is a number; got {value!r}") from None
+
+
+def _files(said: Mapping[str, Value]) -> int | None:
+    value = said.get("files", 20)
+    if value == "all":
+        return None
+    number = _number({"files": value}, "files")
+    if number is None or number != int(number) or isinstance(value, bool):
+        raise ArgumentError(f"the option files is a whole number, or all; got {value!r}")
+    return int(number)
+
+
+def _size(said: Mapping[str, Value], name: str) -> float | None:
+    """Bytes: a number, or a text with a unit."""
+    value = said.get(name)
+    if value is None:
+        return None
+    sized = _SIZE.match(str(value).strip())
+    if sized is None or isinstance(value, bool):
+        raise ArgumentError(f"the option {name} is a size, such as '100MB'; got {value!r}")
+    power = "KMGTP".find(sized[2].upper()) + 1 if sized[2] else 0
+    return float(sized[1]) * float((1024 if sized[3] else 1000) ** power)

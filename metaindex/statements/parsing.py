@@ -1,0 +1,178 @@
+"""A text becomes a statement. What is wrong is a StatementError that says line and column, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from metaindex.errors import StatementError
+from metaindex.expressions.errors import ArgumentError
+
+from .candidates import candidates_from
+from .clauses import kinds_of, verb_options
+from .cursor import Cursor
+from .errors import wrong
+from .forms import ALSO, FORMS, VERBS, Form
+from .tokens import TokenKind, each_token, tokens
+from .tree import (
+    ChangeIndex,
+    CreateIndex,
+    DescribeIndex,
+    ExplainIndexes,
+    ExplainWhatIf,
+    RecommendIndexes,
+    RefreshIndex,
+    ShowIndexes,
+    Statement,
+    VerifyIndex,
+)
+
+_RULE: Final = "a statement about indexes begins as one"
+
+
+def parsed(text: str) -> Statement:
+    """The one statement of a text. StatementError where it is none, or not written as it should be."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"a statement is text; got {type(text).__name__}; write it as 'CREATE INDEX ...'")
+    form = _form(text)
+    if form is None:
+        found = tokens(text)
+        known = ", ".join(dict.fromkeys(f"{first} {second}" for first, second in FORMS))
+        raise wrong(text, found[0].start, "this is another one", _RULE, f"there are {known}", found[0].end)
+    cursor = Cursor(text, tokens(text), form)
+    statement = _statement(cursor)
+    cursor.ended()
+    return statement
+
+
+def is_ours(text: str) -> bool:
+    """Does a text begin as a statement about indexes does, and as none that Spark or Delta know? It may be wrong."""
+    form = _form(text)
+    if form is None or not form.shared:
+        return form is not None
+    try:
+        found = tokens(text)
+    except StatementError:
+        return False
+    cursor = Cursor(text, found, form)
+    cursor.takes("IF", "EXISTS")
+    if form.words[0] == "DESCRIBE" and cursor.token.word == "HISTORY" and cursor.ahead().word != "ON":
+        cursor.step()
+    named = cursor.token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)
+    return named and cursor.ahead().word == "ON"
+
+
+def split(text: str) -> Iterator[str]:
+    """The statements of a text, which semicolons end. StatementError for a quote or comment that nothing closes."""
+    start = 0
+    empty = True
+    for token in tokens(text):
+        if token.is_sign(";") or token.kind is TokenKind.END:
+            if not empty:
+                yield text[start : token.start].strip()
+            start, empty = token.end, True
+        else:
+            empty = False
+
+
+def _form(text: str) -> Form | None:
+    try:
+        words = tuple(token.word for token in islice(each_token(text), 2))
+    except StatementError:
+        return None
+    return FORMS.get(ALSO.get(words, words))
+
+
+def _statement(cursor: Cursor) -> Statement:
+    match cursor.form.words:
+        case ("CREATE", _):
+            return _create(cursor)
+        case ("REFRESH", _):
+            return _refresh(cursor)
+        case ("SHOW", _):
+            if not cursor.takes_one(("ON", "FROM", "IN")):
+                raise cursor.expected("ON")
+            return ShowIndexes(cursor.table(), cursor.asked())
+        case ("DESCRIBE", _):
+            history = cursor.token.word == "HISTORY" and cursor.ahead().word != "ON"
+            if history:
+                cursor.step()
+            name = _name_on(cursor)
+            return DescribeIndex(name, cursor.table(), history)
+        case ("VERIFY", _):
+            name = _name_on(cursor)
+            return VerifyIndex(name, cursor.table(), verb_options(cursor))
+        case ("EXPLAIN", "INDEXES"):
+            formatted = cursor.takes("FORMATTED")
+            return ExplainIndexes(_rest(cursor, "a query"), formatted)
+        case ("EXPLAIN", "WHATIF"):
+            query, candidates, options = candidates_from(cursor)
+            return ExplainWhatIf(query, candidates, options)
+        case ("RECOMMEND", _):
+            return _recommend(cursor)
+        case (verb, _) if verb in VERBS:
+            return _change(cursor, verb)
+    raise AssertionError(f"{cursor.form.words} is written in one place and not in the other")
+
+
+def _name_on(cursor: Cursor) -> str:
+    name = cursor.name("an index's name")
+    cursor.word("ON")
+    return name
+
+
+def _create(cursor: Cursor) -> CreateIndex:
+    if_not_exists = cursor.takes("IF")
+    if if_not_exists:
+        cursor.word("NOT")
+        cursor.word("EXISTS")
+    name = _name_on(cursor)
+    table, at = cursor.table(), cursor.asked()
+    kinds, options = kinds_of(cursor)
+    return CreateIndex(name, table, kinds, if_not_exists, at, options)
+
+
+def _refresh(cursor: Cursor) -> RefreshIndex:
+    if_exists = cursor.if_exists()
+    name = _name_on(cursor)
+    table, at = cursor.table(), cursor.asked()
+    mode = cursor.takes_one(("INCREMENTAL", "QUICK", "FULL")).lower()
+    options = verb_options(cursor)
+    where = _rest(cursor, "a condition") if cursor.takes("WHERE") else ""
+    return RefreshIndex(name, table, mode, if_exists, at, options, where)
+
+
+def _change(cursor: Cursor, verb: str) -> ChangeIndex:
+    if_exists = cursor.if_exists()
+    name = _name_on(cursor)
+    table = cursor.table()
+    mode = cursor.takes_one(("QUICK", "FULL")).lower() if verb == "OPTIMIZE" else ""
+    hours = None
+    if verb == "CLEAN" and cursor.takes("RETAIN"):
+        hours = cursor.number("how many hours")
+        cursor.word("HOURS")
+    options = verb_options(cursor) if cursor.form.options else ()
+    return ChangeIndex(verb.lower(), name, table, mode, if_exists, hours, options)
+
+
+def _recommend(cursor: Cursor) -> RecommendIndexes:
+    cursor.word("ON")
+    tables = [cursor.table()]
+    while cursor.takes_sign(","):
+        tables.append(cursor.table())
+    queries = cursor.text_value("the path of a workload") if cursor.takes("FROM") else ""
+    return RecommendIndexes(tuple(tables), queries, verb_options(cursor))
+
+
+def _rest(cursor: Cursor, what: str) -> str:
+    """What stands there up to the end, as it is written; semicolons at the end are none of it."""
+    first = last = cursor.token
+    if first.kind is TokenKind.END or first.is_sign(";"):
+        raise cursor.expected(what)
+    end = first.end
+    while last.kind is not TokenKind.END:
+        end = last.end if not last.is_sign(";") else end
+        cursor.step()
+        last = cursor.token
+    return cursor.text[first.start : end]

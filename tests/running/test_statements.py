@@ -1,0 +1,289 @@
+"""Statements without Spark: every kind, on every format, through every verb; names, options and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from metaindex.errors import IndexExistsError, IndexStateError
+from metaindex.kinds import registry
+from metaindex.running.files import FileTables
+from metaindex.running.results import schema_of
+from metaindex.running.run import run
+from metaindex.statements.parsing import parsed
+from tests.contract.verbs_lake import FORMATS, Lake, rows
+from tests.kinds.null_files import NullFiles
+from tests.kinds.test_verbs import installed
+from tests.tables import settle
+
+USING = {
+    "column_stats": "USING column_stats",
+    "column_stats of some": "USING minmax (n) OPTIONS (scan_floats = false)",
+    "values": "(user, (user, n))",
+    "values by value": "USING values (user) OPTIONS ('by' = 'value')",
+    "bloom": "USING bloom (user) OPTIONS (fpp = '0.001')",
+    "value_list": "USING value_list (user) OPTIONS (limit = 100)",
+    "several": "USING column_stats USING values (user) USING bloom_filter (n)",
+}
+
+
+def named(lake: Lake) -> str:
+    """The table as a statement names it."""
+    match lake.format:
+        case "csv":
+            return f"csv.`{lake.place()}` WITH (header = true, schema = 'user STRING, n BIGINT')"
+        case "iceberg":
+            return f"'{lake.place()}'"
+        case format_:
+            return f"{format_}.`{lake.place()}`"
+
+
+def filled(folder: Path, format_: str) -> Lake:
+    lake = Lake(folder, format_)
+    lake.add([rows(0), rows(40), rows(80)])
+    settle(Path(lake.location)) if format_ in ("parquet", "csv", "json") else None
+    return lake
+
+
+def told(statement: str, **how: Any) -> list[dict[str, Any]]:
+    """The rows of a statement; they have the columns that it says before it is run."""
+    found = mi.sql(statement, builder="local", **how)
+    assert found.to_arrow().schema == schema_of(parsed(statement))
+    assert str(found)
+    return found.to_json()
+
+
+def test_every_kind_that_needs_no_spark_is_here() -> None:
+    here = {kind.name for text in USING.values() for kind in parsed(f"CREATE INDEX a ON t {text}").kinds}  # type: ignore[union-attr]
+    assert here == {kind.name for kind in registry.KINDS if not kind.needs_spark}
+
+
+@pytest.mark.rotating(of=6)
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("name", USING)
+def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_path: Path) -> None:
+    lake = filled(tmp_path, format_)
+    table = named(lake)
+    create = f"CREATE INDEX IF NOT EXISTS `a.b` ON {table} {USING[name]}"
+    (made,) = told(create)
+    assert (made["operation"], made["changed"], made["state"], made["files"]) == ("create", True, "ACTIVE", 3)
+    assert made["kinds"] == [kind.name for kind in parsed(create).kinds]  # type: ignore[union-attr]
+    assert told(create)[0]["changed"] is False
+
+    lake.add([rows(120)])
+    if format_ in ("parquet", "csv", "json"):
+        settle(Path(lake.location))
+    table = named(lake)
+    assert told(f"SHOW INDEXES ON {table}")[0]["new_files"] == 1
+    assert told(f"REFRESH INDEX `a.b` ON {table}")[0]["files"] == 4
+    assert told(f"OPTIMIZE INDEX `a.b` ON {table} FULL")[0]["state"] == "ACTIVE"
+    assert told(f"VERIFY INDEX `a.b` ON {table} OPTIONS (files = all)")[0]["sound"] is True
+    (shown,) = told(f"SHOW INDEXES ON {table}")
+    assert (shown["name"], shown["fresh"], shown["runs"]) == ("a.b", True, 1)
+    said = {row["name"]: row["value"] for row in told(f"DESCRIBE INDEX `a.b` ON {table}")}
+    again = parsed(said["statement"])
+    assert (again.name, again.kinds) == ("a.b", parsed(create).kinds)  # type: ignore[union-attr]
+    assert told(f"DESCRIBE INDEX HISTORY `a.b` ON {table}")[-1]["verb"] == "commit optimize"
+
+    for verb in ("DISABLE", "ENABLE", "CLEAN", "ERASE", "REPAIR"):
+        assert told(f"{verb} INDEX `a.b` ON {table}")[0]["state"] == "ACTIVE"
+    assert told(f"DROP INDEX `a.b` ON {table}")[0]["state"] == "DELETED"
+    assert told(f"DROP INDEX IF EXISTS `a.b` ON {table}")[0]["changed"] is False
+    assert told(f"RESTORE INDEX `a.b` ON {table}")[0]["state"] == "ACTIVE"
+    with pytest.raises(IndexStateError):
+        told(f"VACUUM INDEX `a.b` ON {table}")
+    told(f"DROP INDEX `a.b` ON {table}")
+    assert told(f"VACUUM INDEX `a.b` ON {table}")[0]["state"] == "DOESNOTEXIST"
+    for verb in ("REFRESH", "OPTIMIZE", "DROP", "RESTORE", "VACUUM", "CANCEL", "ENABLE", "CLEAN", "ERASE", "REPAIR"):
+        assert told(f"{verb} INDEX IF EXISTS `a.b` ON {table}")[0]["changed"] is False
+    assert told(f"SHOW INDEXES ON {table}") == []
+    with pytest.raises(mi.IndexNotFoundError):
+        told(f"DROP INDEX `a.b` ON {table}")
+
+
+@pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "csv"])  # a query says no options
+def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) -> None:
+    lake = filled(tmp_path, format_)
+    table = named(lake)
+    query = "SELECT n FROM t WHERE user = 'user-41'"
+    tables = {"t": lake.place()}
+    told(f"CREATE INDEX find ON {table} (user)")
+    (row,) = told(f"EXPLAIN INDEXES {query}", tables=tables)
+    assert (row["index"], row["used"], row["files"], row["total_files"]) == ("find", True, 1, 3)
+    assert "find: dropped 2 files" in told(f"EXPLAIN INDEXES FORMATTED {query}", tables=tables)[0]["plan"]
+    weighed = told(f"EXPLAIN WHATIF {query} WITH INDEX USING bloom (n), INDEX ON t USING values (n)", tables=tables)
+    assert [row["candidate"] for row in weighed] == ["as it is", "bloom_filters(n)", "values(n)"]
+    assert told(f"EXPLAIN WHATIF {query}", tables=tables)
+    log = tmp_path / "log.sql"
+    log.write_text("SELECT * FROM t WHERE n = 43;")
+    advised = told(f"RECOMMEND INDEXES ON t FROM '{log}' OPTIONS (copies = false, budget = '1MB')", tables=tables)
+    assert advised
+    for row in advised:
+        assert row["recommended"] or row["reason"]
+        if row["recommended"]:
+            assert [kind.title for kind in parsed(row["statement"]).kinds] == [row["kinds"]]  # type: ignore[union-attr]
+
+
+def test_a_kind_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(NullFiles, tmp_path / "packages", monkeypatch)
+    lake = filled(tmp_path, "delta")
+    (made,) = told(f"CREATE INDEX a ON {named(lake)} USING null_files (user)")
+    assert made["kinds"] == ["null_files"]
+
+
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "it's a lake" / "ä b"
+    root.mkdir(parents=True)
+    for part in range(3):
+        pq.write_table(pa.table({"id": range(part * 10, part * 10 + 10), "N": ["x"] * 10}), root / f"{part}.parquet")
+    settle(root)
+    monkeypatch.chdir(root.parent)
+    return root
+
+
+@pytest.mark.parametrize(
+    "name", ["'{root}'", "parquet.`{root}`", "`{root}`", "`ä b`", '"ä b"', "/* c */ 'ä b' -- c\n", "T.É", "`t`.`é`"]
+)
+def test_a_table_by_its_names(plain: Path, name: str) -> None:
+    quoted = name.format(root=plain) if "`" in name else name.format(root=str(plain).replace("'", "''"))
+    shown = mi.sql(f"CREATE INDEX a ON {quoted} (id)", builder="local", tables={"t.é": plain})
+    assert shown.to_json()[0]["files"] == 3
+    assert (plain.parent / "_metaindex" / "ä b" / "a").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("a.b", mi.ArgumentError, "write the path between quotes"),
+        ("other.`ä b`", mi.ArgumentError, "is a name"),
+        ("'nowhere'", mi.NotATableError, "does not exist"),
+        ("delta.`ä b`", mi.NotATableError, "no table of format delta"),
+        ("'ä b\0'", mi.MetaIndexError, "."),
+    ],
+)
+def test_what_is_no_table_is_refused(plain: Path, name: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        mi.sql(f"CREATE INDEX a ON {name} (id)", builder="local")
+    assert not (plain.parent / "_metaindex").exists()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("CREATE INDEX a ON 'ä b' (idd)", "near names: id"),
+        ("CREATE INDEX `a/b` ON 'ä b' (id)", "choose another"),
+        ("CREATE INDEX a ON 'ä b' (id) OPTIONS (builder = spork)", "local or spark"),
+        ("CREATE INDEX a ON 'ä b' (id) OPTIONS (history = 3)", "true or false"),
+        ("CREATE INDEX a ON 'ä b' VERSION AS OF 7 (id)", "version"),
+        ("REFRESH INDEX a ON 'ä b' WHERE id = 1", "no"),
+        ("VERIFY INDEX a ON 'ä b' OPTIONS (files = many)", "is a number"),
+        ("EXPLAIN INDEXES id = 1", "SELECT ... FROM"),
+        ("EXPLAIN INDEXES SELECT 1", "reads"),
+        ("EXPLAIN INDEXES SELECT FROM WHERE", "cannot be told"),
+        ("EXPLAIN WHATIF SELECT * FROM 'ä b' WITH INDEX ON t USING values (id)", "does not read"),
+        ("RECOMMEND INDEXES ON 'ä b' FROM 'nowhere.sql'", "nowhere.sql"),
+        ("RECOMMEND INDEXES ON 'ä b' OPTIONS (budget = much)", "is a size"),
+    ],
+)
+def test_what_cannot_be_done_is_said(plain: Path, statement: str, said: str) -> None:
+    other = plain.parent / "other"
+    shutil.copytree(plain, other)
+    with pytest.raises(mi.MetaIndexError, match=said):
+        mi.sql(statement, builder="local", tables={"t": other})
+
+
+def test_if_not_exists_takes_the_same_kinds_only(plain: Path) -> None:
+    table = mi.open_table(plain)
+    kinds = (mi.Values("id"), mi.ColumnStats("id", "N"))
+    assert table.create_index("a", *kinds, builder="local", if_not_exists=True).changed
+    assert not table.create_index("a", *reversed(kinds), builder="local", if_not_exists=True).changed
+    assert not table.create_index(  # names as the table has them
+        "a", mi.ColumnStats("ID", "n"), mi.Values("Id"), builder="local", if_not_exists=True
+    ).changed
+    for others in (
+        kinds[:1],
+        (*kinds, mi.Bloom("id")),
+        (mi.Values("id", by="value"), kinds[1]),
+        (mi.Values("N"), kinds[1]),
+        (kinds[0], mi.ColumnStats("id", "N", scan_floats=False)),
+    ):
+        with pytest.raises(IndexExistsError, match="is asked"):
+            table.create_index("a", *others, builder="local", if_not_exists=True)
+    with pytest.raises(IndexExistsError, match="is ACTIVE"):
+        table.create_index("a", *kinds, builder="local")
+    table.delete_index("a")
+    with pytest.raises(IndexExistsError, match="is DELETED"):
+        table.create_index("a", *kinds, builder="local", if_not_exists=True)
+
+
+def test_a_renamed_column_is_the_same_one(tmp_path: Path) -> None:
+    lake = filled(tmp_path, "iceberg")
+    lake.open().create_index("a", mi.Values("user"), builder="local")
+    with lake._iceberg().update_schema() as change:
+        change.rename_column("user", "who")
+    table = lake.open()
+    assert not table.create_index("a", mi.Values("who"), builder="local", if_not_exists=True).changed
+    with pytest.raises(IndexExistsError):
+        table.create_index("a", mi.Values("n"), builder="local", if_not_exists=True)
+
+
+def test_another_writer_may_make_it_meanwhile(plain: Path) -> None:
+    """Both begin; whoever comes second finds it made."""
+    table, other = mi.open_table(plain), mi.open_table(plain)
+
+    class Late:
+        """Tells progress: the other writer is done while this one still builds."""
+
+        done = False
+
+        def __call__(self, *_: object) -> None:
+            if not self.done:
+                self.done = True
+                other.create_index("a", mi.Values("id"), builder="local")
+
+    from metaindex.build.local import LocalBuilder
+
+    late = Late()
+
+    class Slow(LocalBuilder):
+        def facts(self, *given: Any, **named_: Any) -> Any:
+            late()
+            return super().facts(*given, **named_)
+
+        def keys(self, *given: Any, **named_: Any) -> Any:
+            late()
+            return super().keys(*given, **named_)
+
+    outcome = table.create_index("a", mi.Values("id"), builder=Slow(), if_not_exists=True)
+    assert late.done
+    assert not outcome.changed
+    assert [info.state for info in table.indexes()] == ["ACTIVE"]
+
+
+def test_a_version_is_indexed_where_it_is_asked(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    for part in range(3):
+        deltalake.write_deltalake(path, pa.table({"id": [part]}), mode="append")
+    assert told(f"CREATE INDEX a ON delta.`{path}` VERSION AS OF 1 USING values (id)")[0]["files"] == 2
+    assert told(f"SHOW INDEXES ON delta.`{path}` VERSION AS OF 1")[0]["fresh"] is True
+    assert told(f"REFRESH INDEX a ON delta.`{path}` VERSION AS OF 2")[0]["files"] == 3
+
+
+def test_a_catalog_knows_names_of_several_parts(plain: Path) -> None:
+    asked = []
+
+    def opens(path: str, format_: str | None, options: Any) -> mi.Table:
+        asked.append((path, format_, dict(options)))
+        return mi.open_table(plain)
+
+    run(parsed("SHOW INDEXES ON a.b.`c d` WITH ('x.y' = 1)"), FileTables(opens, catalog=True))
+    assert asked == [("a.b.c d", None, {"x.y": 1})]
