@@ -46,11 +46,11 @@ def test_a_file_and_stdin(call: Call, own: Path, tmp_path: Path, monkeypatch: py
 
 
 def test_an_error_shows_the_place_and_nothing_is_run(call: Call, own: Path) -> None:
-    answer = call("sql", f"DROP INDEX stats ON '{own}'; DROP INDEX stats\nFROM '{own}'")
+    answer = call("sql", "DROP INDEX stats ON t; DROP INDEX stats\nFROM t", "--table", f"t={own}")
     assert answer.code == 1
     assert answer.out == ""
     first, second, third = answer.err.splitlines()
-    assert first == f"FROM '{own}'"
+    assert first == "FROM t"
     assert second == "^^^^"
     assert third.startswith("metaindex sql: error: line 2, column 1: expected ON; there is FROM")
     assert call("sql", f"SHOW INDEXES ON '{own}'", "--json").json[0]["state"] == "ACTIVE"
