@@ -167,7 +167,7 @@ def lake_opening(parser: argparse.ArgumentParser) -> None:
         "--catalog-option",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="KEY=VALUE",
         help="a property of the catalog, such as type=rest or uri=...; can be repeated",
     )
@@ -175,7 +175,7 @@ def lake_opening(parser: argparse.ArgumentParser) -> None:
         "--storage-option",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="KEY=VALUE",
         help="an option of the object store, such as region=eu-west-1 or endpoint=...; can be repeated",
     )

@@ -145,12 +145,8 @@ def result(
     schema: pa.Schema, rows: Sequence[Mapping[str, object]], *told: str | Tabular, wrong: bool = False
 ) -> StatementResult:
     """Of rows whose texts may be anything."""
-    said = [{name: _sayable(value) for name, value in row.items()} for row in rows]
+    said = [{name: sayable(value) for name, value in row.items()} for row in rows]
     return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
-
-
-def _sayable(value: object) -> object:
-    return [*map(sayable, value)] if isinstance(value, list) else sayable(value)
 
 
 def changed(outcome: Outcome) -> StatementResult:
