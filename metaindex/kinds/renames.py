@@ -103,10 +103,10 @@ def same_kinds(stored: Sequence[KindSpec], asked: Sequence[Kind], schema: Schema
     for kind in asked:
         name, wanted = by_column(kind.spec())
         fitting = (there for there in waiting if there[0] == name and _fits(wanted, there[1]))
-        found = next(fitting, None)
-        if found is None:
+        same = next(fitting, None)
+        if same is None:
             return False
-        waiting.remove(found)
+        waiting.remove(same)
     return not waiting
 
 

@@ -124,13 +124,13 @@ class FileTables:
             for read in of_table(asked.workload, TableNames(table.path, asked.names), columns).queries:
                 told = table.explain(read.predicate)
                 texts.append(str(told))
-                found = told.result
+                answer = told.result
                 row = {
-                    "scan": found.table,
-                    "files": found.kept_files,
-                    "total_files": found.total_files,
-                    "size_bytes": found.kept_bytes,
-                    "total_bytes": found.total_bytes,
+                    "scan": answer.table,
+                    "files": answer.kept_files,
+                    "total_files": answer.total_files,
+                    "size_bytes": answer.kept_bytes,
+                    "total_bytes": answer.total_bytes,
                 }
                 rows += [
                     {
@@ -139,7 +139,7 @@ class FileTables:
                         "used": report.used and report.dropped_files > 0,
                         "reason": report.reason or (None if report.dropped_files else "leaves out no file"),
                     }
-                    for report in found.indexes
+                    for report in answer.indexes
                 ] or [row]
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
@@ -181,10 +181,10 @@ def _table_name(text: str, named: Mapping[str, str]) -> TableName:
 
 def _paths_as_names(query: str) -> str:
     """`FROM 'lake/flights'` as ``FROM `lake/flights` ``, which the parser of queries reads."""
-    found = tokens(query)
+    words = tokens(query)
     pieces = []
     last = 0
-    for before, token in pairwise(found):
+    for before, token in pairwise(words):
         if token.kind is TokenKind.TEXT and not token.double and before.word in ("FROM", "JOIN"):
             pieces += [query[last : token.start], "`" + token.value.replace("`", "``") + "`"]
             last = token.end

@@ -35,7 +35,7 @@ def _end_of_query(cursor: Cursor) -> tuple[int, int]:
     """The number of the token behind the query, and where its text ends: at the last WITH INDEX outside of brackets, in
     front of `OPTIONS (` at the end, or at the end of all. `WITH index AS (...)` begins a query."""
     depth = 0
-    found = None
+    index_clause = None
     last = cursor.token.start
     ends = []
     while cursor.token.kind is not TokenKind.END:
@@ -45,14 +45,14 @@ def _end_of_query(cursor: Cursor) -> tuple[int, int]:
         if depth == 0 and token.word == "WITH" and cursor.ahead().word == "INDEX":
             behind = cursor.ahead(2)
             if behind.word in ("ON", "USING") or (behind.is_sign("(") and cursor.ahead(3).word != "SELECT"):
-                found = cursor.place, last
+                index_clause = cursor.place, last
         if depth == 0 and token.word == "OPTIONS" and cursor.ahead().is_sign("("):
             ends.append((cursor.place, last))
         if not token.is_sign(";"):
             last = token.end
         cursor.step()
-    if found is not None:
-        return found
+    if index_clause is not None:
+        return index_clause
     return ends[-1] if ends and _closes_all(cursor, ends[-1][0]) else (cursor.place, last)
 
 

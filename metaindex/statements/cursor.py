@@ -19,8 +19,8 @@ _LONGEST: Final = 40
 
 
 class Cursor:
-    def __init__(self, text: str, found: Sequence[Token], form: Form) -> None:
-        self.text, self._tokens, self.form = text, found, form
+    def __init__(self, text: str, words: Sequence[Token], form: Form) -> None:
+        self.text, self._tokens, self.form = text, words, form
         self._at = len(form.words)
 
     @property
@@ -173,21 +173,21 @@ class Cursor:
 
     def options(self, check: Callable[[str, Token], None] | None = None) -> Options:
         """`(key = value, ...)`; `check`: is there such an option?"""
-        found: dict[str, Value] = {}
+        given: dict[str, Value] = {}
 
         def option() -> None:
             token = self.token
             key = self._key()
-            if key in found:
+            if key in given:
                 raise self.wrong(f"the option {key!r} is given twice", token, "leave one out")
             if check is not None:
                 check(key, token)
             if not self.takes_sign("="):
                 raise self.expected("=")
-            found[key] = self.value("a value")
+            given[key] = self.value("a value")
 
         self.listed(option)
-        return tuple(found.items())
+        return tuple(given.items())
 
     def _key(self) -> str:
         """The name of an option, with dots or in quotes; small and capital letters are the same in those of kinds."""
@@ -210,9 +210,9 @@ class Cursor:
     def expected(self, what: str) -> StatementError:
         token = self.token
         if token.kind is TokenKind.END:
-            found = "the statement ends"
+            there = "the statement ends"
         else:
             there = self.text[token.start : token.end]
             there = there if len(there) <= _LONGEST else f"{there[:_LONGEST]}..."
-            found = f"there is {one_line(there)}"
-        return self.wrong(f"expected {what}; {found}", token)
+            there = f"there is {one_line(there)}"
+        return self.wrong(f"expected {what}; {there}", token)

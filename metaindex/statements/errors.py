@@ -26,8 +26,8 @@ def near(word: str, known: Iterable[str]) -> str:
     """ "did you mean ...?", or nothing."""
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean {found[0]}?" if found else ""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else ""
 
 
 def pointed(error: StatementError) -> str:

@@ -37,9 +37,9 @@ def parsed(text: str) -> Statement:
         raise ArgumentError(f"a statement is text; got {type(text).__name__}; write it as 'CREATE INDEX ...'")
     form = _form(text)
     if form is None:
-        found = tokens(text)
+        words = tokens(text)
         known = ", ".join(dict.fromkeys(f"{first} {second}" for first, second in FORMS))
-        raise wrong(text, found[0].start, "this is another one", _RULE, f"there are {known}", found[0].end)
+        raise wrong(text, words[0].start, "this is another one", _RULE, f"there are {known}", words[0].end)
     cursor = Cursor(text, tokens(text), form)
     statement = _statement(cursor)
     cursor.ended()
@@ -52,10 +52,10 @@ def is_ours(text: str) -> bool:
     if form is None or not form.shared:
         return form is not None
     try:
-        found = tokens(text)
+        words = tokens(text)
     except StatementError:
         return False
-    cursor = Cursor(text, found, form)
+    cursor = Cursor(text, words, form)
     cursor.takes("IF", "EXISTS")
     if form.words[0] == "DESCRIBE" and cursor.token.word == "HISTORY" and cursor.ahead().word != "ON":
         cursor.step()
