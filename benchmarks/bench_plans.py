@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES = 40
-UNIONS = (250, 500, 1_000)
-MEMBERS = (10_000, 100_000, 1_000_000)
 TURNS = 5
 
 
@@ -36,10 +35,9 @@ def members(size: int) -> str:
     return f"SELECT id FROM big WHERE id IN ({', '.join(str(3 * i) for i in range(size))})"
 
 
-SHAPES: Mapping[str, tuple[Callable[[int], str], tuple[int, ...]]] = {
-    "unions": (unions, UNIONS),
-    "members of an IN": (members, MEMBERS),
-}
+SHAPES: Mapping[str, Callable[[int], str]] = {"unions": unions, "members of an IN": members}
+SIZES: Mapping[str, tuple[int, ...]] = {"unions": (250, 500, 1_000), "members of an IN": (100_000, 100_001, 1_000_000)}
+"""Of an IN with more than 100,000 members metaindex is not told."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,13 @@ def run(folder: Path, quick: bool) -> Figures:
     return measure(folder, 1 if quick else TURNS, 100 if quick else 1)
 
 
-def measure(folder: Path, turns: int, smaller: int = 1, tell: Callable[[Figures], None] = lambda some: None) -> Figures:
+def measure(
+    folder: Path,
+    turns: int,
+    smaller: int = 1,
+    tell: Callable[[Figures], None] = lambda some: None,
+    sizes_of: Mapping[str, tuple[int, ...]] = SIZES,
+) -> Figures:
     """`smaller`: how many times smaller plans are than they are measured."""
     out: Figures = []
     with quiet_session("plans", {"spark.driver.memory": "6g", "spark.metaindex.timeoutSeconds": "600"}) as spark:
@@ -64,7 +68,8 @@ def measure(folder: Path, turns: int, smaller: int = 1, tell: Callable[[Figures]
         try:
             for session in (spark, ours):
                 session.read.format("delta").load(path).createOrReplaceTempView("big")
-            for shape, (text, sizes) in SHAPES.items():
+            for shape, sizes in sizes_of.items():
+                text = SHAPES[shape]
                 for size in sizes:
                     out.append(_in_turns(spark, ours, shape, text(max(size // smaller, 2)), size // smaller, turns))
                     tell(out[-1:])
@@ -98,6 +103,7 @@ def _in_turns(
         pair = [("plain", spark), ("metaindex", ours)]
         for peer, session in pair if turn % 2 else reversed(pair):
             found[peer].append(_planned(session, text))
+            print(f"plans: {size:,} {shape}, {peer}: {found[peer][-1]}", file=sys.stderr, flush=True)
     plain, with_ = found["plain"][1:], found["metaindex"][1:]
     more = [two.jvm + two.python - one.jvm - one.python for one, two in zip(plain, with_, strict=True)]
     return {
@@ -122,9 +128,13 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.bench_plans", description=__doc__)
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--smaller", type=int, default=1, help="plans so many times smaller")
+    for shape, sizes in SIZES.items():
+        said = ",".join(map(str, sizes))
+        parser.add_argument(f"--{shape.split()[0]}", dest=shape, default=said, help=f"how many {shape}: {said}")
     add_options(parser)
     arguments = parser.parse_args()
-    measure(folder_of(arguments), arguments.turns, arguments.smaller, teller("plans", arguments))
+    sizes_of = {shape: tuple(int(size) for size in getattr(arguments, shape).split(",") if size) for shape in SIZES}
+    measure(folder_of(arguments), arguments.turns, arguments.smaller, teller("plans", arguments), sizes_of)
     return 0
 
 

@@ -23,7 +23,9 @@ from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.facts import facts_of, in_column_order
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.store.writer import RunSink
+from metaindex.table.builders import Builders
 from metaindex.table.face import Table
+from metaindex.table.handle import Handle
 
 SPAN = 1_000_000_000
 """Values lie between 0 and SPAN."""
@@ -162,4 +164,6 @@ class SyntheticBuilder:
 
 def synthetic_table(folder: str, shape: Shape) -> Table:
     """A handle on the made-up table at a folder, which holds nothing but its indexes."""
-    return Table(SyntheticFormat(shape), TableRef(LocalStorage(folder), folder), Config())
+    return Table(
+        Handle(SyntheticFormat(shape), TableRef(LocalStorage(folder), folder), Config(), Builders("local", None))
+    )

@@ -7,6 +7,7 @@ could lie.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from metaindex.errors import DamagedIndexError, ForeignIndexError
@@ -23,6 +24,7 @@ from .entry import (
     SegmentRef,
     TableInfo,
     UnderWay,
+    VersionRecord,
 )
 from .fields import MAX_FILES, Fields
 from .record_codec import object_from_json, object_to_json, record_from_json, record_to_json
@@ -35,6 +37,12 @@ from .states import STABLE, Operation, State
 def encode(entry: IndexLogEntry, key: bytes | None = None) -> bytes:
     """The bytes of an entry's object."""
     return seal(_to_json(entry), key)
+
+
+def check_readable(data: bytes, where: str) -> None:
+    """DamagedIndexError where bytes of `encode` are not an entry as this format has it: nobody is left with what cannot
+    be read. They were sealed a moment ago, and no field is in them twice: that is not looked at again."""
+    _entry(json.loads(data[: data.index(b"\n")]), where)
 
 
 def decode(data: bytes, where: str, key: bytes | None = None) -> IndexLogEntry:
@@ -52,6 +60,10 @@ def decode(data: bytes, where: str, key: bytes | None = None) -> IndexLogEntry:
             f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; remove the index's"
             " folder and create the index anew to use the index"
         )
+    return _entry(value, where)
+
+
+def _entry(value: object, where: str) -> IndexLogEntry:
     try:
         return _from_json(value)
     except Exception as error:
@@ -156,7 +168,7 @@ def _content_from_json(v: Fields) -> Content:
     sets = [_columns(columns) for columns in v.many("columns")]
     content = Content(
         tuple(_run_from_json(r, sets) for r in v.each("runs")),
-        tuple(record_from_json(r) for r in v.each("versions")),
+        tuple(_version(record) for record in v.many("versions")),
         tuple(schema_from_json(s) for s in v.many("schemas")),
         tuple(_segment_from_json(s) for s in v.each("segments")),
     )
@@ -265,3 +277,10 @@ def _columns_from_json(value: object) -> tuple[CoveredColumn, ...]:
 
 
 _columns = Repeated(_columns_from_json)
+
+
+def _version_from_json(value: object) -> VersionRecord:
+    return record_from_json(Fields(value, "one of 'versions'"))
+
+
+_version = Repeated(_version_from_json, held=256, longest=4096)

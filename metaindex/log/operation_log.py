@@ -27,7 +27,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.back_off import back_off
 from metaindex.formats.storage import Storage
 
-from .codec import decode, encode
+from .codec import check_readable, decode, encode
 from .entry import MAX_NUMBER, IndexLogEntry
 from .fields import Fields
 from .sealed import CURE, MAX_BYTES, digest, from_text, is_sealed, one_line, to_text
@@ -190,7 +190,7 @@ class OperationLog:
                 f"a log entry has at most {MAX_BYTES:,} bytes; the next one of index {entry.name!r} would have"
                 f" {len(data):,}; optimize the index, or recreate it"
             )
-        decode(data, f"the next entry of index {entry.name!r}", self._key)  # nobody is left with what cannot be read
+        check_readable(data, f"the next entry of index {entry.name!r}")
         for attempt in range(_PUTS):
             try:
                 self.storage.put_if_absent(path, data)

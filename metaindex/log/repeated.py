@@ -1,5 +1,5 @@
-"""What was made of a piece of JSON before: every entry of a log says the same schemas and columns again, and a writer
-reads each entry several times."""
+"""What was made of a piece of JSON before: every entry of a log says the same schemas, columns and versions again, and a
+writer reads each entry several times."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 _HELD: Final = 32
 _LONGEST: Final = 1 << 16
-"""Characters of a text that is held; what is longer is made anew each time."""
 
 
 class Repeated(Generic[T]):
     """`make` of a JSON value, once for values that are alike. What it makes is immutable; what it raises is raised
-    again."""
+    again. `held`: how many values; `longest`: characters of one, what is longer is made anew each time."""
 
-    def __init__(self, make: Callable[[object], T]) -> None:
+    def __init__(self, make: Callable[[object], T], held: int = _HELD, longest: int = _LONGEST) -> None:
         self._make = make
+        self._most, self._longest = held, longest
         self._held: OrderedDict[str, T] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -30,9 +30,9 @@ class Repeated(Generic[T]):
                 self._held.move_to_end(text)
                 return self._held[text]
         made = self._make(value)
-        if len(text) <= _LONGEST:
+        if len(text) <= self._longest:
             with self._lock:
                 self._held[text] = made
-                while len(self._held) > _HELD:
+                while len(self._held) > self._most:
                     self._held.popitem(last=False)
         return made

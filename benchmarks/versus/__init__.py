@@ -1,0 +1,1 @@
+"""This checkout beside an older one, turn by turn: has anything become slower?"""
