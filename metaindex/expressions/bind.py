@@ -82,13 +82,10 @@ class _Binder:
         self._case_sensitive = case_sensitive
         self._time_zone = time_zone
         self._as_held = as_held
-        self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] | None = None
         self._resolved: dict[ColumnRef, tuple[ColumnRef, pa.DataType | None]] = {}
         self.nulls_of_structs: set[And] = set()
         self._plain: dict[ColumnRef, Callable[[object], bool]] = {}  # is a value the column's own as it stands?
-        if not case_sensitive:
-            for path in self._types:
-                self._folded.setdefault(_folded(path), []).append(path)
 
     def leaf(self, leaf: Leaf) -> Predicate:
         match leaf:
@@ -187,7 +184,7 @@ class _Binder:
         if parts in self._types:
             parts_as_named = parts
         else:
-            candidates = self._folded.get(_folded(parts), [])
+            candidates = self._alike(parts)
             if len(candidates) > 1:
                 raise AmbiguousColumnError(
                     f"a name fits one column; {column} fits {_names(candidates)} when case is ignored; write one of"
@@ -200,11 +197,19 @@ class _Binder:
         same = column if parts_as_named == parts else ColumnRef(parts_as_named)
         return same, t if t is not None and (physical_type(t) is not None or is_uuid(t)) else None
 
+    def _alike(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Columns of a name but for case. Most names are written as in the schema: none is folded for those."""
+        if self._folded is None:
+            self._folded = {}
+            for path in () if self._case_sensitive else self._types:
+                self._folded.setdefault(_folded(path), []).append(path)
+        return self._folded.get(_folded(parts), [])
+
     def _inside(self, column: ColumnRef) -> ColumnRef:
         """A path that goes into a list or map: its column is there, its elements have no statistics."""
         for length in range(len(column.parts) - 1, 0, -1):
             parts = column.parts[:length]
-            for candidate in [parts] if parts in self._types else self._folded.get(_folded(parts), []):
+            for candidate in [parts] if parts in self._types else self._alike(parts):
                 t = self._types[candidate]
                 if t is not None and pa.types.is_nested(t) and not pa.types.is_struct(t):
                     return ColumnRef((*candidate, *column.parts[length:]))

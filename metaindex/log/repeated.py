@@ -1,5 +1,5 @@
-"""What was made of a piece of JSON before: every entry of a log says the same schemas, columns and versions again, and a
-writer reads each entry several times."""
+"""What was made of a piece of JSON before: every entry of a log says the same schemas, columns and versions again, and
+a writer reads each entry several times."""
 
 from __future__ import annotations
 

@@ -105,5 +105,8 @@ def _size(outcome: Outcome) -> int:
     named = len(leaves(outcome.walked))
     masks = 3 * (named + 1) * outcome.total_files
     return (
-        10_000 + 1_000 * named + int(outcome.files.table.nbytes) + (min(masks, 2 * KEPT_BYTES) if named > 8 else masks)
+        10_000
+        + 1_000 * named
+        + outcome.files.table.get_total_buffer_size()
+        + (min(masks, 2 * KEPT_BYTES) if named > 8 else masks)
     )
