@@ -1,5 +1,5 @@
-"""`python -m benchmarks.versus CHECKOUT [--pieces planning,needle,refresh,tpch] [--turns N] [--scale X] [--only WORD]
-[--quick]`: has anything become slower since an older checkout (`git worktree add CHECKOUT COMMIT`)?
+"""`python -m benchmarks.versus CHECKOUT [--pieces planning,refresh,needle,tpch,tpch22] [--turns N] [--scale X]
+[--only WORD] [--quick]`: has anything become slower since an older checkout (`git worktree add CHECKOUT COMMIT`)?
 
 Each checkout has a process of its own with its own tables and indexes, in this environment; every question is asked of
 one and then of the other, the other way round in the next turn. The ratio is now over before, turn by turn: its median
@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.telling import Figures, add_options, folder_of, teller
 
-PIECES = ("planning", "refresh", "needle", "tpch")
+PIECES = ("planning", "refresh", "needle", "tpch", "tpch22")
 _HERE = Path(__file__).resolve()
 
 
@@ -89,6 +89,8 @@ def compare(
                 assert took["before"].get("answer") == took["now"].get("answer"), f"{question}: answers differ"
                 if turn:
                     found.setdefault(question, []).append(took)
+                with (folder / f"{piece}.jsonl").open("a") as raw:  # each turn, should the run be broken off
+                    print(json.dumps({"turn": turn, "question": question, **took}), file=raw)
             print(f"versus: {piece}, turn {turn} of {turns}", file=sys.stderr, flush=True)
     return [line for question, taken in found.items() for line in _lines(piece, question, taken)]
 
