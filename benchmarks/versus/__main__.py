@@ -122,7 +122,7 @@ def main() -> int:
     parser.add_argument("--pieces", default=",".join(PIECES))
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument(
-        "--scale", type=float, default=1.0, help="scale factor of TPC-H; share of the needle's 5,000,000 rows"
+        "--scale", type=float, default=1.0, help="scale factor of TPC-H; share of 5,000,000 needles and 1,000,000 files"
     )
     parser.add_argument("--only", default="", help="questions that have these words")
     parser.add_argument("--quick", action="store_true", help="smaller tables: shows that it runs, measures nothing")

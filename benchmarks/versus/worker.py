@@ -32,12 +32,12 @@ OF_A_SCAN = ("string in 1 to 5 files", "absent string")
 
 @contextmanager
 def planning(folder: Path, quick: bool, scale: float) -> Iterator[Asks]:
-    """Which of a million files can match: in a new process, and asked again."""
+    """Which of a million files (as `scale` says) can match: in a new process, and asked again."""
     import metaindex as mi
     from benchmarks.bench_prune import QUESTIONS
     from benchmarks.synthetic import Shape, SyntheticBuilder, synthetic_table
 
-    files, columns = (20_000, 8) if quick else (1_000_000, 8)
+    files, columns = 20_000 if quick else int(1_000_000 * scale), 8
     asks: dict[str, Ask] = {}
     for partitions in (1, files // 10):
         shape = Shape(files, columns, partitions)
@@ -126,7 +126,7 @@ def refresh(folder: Path, quick: bool, scale: float) -> Iterator[Asks]:
     """A refresh after a commit, of a small table and of a large one."""
     from benchmarks.bench_refresh import Lake
 
-    sizes = (100, 2_000) if quick else (1_000, 1_000_000)
+    sizes = (100, 2_000) if quick else (1_000, int(1_000_000 * scale))
     lakes = [Lake(folder / f"refresh-{size}", size) for size in sizes]
     changes: dict[str, Callable[[Any], None]] = {
         "add 10": Lake.add,

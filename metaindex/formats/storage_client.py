@@ -130,6 +130,19 @@ def _opened(base: str, options: dict[str, Any]) -> ObjectStore:
         ) from None
 
 
+def patient(store: ObjectStore, timeout: str) -> ObjectStore:
+    """The same client but for how long a request may take: the user's own limit, or this one. As the client copies
+    itself for another process; stores of memory and of disks have no requests."""
+    again = getattr(store, "__getnewargs_ex__", None)
+    if again is None or not hasattr(store, "client_options"):
+        return store
+    positional, named = again()
+    named = {**named, "client_options": {"timeout": timeout, **(named.get("client_options") or {})}}
+    if store.retry_config is not None:
+        named["retry_config"] = store.retry_config
+    return type(store)(*positional, **named)
+
+
 def _retry(most: object, seconds: object) -> dict[str, Any]:
     try:
         return {

@@ -18,7 +18,7 @@ from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError,
 
 from .back_off import back_off
 from .storage import Glance, ObjectInfo
-from .storage_client import SCHEMES, open_bucket
+from .storage_client import SCHEMES, open_bucket, patient
 from .storage_errors import clean, is_of_transport, status_of, storage_errors, whole
 from .storage_exclusive import doubt
 from .storage_ranges import range_file
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 _TAIL_BYTES = 1 << 16
 """Fetched with the size when an object is opened: a small object whole, or the footer of a larger one."""
 
-_WHOLE_BYTES = 64 << 20
-"""Put in one request: a writer that is killed in it leaves nothing. Of a larger object it leaves the pieces that were
-uploaded; only a rule of the bucket removes those. A request ends after 30 seconds: still larger ones would ask for more
-than two megabytes a second."""
+_PATIENT_BYTES = 8 << 20
+_PATIENCE = "300 seconds"
+"""Every object is put in one request: a writer that is killed in it leaves nothing, where an upload in pieces would
+leave those that nobody but the store can list. Of a larger object the request may take this long, in place of the
+client's 30 seconds: of 256 MiB, the largest part, that is a megabyte a second."""
 
 _CONFLICTS = 6
 
@@ -194,15 +195,19 @@ class ObjectStorage:
         try:
             obstore.head(self.store, key)
         except FileNotFoundError:
-            obstore.put(self.store, key, data)
+            self._put_whole(key, data)
         else:
             raise ObjectExistsError(f"cannot write {clean(where)!r}: the object is there already")
 
     def put(self, path: str, data: bytes) -> None:
+        with storage_errors(self.uri(path), "write"):
+            self._put_whole(self._key(path), data)
+
+    def _put_whole(self, key: str, data: bytes) -> None:
         import obstore
 
-        with storage_errors(self.uri(path), "write"):
-            obstore.put(self.store, self._key(path), data, use_multipart=len(data) > _WHOLE_BYTES)
+        store = self.store if len(data) <= _PATIENT_BYTES else patient(self.store, _PATIENCE)
+        obstore.put(store, key, data, use_multipart=False)
 
     def keeps_versions(self, path: str) -> bool:
         """S3 and Azure give an object a version where the bucket keeps them; Google's store gives every object one, so

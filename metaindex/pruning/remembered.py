@@ -107,6 +107,6 @@ def _size(outcome: Outcome) -> int:
     return (
         10_000
         + 1_000 * named
-        + outcome.files.table.get_total_buffer_size()
+        + int(outcome.files.table.get_total_buffer_size())
         + (min(masks, 2 * KEPT_BYTES) if named > 8 else masks)
     )

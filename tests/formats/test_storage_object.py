@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from metaindex.expressions.errors import ObjectNotFoundError, StorageError
 from metaindex.formats.storage import Storage
+from metaindex.formats.storage_client import patient
 from metaindex.formats.storage_local import LocalStorage
 from metaindex.formats.storage_object import ObjectStorage
 from metaindex.formats.storage_opening import parent_of, storage_for
@@ -144,3 +148,68 @@ assert storage.read("a") == b"x"
 
 def test_a_process_that_was_forked_after_a_store_was_used_is_refused_and_does_not_wait_for_ever() -> None:
     subprocess.run([sys.executable, "-c", _FORKING, os.getcwd()], check=True, timeout=600)
+
+
+class _Requests(BaseHTTPRequestHandler):
+    """Takes every object, and notes what was asked."""
+
+    asked: ClassVar[list[tuple[str, str, int]]] = []
+
+    def do_PUT(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self.rfile.read(length)
+        self._answer(length)
+
+    def do_POST(self) -> None:
+        self._answer(0)
+
+    def do_HEAD(self) -> None:
+        self._answer(0, 404)
+
+    def _answer(self, length: int, status: int = 200) -> None:
+        self.asked.append((self.command, self.path, length))
+        self.send_response(status)
+        self.send_header("ETag", '"one"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *said: object) -> None:  # noqa: A002 - the parent's word
+        return
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    _Requests.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Requests) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_an_object_of_any_size_is_put_in_one_request(endpoint: str) -> None:
+    """A writer killed in an upload in pieces would leave those for ever."""
+    options = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "region": "x", "endpoint": endpoint}
+    storage, _ = storage_for("s3://lake/t", {**options, "allow_http": "true", "single_writer": "true"})
+    large = bytes(70 << 20)
+    storage.put("small", b"1")
+    storage.put("large", large)
+    storage.put_if_absent("entry", large)
+    puts = [("/lake/t/small", 1), ("/lake/t/large", len(large)), ("/lake/t/entry", len(large))]
+    assert [
+        asked for asked in _Requests.asked if "_probe" not in asked[1] and (asked[0] == "PUT" or "uploads" in asked[1])
+    ] == [("PUT", path, length) for path, length in puts]
+
+
+def test_a_client_that_has_more_time_is_the_same_but_for_that() -> None:
+    storage, _ = storage_for(
+        "s3://lake/t",
+        {"aws_access_key_id": "k", "aws_secret_access_key": "hush", "region": "x", "max_retries": "3"},
+    )
+    assert isinstance(storage, ObjectStorage)
+    longer = patient(storage.store, "300 seconds")
+    assert longer.config == storage.store.config
+    assert longer.retry_config == storage.store.retry_config
+    assert longer.client_options == {**(storage.store.client_options or {}), "timeout": "300 seconds"}
+    assert patient(longer, "400 seconds").client_options == longer.client_options
