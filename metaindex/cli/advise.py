@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,19 +20,6 @@ if TYPE_CHECKING:
 
     from metaindex.table.face import Table
     from metaindex.workloads.template import Workload
-
-_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
-
-
-def _size(text: str) -> float:
-    """Bytes: a number and a unit."""
-    said = _SIZE.match(text.strip())
-    if said is None:
-        raise argparse.ArgumentTypeError(f"a size is a number and KB, MB, GB or TB, such as 100MB; got {text!r}")
-    unit = _UNITS[said[2].upper()]
-    binary = {10**3: 2**10, 10**6: 2**20, 10**9: 2**30, 10**12: 2**40, 10**15: 2**50}.get(unit, 1)
-    return float(said[1]) * (binary if said[3] else unit)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +54,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="a name that TABLE has in SQL, as db.flights; without it the last part of its path. Can be repeated",
     )
     budget = parser.add_argument_group("how much")
-    budget.add_argument("--budget", type=_size, metavar="SIZE", help="all indexes together take no more: 100MB, 2GB")
+    budget.add_argument(
+        "--budget", type=arguments.size, metavar="SIZE", help="all indexes together take no more: 100MB, 2GB"
+    )
     budget.add_argument(
         "--budget-cpu", type=arguments.duration, metavar="TIME", help="of processor time to build them: 90s, 10m, 2h"
     )

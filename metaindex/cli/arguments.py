@@ -326,6 +326,20 @@ def duration(text: str) -> dt.timedelta:
     return dt.timedelta(seconds=int(named[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[named[2]])
 
 
+_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
+
+
+def size(text: str) -> float:
+    """Bytes: a number and a unit."""
+    said = _SIZE.match(text.strip())
+    if said is None:
+        raise argparse.ArgumentTypeError(f"a size is a number and KB, MB, GB or TB, such as 100MB; got {text!r}")
+    unit = _UNITS[said[2].upper()]
+    binary = {10**3: 2**10, 10**6: 2**20, 10**9: 2**30, 10**12: 2**40, 10**15: 2**50}.get(unit, 1)
+    return float(said[1]) * (binary if said[3] else unit)
+
+
 def seconds(text: str) -> float:
     """How long, above nothing."""
     try:

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metaindex.expressions.errors import ArgumentError
 from metaindex.views.output import Output, json_text, one_line, show
+from metaindex.views.words import counted
 
 from . import arguments
 from .arguments import DONE, FAILED
@@ -21,28 +23,68 @@ from .opening import open_from
 
 if TYPE_CHECKING:
     from metaindex.hooks.watch import Event, Watcher
+    from metaindex.lake.watching import LakeWatcher
 
 _GRACE_SECONDS = 30.0
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tables", metavar="TABLE", nargs="+", help="paths or URIs of tables that have indexes")
+    parser.add_argument("tables", metavar="TABLE", nargs="*", help="paths or URIs of tables that have indexes")
+    lake = parser.add_argument_group("a whole lake")
+    lake.add_argument(
+        "--lake",
+        metavar="ROOT|CATALOG",
+        help="all tables below a folder or URI, or of catalog:NAME; those that come later, too",
+    )
+    lake.add_argument(
+        "--bytes-per-hour",
+        type=arguments.size,
+        metavar="SIZE",
+        help="of files that came and of indexes that are written: such as 500MB; default: no limit",
+    )
+    lake.add_argument(
+        "--cpu-per-hour",
+        type=arguments.duration,
+        metavar="TIME",
+        help="processor time of this watcher, its looking included: such as 10m; default: no limit",
+    )
+    lake.add_argument(
+        "--patience",
+        type=arguments.seconds,
+        default=180.0,
+        metavar="SECONDS",
+        help="an index that another process is at is left to it as long as that showed a sign of life so long ago at "
+        "most; default: 180",
+    )
+    lake.add_argument(
+        "--find-every",
+        type=arguments.seconds,
+        default=300.0,
+        metavar="SECONDS",
+        help="how often tables are looked for; default: 300",
+    )
+    lake.add_argument(
+        "--catalog-option",
+        action="append",
+        default=[],
+        type=arguments.pair,
+        metavar="KEY=VALUE",
+        help="with --lake catalog:NAME: a property of the catalog; can be repeated",
+    )
     group = parser.add_argument_group("watching")
     group.add_argument("--index", action="append", metavar="NAME", help="only indexes of this name; can be repeated")
     group.add_argument("--once", action="store_true", help="ask each table once, refresh what is behind, and end")
     group.add_argument(
         "--every",
         type=arguments.seconds,
-        default=2.0,
         metavar="SECONDS",
-        help="how often a table that changes is asked; default: 2",
+        help="how often a table that changes is asked; default: 2, of a lake 10",
     )
     group.add_argument(
         "--idle",
         type=arguments.seconds,
-        default=30.0,
         metavar="SECONDS",
-        help="how often, at least, a quiet table is asked; default: 30",
+        help="how often, at least, a quiet table is asked; default: 30, of a lake 300",
     )
     group.add_argument(
         "--builder",
@@ -57,8 +99,27 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    if (args.lake is None) == (not args.tables):
+        raise ArgumentError(
+            "watch follows tables that are named, or all of a lake (--lake ROOT); got"
+            f" {'both' if args.tables else 'neither'}; name one of them"
+        )
+    watcher, what = _of_tables(args, out) if args.lake is None else _of_lake(args, out)
+    with _until_signal(watcher, out):
+        if args.once:
+            return DONE if watcher.once() else FAILED
+        out.say(f"metaindex: watching {what}; Ctrl-C ends it")
+        watcher.run()
+    return DONE
+
+
+def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
     from metaindex.hooks.watch import Pace, Unopened, Watcher
 
+    if args.bytes_per_hour is not None or args.cpu_per_hour is not None or args.catalog_option:
+        raise ArgumentError(
+            "--bytes-per-hour, --cpu-per-hour and --catalog-option are for a lake; tables are named; use --lake ROOT"
+        )
     several = len(args.tables) > 1
     tables = [
         Unopened(path, partial(open_from, args, path=path)) if several else open_from(args, path=path)
@@ -69,18 +130,44 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         lambda event: _tell(event, out),
         indexes=args.index,
         builder=args.builder,
-        pace=Pace(args.every, args.idle),
+        pace=Pace(args.every or 2.0, args.idle or 30.0),
     )
-    with _until_signal(watcher, out):
-        if args.once:
-            return DONE if watcher.once() else FAILED
-        out.say(f"metaindex: watching {len(tables)} table{'' if len(tables) == 1 else 's'}; Ctrl-C ends it")
-        watcher.run()
-    return DONE
+    return watcher, counted(len(tables), "table")
+
+
+def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
+    from metaindex.hooks.watch import Pace
+    from metaindex.lake.budget import Budget
+    from metaindex.lake.opening import LakeAsked
+    from metaindex.lake.watching import PACE, LakeWatcher
+
+    if args.root or args.catalog or args.format or args.option or args.trust_index:
+        raise ArgumentError(
+            "the tables of a lake are opened as they are found; --format, --root, --option, --catalog or --trust-index"
+            " is given; leave it out, or name the table without --lake"
+        )
+    lake = LakeAsked(
+        args.lake,
+        dict(args.catalog_option) or None,
+        dict(args.storage_option),
+        arguments.lake_config(args),
+    )
+    lake.check()
+    watcher = LakeWatcher(
+        lake,
+        lambda event: _tell(event, out),
+        budget=Budget(args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()),
+        indexes=args.index,
+        builder=args.builder,
+        pace=Pace(args.every or PACE.every, args.idle or PACE.idle, PACE.error),
+        find_seconds=args.find_every,
+        patience_seconds=args.patience,
+    )
+    return watcher, f"the tables of {lake.said}"
 
 
 @contextmanager
-def _until_signal(watcher: Watcher, out: Output) -> Iterator[None]:
+def _until_signal(watcher: Watcher | LakeWatcher, out: Output) -> Iterator[None]:
     """SIGINT and SIGTERM end the watch after the refresh under way; the second one, or the end of the grace, interrupts
     that too (it leaves no trace)."""
     timers: list[threading.Timer] = []
@@ -113,10 +200,14 @@ def _tell(event: Event, out: Output) -> None:
     now = dt.datetime.fromtimestamp(event.at_ms / 1000, dt.UTC).strftime("%H:%M:%S")
     what = {
         "fresh": f"fresh at version {event.version}",
-        "refreshed": f"{event.index}: refreshed to version {event.version} in {event.seconds:.1f} s",
+        "refreshed": f"{event.index}: refreshed to version {event.version} in {event.seconds:.1f} s"
+        + (f" ({event.message})" if event.message else ""),
         "failed": f"{event.index}: stays stale, asked again later: {event.message}",
         "unreadable": f"cannot be asked, tried again later: {event.message}",
         "stopped": "not watched any more",
+        "looked": f"looked for tables: {event.message}",
+        "shared": f"{event.index}: {event.message}",
+        "left": f"{event.index}: {event.message}" if event.index else event.message,
     }[event.kind]
     out.write(one_line(f"{now}  {event.table}  {what}"))
 
@@ -129,13 +220,20 @@ a small question (Delta: its newest commit; Iceberg: its metadata; a plain folde
 less and less often while nothing happens. What fails is told and tried again, at growing distances. Nothing about it
 is needed for right answers: an index that is behind only makes a query read more.
 
+--lake follows all tables of a folder, a bucket or a catalog. Refreshed is first where a byte of upkeep spares most of
+what noted queries read (metaindex savings), and where none are noted what is most behind, within a budget of bytes and
+processor time an hour. Several watchers may follow the same lake: what one is at, the others leave to it; one that dies
+leaves its work to them.
+
 Ctrl-C (or SIGTERM) ends it once the refresh under way is done. With --json each event is one JSON object on one line:
-kind (refreshed, fresh, failed, unreadable, stopped), table, index, version, seconds, message, at_ms.""",
+kind (refreshed, fresh, failed, unreadable, stopped; of a lake looked, shared and left, too), table, index, version,
+seconds, message, at_ms.""",
     (
         "metaindex watch lake/flights lake/weather",
         "metaindex watch lake/flights --every 0.5 --idle 5",
         "metaindex watch lake/* --once                       from cron, say; exit code 1 where a table or index failed",
         "metaindex watch s3://lake/flights --json >> watch.jsonl",
+        "metaindex watch --lake s3://lake/gold --bytes-per-hour 2GB --cpu-per-hour 10m",
     ),
     _arguments,
     _run,

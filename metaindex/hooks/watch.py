@@ -34,9 +34,10 @@ SHARE = 20
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
-    asked; `fresh`: every index stands at the version."""
+    asked; `fresh`: every index stands at the version. Of a lake: `looked` for tables; `shared`: another brings the
+    index up, or did; `left`: it waits for the budget."""
 
-    kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped"]
+    kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "looked", "shared", "left"]
     table: str
     index: str = ""
     version: str = ""

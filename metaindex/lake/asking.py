@@ -77,7 +77,7 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
         row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
     if isinstance(row, str):
-        row = LakeTable(place.name, place.path, problem=shortened(row))
+        row = LakeTable(place.name, place.path, problem=shortened(row.replace(f"{place.path}/", "")))
     return None if row is None else replace(row, seconds=time.perf_counter() - started)
 
 

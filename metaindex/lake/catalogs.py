@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.config import Config
@@ -27,6 +28,8 @@ _MOST_NAMESPACES: Final = 10_000
 _DEPTH: Final = 8
 
 Names = tuple[str, ...]
+Listed = tuple[list[Names], list[Names]] | str
+"""The tables and namespaces in a namespace, or why nobody can tell."""
 
 
 class LakeCatalog:
@@ -34,7 +37,10 @@ class LakeCatalog:
     a handle."""
 
     def __init__(self, given: object, properties: Mapping[str, str] | None = None) -> None:
-        self.name, self._make = _maker(given, dict(properties or {}))
+        self.name, make = _maker(given, dict(properties or {}))
+        self.alone = make is None
+        """Lives in the memory of its one handle, which is for the thread that has it."""
+        self._make = make or (lambda: given)
         self._own = threading.local()
 
     @property
@@ -46,21 +52,18 @@ class LakeCatalog:
 
     def table(self, names: Names, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
         """Opens a table of it; asks the catalog once. MetaIndexError."""
-        from metaindex.table.opening import open_table
+        return _opened(".".join(names), self.load(names), storage_options, config)
 
-        said = ".".join(names)
+    def load(self, names: Names) -> _OneTable:
+        """Asks the catalog for a table. MetaIndexError."""
         try:
-            loaded = self.handle.load_table(names)
+            return _OneTable(self.name, self.handle.load_table(names))
         except MetaIndexError:
             raise
         except Exception as error:
             raise StorageError(
-                f"the catalog is asked for each table; of {said!r} it says: {shortened(first_line(error))}"
+                f"the catalog is asked for each table; of {'.'.join(names)!r} it says: {shortened(first_line(error))}"
             ) from error
-        one = _OneTable(self.name, loaded)
-        location = str(loaded.location())
-        options = dict(storage_options or {}) if is_remote(location) else {}
-        return open_table(said, catalog=one, storage_options=options, config=config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def catalog_places(
     """Every table of it; a namespace that cannot be listed is a place with a problem. StorageError where the catalog
     cannot be asked at all."""
     try:
-        first = _within(lambda: _inside(catalog, ()), timeout_seconds)
+        ask = partial(_inside, catalog, ())
+        first = ask() if catalog.alone else _within(ask, timeout_seconds)
     except MetaIndexError:
         raise
     except Exception as error:
@@ -97,13 +101,7 @@ def catalog_places(
         if not level:
             return
         following: list[Names] = []
-        asked = SideBySide(
-            ["/".join(names) for names in level],
-            lambda number, level=level: _listed(catalog, level[number]),  # type: ignore[misc]
-            threads=8,
-            timeout_seconds=timeout_seconds,
-        )
-        for number, answer in asked.answers():
+        for number, answer in _answers(catalog, level, timeout_seconds):
             names = level[number]
             if isinstance(answer, Unanswered | str):
                 why = answer if isinstance(answer, str) else answer.why
@@ -120,18 +118,43 @@ def catalog_places(
         level = following
 
 
+def _answers(
+    catalog: LakeCatalog, level: list[Names], timeout_seconds: float
+) -> Iterator[tuple[int, Listed | Unanswered]]:
+    """Of each namespace, what is in it."""
+    if catalog.alone:
+        return ((number, _listed(catalog, names)) for number, names in enumerate(level))
+    stores = ["/".join(names) for names in level]
+    return SideBySide[Listed](
+        stores, lambda number: _listed(catalog, level[number]), threads=8, timeout_seconds=timeout_seconds
+    ).answers()
+
+
 def _place(
     catalog: LakeCatalog, names: Names, storage_options: Mapping[str, str] | None, config: Config | None
 ) -> LakePlace:
     said = ".".join(names)
+    if catalog.alone:  # what is asked in other threads is the table alone
+        try:
+            loaded = catalog.load(names)
+        except MetaIndexError as error:
+            return LakePlace(said, said, said, _never, problem=str(error))
+        return LakePlace(said, said, said, lambda: _opened(said, loaded, storage_options, config), "iceberg")
     return LakePlace(said, said, ".".join(names[:-1]), lambda: catalog.table(names, storage_options, config), "iceberg")
+
+
+def _opened(name: str, loaded: _OneTable, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
+    from metaindex.table.opening import open_table
+
+    options = dict(storage_options or {}) if is_remote(str(loaded.loaded.location())) else {}
+    return open_table(name, catalog=loaded, storage_options=options, config=config)
 
 
 def _never() -> Table:
     raise AssertionError("a place with a problem is not opened")
 
 
-def _listed(catalog: LakeCatalog, names: Names) -> tuple[list[Names], list[Names]] | str:
+def _listed(catalog: LakeCatalog, names: Names) -> Listed:
     """Tables and namespaces in a namespace, or why they cannot be told."""
     try:
         handle = catalog.handle
@@ -165,7 +188,7 @@ def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
     return answer
 
 
-def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[], Any]]:
+def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[], Any] | None]:
     if isinstance(given, str):
         name = given.removeprefix(PREFIX)
         return name or "catalog", lambda: _load(name, properties)
@@ -177,7 +200,7 @@ def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[],
     kept = dict(getattr(given, "properties", {}))
     uri = str(kept.get("uri", ""))
     if ":memory:" in uri or uri in ("sqlite://", ""):
-        return name, lambda: given  # another handle would be another catalog
+        return name, None
 
     def again() -> Any:
         try:

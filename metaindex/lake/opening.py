@@ -51,6 +51,20 @@ class LakeAsked:
     timeout_seconds: float = 30.0
     most_folders: int = MOST_FOLDERS
 
+    def check(self) -> None:
+        """ArgumentError for what is no lake."""
+        place = self.place
+        named = isinstance(place, os.PathLike) or (isinstance(place, str) and place)
+        if not (named or isinstance(place, Mapping) or hasattr(place, "list_namespaces")):
+            raise ArgumentError(
+                f"a lake is a folder or URI, 'catalog:NAME', properties of a catalog, or its handle; got {place!r}"
+            )
+        if not self.of_catalog and self.catalog:
+            raise ArgumentError("properties of a catalog are for a catalog; a folder is named; leave catalog= out")
+        for word, value in (("timeout_seconds", self.timeout_seconds), ("most_folders", self.most_folders)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+                raise ArgumentError(f"{word}= is a number above 0; got {value!r}; give one")
+
     @property
     def of_catalog(self) -> bool:
         """Is it a catalog, and no folder?"""
@@ -82,8 +96,9 @@ def open_lake(
     and metadata, no data; writes nothing.
 
     `place`: a folder or URI; `"catalog:NAME"` as pyiceberg is configured for it, the properties of a catalog as a
-    mapping, or its handle; `catalog`: more properties of it. `storage_options`, `config`: as `open_table` takes them,
-    for all tables. `since`: savings of queries so recent; default: all that are noted. `layout`: is told how files lie?
+    mapping (`name`: what it is called, as one database keeps several), or its handle; `catalog`: more properties of it.
+    `storage_options`, `config`: as `open_table` takes them, for all tables. `since`: savings of queries so recent;
+    default: all that are noted. `layout`: is told how files lie?
     `queries`: a workload as `mi.recommend` takes it, for the tables that it names (`tables`: by other names than the
     last part of their paths): indexes are recommended for them, which reads some of their files.
 
@@ -92,7 +107,9 @@ def open_lake(
     folder, StorageError where it cannot be listed, ArgumentError, MissingDependencyError.
     """
     asked = LakeAsked(place, catalog, storage_options, config, timeout_seconds, most_folders)
-    _check(asked, since)
+    asked.check()
+    if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
+        raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")
     started = time.perf_counter()
     WRITER.flush(_FLUSH_SECONDS)  # what this process noted, too
     notes: list[str] = []
@@ -215,19 +232,3 @@ def _recommended(
         for row in rows
     ]
     return answer, told, notes
-
-
-def _check(asked: LakeAsked, since: object) -> None:
-    place = asked.place
-    named = isinstance(place, os.PathLike) or (isinstance(place, str) and place)
-    if not (named or isinstance(place, Mapping) or hasattr(place, "list_namespaces")):
-        raise ArgumentError(
-            f"a lake is a folder or URI, 'catalog:NAME', properties of a catalog, or its handle; got {place!r}"
-        )
-    if not asked.of_catalog and asked.catalog:
-        raise ArgumentError("properties of a catalog are for a catalog; a folder is named; leave catalog= out")
-    for word, value in (("timeout_seconds", asked.timeout_seconds), ("most_folders", asked.most_folders)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
-            raise ArgumentError(f"{word}= is a number above 0; got {value!r}; give one")
-    if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
-        raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")

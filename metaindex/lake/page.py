@@ -125,9 +125,9 @@ def _rows(tables: Sequence[LakeTable]) -> Iterator[list[GridCell]]:
             table.format or "?",
             _number(table.files),
             _bytes(table.size_bytes, largest),
-            ValueCell(moment(table.committed_ms or 0)[:10], table.committed_ms),
+            ValueCell(moment(table.committed_ms)[:10] if table.committed_ms else "", table.committed_ms),
             _indexes(table),
-            ValueCell(human_bytes(table.index_bytes), table.index_bytes) if table.indexes else ValueCell("-"),
+            ValueCell(human_bytes(table.index_bytes), table.index_bytes) if table.indexes else ValueCell(""),
             _behind(table),
             _left_out(table),
             _layout(table),
@@ -136,12 +136,12 @@ def _rows(tables: Sequence[LakeTable]) -> Iterator[list[GridCell]]:
 
 
 def _number(value: int | None) -> ValueCell:
-    return ValueCell("-" if value is None else f"{value:,}", value)
+    return ValueCell("" if value is None else f"{value:,}", value)
 
 
 def _bytes(size: int | None, largest: int) -> GridCell:
     if size is None:
-        return ValueCell("-")
+        return ValueCell("")
     share = size / largest
     return BarCell(human_bytes(size), share, share, value=size)
 
@@ -149,13 +149,13 @@ def _bytes(size: int | None, largest: int) -> GridCell:
 def _indexes(table: LakeTable) -> str:
     names = [index.info.name for index in table.indexes]
     more = len(names) - _NAMES
-    return (", ".join(names[:_NAMES]) + (f" and {more:,} more" if more > 0 else "")) or "-"
+    return ", ".join(names[:_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _behind(table: LakeTable) -> ValueCell:
     """Sorted by bytes that every query reads; those that are fresh before those that are none."""
     if table.fresh is None:
-        return ValueCell("-")
+        return ValueCell("")
     value = 0 if table.fresh else 1 + (table.behind_bytes or 0)
     commits, files = table.behind_commits, table.behind_files
     parts = [counted(commits, "commit")] if commits else [counted(files, "file")] if files else []
@@ -166,7 +166,7 @@ def _behind(table: LakeTable) -> ValueCell:
 def _left_out(table: LakeTable) -> GridCell:
     saved = table.savings
     if saved is None:
-        return ValueCell("-")
+        return ValueCell("")
     total = saved.bytes_read + saved.bytes_left_out
     return BarCell(
         left_out_in_words(table), saved.bytes_read / total if total else 0.0, 1.0, value=saved.bytes_left_out
@@ -176,7 +176,7 @@ def _left_out(table: LakeTable) -> GridCell:
 def _layout(table: LakeTable) -> GridCell:
     layout = table.layout
     if layout is None:
-        return ValueCell("-")
+        return ValueCell("")
     return BarCell(f"{percent(layout.share)} by {layout.column}", layout.share, 1.0, value=layout.share)
 
 

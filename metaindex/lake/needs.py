@@ -1,0 +1,145 @@
+"""What the indexes of a table need, and what it is worth: asked cheaply, by the latest entries and the table's log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from metaindex.actions.target import Target
+from metaindex.expressions.errors import MetaIndexError, NotATableError, first_line
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import At
+from metaindex.hooks.keep import in_namespaces, living, stands_at
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.liveness import SUSPECT_SECONDS, suspected
+from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import Operation
+from metaindex.pruning.open_index import OpenIndex
+from metaindex.querylog.reading import logged
+from metaindex.querylog.savings import savings
+from metaindex.store.reader import StoreCache
+from metaindex.table.face import Table, handle_of
+from metaindex.table.noting import place_of
+from metaindex.views.staleness import staleness
+
+from .asking import LakePlace
+
+_DAY_MS: Final = 86_400_000
+_SINCE_DAYS: Final = 30
+_MOST_ROWS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An index that is behind. `new_bytes`: of files that came; `cost_bytes`: these, and what a refresh of so many
+    writes by what the index takes now; `spared_bytes_a_day`: what noted queries of the last 30 days would be spared of
+    the files that came, None where none is noted; `stale_share`: of the bytes of the table."""
+
+    place: LakePlace
+    namespace: str | None
+    index: str
+    new_bytes: int
+    cost_bytes: float
+    spared_bytes_a_day: float | None
+    stale_share: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """The greatest is first: by what is spared a day for a byte of upkeep, and by staleness where nobody knows."""
+        return (self.spared_bytes_a_day or 0.0) / max(self.cost_bytes, 1.0), self.stale_share
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table as it was asked. `problem`: why it, or the list of its indexes, cannot be; `indexes`: that can be kept
+    fresh; `gone`: it is no table any more."""
+
+    version: str = ""
+    indexes: int = 0
+    needs: tuple[Need, ...] = ()
+    problem: str = ""
+    seconds: float = 0.0
+    gone: bool = False
+
+
+def needs_of(place: LakePlace, only: Collection[str] | None) -> TableState:
+    """Raises nothing."""
+    started = time.perf_counter()
+    try:
+        state = TableState(problem=place.problem) if place.problem else _asked(place, place.open(), only)
+    except NotATableError as error:
+        state = TableState(gone=True) if place.found == "files" else TableState(problem=str(error))
+    except MetaIndexError as error:
+        state = TableState(problem=str(error))
+    except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are followed
+        state = TableState(problem=f"it cannot be understood ({type(error).__name__}: {first_line(error)})")
+    return replace(state, seconds=time.perf_counter() - started)
+
+
+def _asked(place: LakePlace, table: Table, only: Collection[str] | None) -> TableState:
+    handle = handle_of(table)
+    members = [
+        (member, name, entry)
+        for member in in_namespaces(table)
+        for name, entry in living(member)
+        if only is None or name in only
+    ]
+    if not members:
+        return TableState()
+    version = handle.table_format.resolve(handle.ref, At())
+    needs = []
+    for member, name, entry in members:
+        # A text file means what its options make of it: so does a version of such files.
+        built = Table(handle_of(member).as_built(entry))
+        own = handle_of(built)
+        now = version if own.ref is handle.ref else own.table_format.resolve(own.ref, At())
+        if not stands_at(built, name, entry, now):
+            needs.append(_need(place, built, name, entry, now))
+    return TableState(version.id, len(members), tuple(needs))
+
+
+def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> Need:
+    handle = handle_of(table)
+    index = OpenIndex.of(name, entry, handle.log(name).storage, StoreCache())
+    late = staleness(index, Target(handle.table_format, handle.ref, At.of(version), version))
+    newest = index.versions.newest()
+    size = newest.size_bytes if newest is not None else 0
+    stored = sum(run.size_bytes for run in entry.content.runs)
+    written = stored * late.new_bytes / size if size else 0.0
+    return Need(
+        place,
+        table.config.namespace,
+        name,
+        late.new_bytes,
+        late.new_bytes + written,
+        _spared(table, name, late.new_bytes),
+        (late.new_bytes + late.gone_bytes) / max(size + late.new_bytes, 1),
+    )
+
+
+def _spared(table: Table, name: str, new_bytes: int) -> float | None:
+    """Queries a day that the index helps, times what it leaves out of what these would read of the files that came."""
+    handle = handle_of(table)
+    since_ms = int(time.time() * 1000) - _SINCE_DAYS * _DAY_MS
+    try:
+        queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
+        if not queries.rows.num_rows:
+            return None
+        told = savings(handle.path, queries, (), {})
+        spared = next((each.spared for each in told.indexes if each.name == name), None)
+    except MetaIndexError:
+        return None  # it is told where savings are asked for; freshness does not hang on it
+    if spared is None:
+        return 0.0
+    read = spared.bytes_read + spared.bytes_left_out
+    return spared.helped / _SINCE_DAYS * new_bytes * (spared.bytes_left_out / read if read else 0.0)
+
+
+def at_work(log: OperationLog, entry: IndexLogEntry, patience_seconds: float) -> str:
+    """Who brings the index up already: the writer of a refresh that shows a sign of life, or began a moment ago. Empty:
+    nobody, as far as can be seen."""
+    now_ms = int((time.time() + SUSPECT_SECONDS - patience_seconds) * 1000)
+    refreshes = (mark for mark in entry.under_way if mark.operation is Operation.REFRESH)
+    return next((mark.who for mark in refreshes if not suspected(log.storage, mark, now_ms)), "")

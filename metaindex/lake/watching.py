@@ -1,0 +1,290 @@
+"""Keeps the indexes of a whole lake fresh, within a budget of bytes and processor time an hour.
+
+Tables are found again now and then, asked for their version at a pace that slows down while nothing happens, and what
+is behind is refreshed one index after another: first the one where a byte of upkeep spares most of what noted queries
+read, and where no queries are noted the one that is most behind. The next one is waited for until it fits the budget.
+
+Several watchers need not know of each other. Each looks at the latest entry of an index before it begins: where another
+is at work it is left to that one, and where another was quicker that is an ordinary answer. A watcher that dies leaves
+a stale index and an operation that seems to be under way; after `patience_seconds` without a sign of life another one
+brings the index up. Right answers hang on none of this.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.protocol import At
+from metaindex.hooks.keep import keep, living, stands_at
+from metaindex.hooks.watch import Event, Pace
+from metaindex.log.entry import IndexLogEntry
+from metaindex.log.liveness import SUSPECT_SECONDS
+from metaindex.pruning.result import human_bytes
+from metaindex.table.face import Table, handle_of
+from metaindex.views.words import counted, duration
+
+from .asking import LakePlace
+from .budget import Budget
+from .needs import Need, TableState, at_work, needs_of
+from .opening import LakeAsked, places_of
+from .side_by_side import SideBySide, Unanswered
+
+if TYPE_CHECKING:
+    from metaindex.build.protocol import Builder
+    from metaindex.config import BuilderName
+
+PACE: Final = Pace(every=10.0, idle=300.0, error=900.0)
+FIND_SECONDS: Final = 300.0
+"""How often the tables are found again."""
+_AT_ONCE: Final = 64
+"""Tables that are asked before something is refreshed."""
+_TICK_SECONDS: Final = 5.0
+
+Key = tuple[str, str | None, str]
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A table: when it is asked next, and what was seen."""
+
+    place: LakePlace
+    due: float = 0.0
+    version: str | None = None
+    quiet: int = 0
+    failures: int = 0
+    indexes: int = 0
+    told: str = ""
+
+
+class LakeWatcher:
+    """Follows the tables of a lake until `stop`. Never raises what a table, an index or a store does wrong: that is an
+    event, and asked again later. `indexes`: only those of these names."""
+
+    def __init__(
+        self,
+        lake: LakeAsked,
+        on_event: Callable[[Event], None] = lambda event: None,
+        *,
+        budget: Budget | None = None,
+        indexes: Sequence[str] | None = None,
+        builder: BuilderName | Builder = "local",
+        pace: Pace = PACE,
+        find_seconds: float = FIND_SECONDS,
+        patience_seconds: float = SUSPECT_SECONDS,
+    ) -> None:
+        self._lake, self._tell = lake, on_event
+        self._budget = budget or Budget()
+        self._indexes, self._builder = indexes, builder
+        self._pace, self._find_seconds, self._patience = pace, find_seconds, patience_seconds
+        self._stop = threading.Event()
+        self._tables: dict[str, _Followed] = {}
+        self._needs: dict[Key, Need] = {}
+        self._found_at: float | None = None
+        self._failed = False
+
+    def stop(self) -> None:
+        """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's
+        handler."""
+        self._stop.set()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def once(self) -> bool:
+        """Asks every table once, and refreshes what is behind as far as the budget of one hour goes. Did everything go
+        well? What is left for the budget's sake is told, and well."""
+        self._find()
+        self._ask(list(self._tables.values()))
+        left = 0
+        while self._needs and not self.stopping:
+            need = self._next()
+            if self._budget.wait_seconds(need.cost_bytes) > 0:
+                left += 1  # a smaller one may fit
+                del self._needs[_key(need)]
+                continue
+            self._refresh(need)
+        if left:
+            many = counted(left, "index").replace("indexs", "indexes")
+            self._tell(Event("left", self._lake.said, message=f"{many} behind: the budget of an hour is used up"))
+        return not self._failed and not any(table.failures for table in self._tables.values())
+
+    def run(self) -> None:
+        """Until `stop`."""
+        while not self.stopping:
+            now = time.monotonic()
+            pause = self._budget.wait_seconds(0.0)
+            if self._found_at is None or (now - self._found_at > self._find_seconds and not pause):
+                self._find()
+            due = sorted((table for table in self._tables.values() if table.due <= now), key=lambda table: table.due)
+            if due and not pause:
+                self._ask(due[:_AT_ONCE])
+            if self._needs and not self.stopping:
+                need = self._next()
+                pause = self._budget.wait_seconds(need.cost_bytes)
+                if not pause:
+                    self._refresh(need)
+                    continue
+                self._say_waiting(need, pause)
+            if len(due) > _AT_ONCE and not pause:
+                continue
+            next_due = min((table.due for table in self._tables.values()), default=now + _TICK_SECONDS)
+            self._stop.wait(min(max(next_due - time.monotonic(), pause if due else 0.0, 0.05), _TICK_SECONDS))
+        self._tell(Event("stopped", self._lake.said))
+
+    # -- finding and asking --------------------------------------------------------------------------------------------
+
+    def _find(self) -> None:
+        self._found_at = time.monotonic()
+        notes: list[str] = []
+        try:
+            places = {place.name: place for place in places_of(self._lake, notes)}
+        except MetaIndexError as error:
+            self._failed = True
+            self._tell(Event("unreadable", self._lake.said, message=str(error)))
+            return
+        new = places.keys() - self._tables.keys()
+        gone = self._tables.keys() - places.keys()
+        for name in gone:
+            del self._tables[name]
+        for name, place in places.items():
+            if name in new:
+                self._tables[name] = _Followed(place)
+            else:
+                self._tables[name].place = place
+        self._needs = {key: need for key, need in self._needs.items() if key[0] not in gone}
+        if new or gone or notes:
+            said = [f"{counted(len(places), 'table')}, {len(new):,} new, {len(gone):,} gone", *notes]
+            self._tell(Event("looked", self._lake.said, message="; ".join(said)))
+
+    def _ask(self, tables: list[_Followed]) -> None:
+        """Side by side; what is behind is noted."""
+        asked = SideBySide[TableState](
+            [table.place.store for table in tables],
+            lambda number: needs_of(tables[number].place, self._indexes),
+            threads=4,
+            timeout_seconds=self._lake.timeout_seconds,
+        )
+        for number, answer in asked.answers():
+            table = tables[number]
+            state = TableState(problem=answer.why) if isinstance(answer, Unanswered) else answer
+            self._take(table, state)
+            if self.stopping:
+                return
+
+    def _take(self, table: _Followed, state: TableState) -> None:
+        name = table.place.name
+        self._needs = {key: need for key, need in self._needs.items() if key[0] != name}
+        if state.gone:
+            self._tables.pop(name, None)
+            return
+        if state.problem:
+            table.failures += 1
+            if state.problem != table.told:
+                self._tell(Event("unreadable", table.place.path, message=state.problem, seconds=state.seconds))
+        else:
+            news = state.version != table.version or bool(state.needs) or table.failures > 0
+            table.quiet = 0 if news and state.indexes else table.quiet + 1
+            table.version, table.indexes = state.version, state.indexes
+            if not state.needs:  # else a refresh may have failed, and be tried again less and less often
+                table.failures = 0
+        table.told = state.problem
+        self._needs |= {_key(need): need for need in state.needs}
+        table.due = time.monotonic() + self._pace.after(table.quiet, table.failures, state.seconds)
+
+    # -- refreshing ----------------------------------------------------------------------------------------------------
+
+    def _next(self) -> Need:
+        """What is worth most. Of equals any: watchers that start together do not all begin with the same."""
+        best = max(need.rank for need in self._needs.values())
+        return random.choice([need for need in self._needs.values() if need.rank == best])  # noqa: S311 - no secret
+
+    def _refresh(self, need: Need) -> None:
+        """Brings one index up, unless another watcher does, or did."""
+        del self._needs[_key(need)]
+        table = self._tables.get(need.place.name)
+        self._budget.settle()
+        started = time.perf_counter()
+        try:
+            opened = need.place.open()
+            member = opened.reopened(replace(opened.config, namespace=need.namespace))
+            before = _entry(member, need.index)
+            if before is None or self._left_to_others(need, member, before):
+                return
+            version, kept = keep(member, [need.index], self._builder)
+            after = _entry(member, need.index)
+        except Exception as error:  # noqa: BLE001 - the other tables are followed
+            self._fail(need, table, str(error) or type(error).__name__)
+            return
+        cost = need.cost_bytes if after is None else _cost(need, before, after)
+        self._budget.refreshed(cost, self._budget.settle())
+        seconds = time.perf_counter() - started
+        for told in kept:
+            if told.changed and table is not None:
+                table.failures = 0
+            if told.changed:
+                self._tell(Event("refreshed", need.place.path, need.index, version.id, seconds, _said(need, cost)))
+            elif told.error and (after is None or not stands_at(member, need.index, after, version)):
+                self._fail(need, table, told.error)
+            else:
+                self._tell(Event("shared", need.place.path, need.index, version.id, message="another was quicker"))
+        if table is not None:
+            table.quiet = 0
+
+    def _left_to_others(self, need: Need, member: Table, entry: IndexLogEntry) -> bool:
+        """Does another watcher, or a hook, bring the index up, or did it?"""
+        handle = handle_of(member).as_built(entry)
+        version = handle.table_format.resolve(handle.ref, At())
+        if stands_at(member, need.index, entry, version):
+            self._tell(Event("shared", need.place.path, need.index, version.id, message="another was quicker"))
+            return True
+        who = at_work(handle_of(member).log(need.index), entry, self._patience)
+        if who:
+            self._tell(Event("shared", need.place.path, need.index, version.id, message=f"{who} is at work on it"))
+            table = self._tables.get(need.place.name)
+            if table is not None:
+                table.quiet = 0
+        return bool(who)
+
+    def _fail(self, need: Need, table: _Followed | None, why: str) -> None:
+        self._tell(Event("failed", need.place.path, need.index, message=why))
+        self._failed = True
+        if table is not None:
+            table.failures += 1
+            table.due = time.monotonic() + self._pace.after(0, table.failures, 0.0)
+
+    def _say_waiting(self, need: Need, pause: float) -> None:
+        table = self._tables.get(need.place.name)
+        if table is None or table.told == "waits":
+            return
+        table.told = "waits"
+        said = f"waits {duration(round(pause * 1000))} for the budget: it takes {human_bytes(round(need.cost_bytes))}"
+        self._tell(Event("left", need.place.path, need.index, message=said))
+
+
+def _key(need: Need) -> Key:
+    return need.place.name, need.namespace, need.index
+
+
+def _entry(table: Table, index: str) -> IndexLogEntry | None:
+    """The latest entry of an index that can be kept fresh."""
+    return next((entry for name, entry in living(table) if name == index), None)
+
+
+def _cost(need: Need, before: IndexLogEntry, after: IndexLogEntry) -> float:
+    """Bytes of the files that came (a builder may read less of them) and of the runs that were written, those of merges
+    too. What came since it was asked is not known, and little."""
+    old = {run.run for run in before.content.runs}
+    written = sum(run.size_bytes for run in after.content.runs if run.run not in old)
+    return need.new_bytes + written
+
+
+def _said(need: Need, cost: float) -> str:
+    worth = "" if need.spared_bytes_a_day is None else f", spares {human_bytes(round(need.spared_bytes_a_day))} a day"
+    return f"{human_bytes(round(cost))} read and written{worth}"

@@ -1,0 +1,255 @@
+"""`watch --lake`: what is worth most comes first, within a budget; watchers share, and one that dies loses nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metaindex as mi
+from metaindex.hooks import Event
+from metaindex.lake.budget import Budget, Purse
+from metaindex.lake.opening import LakeAsked
+from metaindex.lake.watching import LakeWatcher
+from metaindex.log.states import State
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+from tests.tables import Lake, delta_lake, indexed, parquet_lake, rows
+
+ROOT = Path(__file__).parents[2]
+
+STUCK = """
+import sys, time
+from pathlib import Path
+from metaindex.build.local import LocalBuilder
+from metaindex.lake.opening import LakeAsked
+from metaindex.lake.watching import LakeWatcher
+
+class Stuck:
+    name = "stuck"
+    def facts(self, request, sink, progress=None):
+        report = LocalBuilder().facts(request, sink, progress)
+        Path(sys.argv[2]).touch()
+        time.sleep(600)
+        return report
+
+LakeWatcher(LakeAsked(sys.argv[1]), builder=Stuck()).once()
+"""
+
+
+def tables(root: Path, count: int, behind: bool = True) -> list[Lake]:
+    """Indexed tables of several formats below `root`, a commit behind."""
+    made = []
+    for number in range(count):
+        folder = root / f"t{number}"
+        folder.mkdir(parents=True)
+        lake = (delta_lake, parquet_lake)[number % 2](folder)
+        indexed(lake)
+        if behind:
+            lake.append(rows(100))
+        made.append(lake)
+    return made
+
+
+def watched(root: Path, **options: object) -> tuple[bool, list[Event]]:
+    """One round, and its events."""
+    events: list[Event] = []
+    done = LakeWatcher(LakeAsked(str(root)), events.append, **options).once()  # type: ignore[arg-type]
+    return done, events
+
+
+def fresh(lakes: list[Lake]) -> list[bool | None]:
+    return [lake.open().indexes()[0].fresh for lake in lakes]
+
+
+def test_every_index_of_the_lake_is_brought_up(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 4)
+    delta_lake_without_index = tmp_path / "bare"
+    delta_lake_without_index.mkdir()
+    delta_lake(delta_lake_without_index).append(rows(1))
+    done, events = watched(tmp_path)
+    assert done
+    assert fresh(lakes) == [True] * 4
+    assert Counter(event.kind for event in events) == {"looked": 1, "refreshed": 4}
+    done, events = watched(tmp_path)
+    assert done
+    assert [event.kind for event in events] == ["looked"], "nothing is behind"
+    for lake in lakes:
+        assert lake.open().verify_index("stats").sound
+
+
+def test_what_a_byte_of_upkeep_spares_most_comes_first_then_what_is_most_behind(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 6)
+    lakes[2].append(rows(200))  # more behind than the others
+    for lake, queries in ((lakes[4], 5), (lakes[0], 1)):
+        noted = lake.open(config=mi.Config(query_log=True))
+        for at in range(queries):
+            noted.prune(f"id = {2000 + at}")
+        noted.savings()
+    _, events = watched(tmp_path)
+    order = [Path(event.table).parent.name for event in events if event.kind == "refreshed"]
+    assert order[:2] == ["t4", "t0"]
+    assert order[2] == "t2"
+    assert sorted(order[3:]) == ["t1", "t3", "t5"]
+
+
+def test_no_more_is_spent_than_the_budget_and_what_is_left_is_told(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 4)
+    done, events = watched(tmp_path, budget=Budget(bytes_per_hour=1000))
+    assert done, "what is left for the budget's sake is no failure"
+    assert [event.kind for event in events] == ["looked", "refreshed", "left"]
+    assert events[-1].message == "3 indexes behind: the budget of an hour is used up"
+    assert fresh(lakes).count(True) == 1
+    done, events = watched(tmp_path, budget=Budget(cpu_seconds_per_hour=1e-6))
+    assert [event.kind for event in events] == ["looked", "left"], "looking has used it up"
+
+
+@given(
+    per_hour=st.floats(1, 1e9),
+    steps=st.lists(st.tuples(st.floats(0, 7200), st.floats(0, 1e9)), max_size=30),
+)
+def test_over_any_time_a_purse_gives_its_budget_and_one_thing_besides(
+    per_hour: float, steps: list[tuple[float, float]]
+) -> None:
+    now = 0.0
+    purse = Purse(per_hour, lambda: now)
+    spent = []
+    for pause, cost in steps:
+        now += pause
+        if purse.wait_seconds(cost) == 0:
+            purse.spend(cost)
+            spent.append((now, cost))
+        else:
+            now += purse.wait_seconds(cost) * (1 + 1e-9) + 1e-6
+            assert purse.wait_seconds(cost) == 0, "it is waited for just so long"
+    for first, (begin, _) in enumerate(spent):
+        for last in range(first, len(spent)):
+            costs = [cost for _, cost in spent[first : last + 1]]
+            hours = (spent[last][0] - begin) / 3600
+            assert sum(costs) <= per_hour * (1 + hours) * 1.001 + max(costs)
+
+
+def test_a_table_that_cannot_be_read_keeps_the_others_from_nothing(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 3)
+    (tmp_path / "t0" / "lake" / "_delta_log" / f"{1:020}.json").write_text("{")
+    done, events = watched(tmp_path)
+    assert not done
+    assert fresh(lakes[1:]) == [True, True]
+    assert [Path(e.table).parent.name for e in events if e.kind in ("unreadable", "failed")] == ["t0"]
+    nowhere = LakeWatcher(LakeAsked(str(tmp_path / "none")))
+    assert not nowhere.once()
+
+
+def test_an_index_that_stays_damaged_is_tried_less_and_less_often(tmp_path: Path) -> None:
+    tables(tmp_path, 1)
+    for manifest in tmp_path.rglob("_manifests/*.json"):
+        manifest.write_text("{")
+    events: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    assert not watcher.once()
+    (followed,) = watcher._tables.values()
+    first = followed.failures
+    watcher._ask([followed])
+    while watcher._needs:
+        watcher._refresh(watcher._next())
+    assert followed.failures > first
+
+
+@pytest.mark.slow
+def test_two_watchers_side_by_side_bring_up_every_index_once_or_share(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 12)
+    words = [sys.executable, "-m", "metaindex", "watch", "--lake", str(tmp_path), "--once", "--json"]
+    both = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [watcher.communicate()[0] for watcher in both]
+    assert [watcher.returncode for watcher in both] == [0, 0], told
+    events = [json.loads(line) for out in told for line in out.splitlines()]
+    assert not [event for event in events if event["kind"] in ("failed", "unreadable")]
+    refreshed = Counter(event["table"] for event in events if event["kind"] == "refreshed")
+    assert len(refreshed) + len({e["table"] for e in events if e["kind"] == "shared"} - refreshed.keys()) == 12
+    # What one had begun when the other ended is done by now.
+    assert fresh(lakes) == [True] * 12
+    for lake in lakes:
+        table = lake.open()
+        assert table.verify_index("stats").sound
+        assert table.prune("id = 100").kept_files == 1
+
+
+@pytest.mark.slow
+def test_one_that_is_killed_in_mid_refresh_loses_nothing(tmp_path: Path) -> None:
+    lakes = tables(tmp_path / "lake", 2)
+    sign = tmp_path / "building"
+    words = [sys.executable, "-c", STUCK, str(tmp_path / "lake"), str(sign)]
+    with subprocess.Popen(words, cwd=ROOT) as watcher:
+        while not sign.exists():
+            assert watcher.poll() is None
+            time.sleep(0.02)
+        before = [lake.open().indexes()[0].state for lake in lakes]
+        done, events = watched(tmp_path / "lake")  # beside one that is at work
+        assert done
+        shared = [event for event in events if event.kind == "shared"]
+        assert len(shared) == 1, "what it is at is left to it"
+        assert "is at work on it" in shared[0].message
+        watcher.send_signal(signal.SIGKILL)
+    assert before.count(State.REFRESHING.value) == 1
+    assert fresh(lakes).count(True) == 1
+    for lake in lakes:
+        assert lake.open().scan("id >= 100").to_arrow().num_rows == 5, "queries read what no index covers"
+    done, events = watched(tmp_path / "lake", patience_seconds=0.001)
+    assert done
+    assert [event.kind for event in events] == ["looked", "refreshed"]
+    assert fresh(lakes) == [True, True]
+    assert all(lake.open().verify_index("stats").sound for lake in lakes)
+
+
+@pytest.mark.slow
+def test_it_follows_commits_and_tables_that_come_later_until_it_is_stopped(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 2, behind=False)
+    pace = ["--every", "0.1", "--idle", "0.2", "--find-every", "0.2"]
+    words = [sys.executable, "-m", "metaindex", "watch", "--lake", str(tmp_path), "--json", *pace]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+
+        def until(kind: str, table: str) -> None:
+            assert watching.stdout is not None
+            for line in watching.stdout:
+                event = json.loads(line)
+                if (event["kind"], event["table"]) == (kind, table):
+                    return
+            raise AssertionError("it has ended")
+
+        until("looked", str(tmp_path))
+        lakes[0].append(rows(100))
+        until("refreshed", lakes[0].path)
+        (tmp_path / "late").mkdir()
+        late = delta_lake(tmp_path / "late")
+        indexed(late)
+        late.append(rows(100))
+        until("refreshed", late.path)
+        watching.send_signal(signal.SIGTERM)
+        until("stopped", str(tmp_path))
+    assert watching.returncode == 0
+    assert fresh([*lakes, late]) == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "got neither"),
+        (["x", "--lake", "y"], "got both"),
+        (["x", "--bytes-per-hour", "1GB"], "are for a lake"),
+        (["--lake", "y", "--format", "delta"], "opened as they are found"),
+        (["--lake", ""], "a lake is a folder"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(call: Call, words: list[str], said: str) -> None:
+    told = call("watch", *words)
+    assert told.code == 1
+    assert said in told.err
