@@ -12,6 +12,7 @@ scale    10,000,000 files x 5 columns of a real Delta log, unpartitioned and in 
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
 formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyiceberg
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
+lake     1,000 tables of all formats beside 10,000 folders that are none, told by `mi.open_lake`: time, CPU, memory
 hooks    what a hook adds to a commit: time that the writer waits, and CPU
 import   what `import metaindex` costs over `import pyarrow`
 bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000
@@ -49,6 +50,7 @@ NAMES = (
     "formats_files",
     "formats_iceberg",
     "formats_delta",
+    "lake",
     "hooks",
     "bloom",
     "needle",

@@ -137,7 +137,7 @@ def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
 
 def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
     from metaindex.hooks.watch import Pace
-    from metaindex.lake.budget import Budget
+    from metaindex.lake.budget import UpkeepBudget
     from metaindex.lake.opening import LakeAsked
     from metaindex.lake.watching import PACE, LakeWatcher
 
@@ -156,7 +156,9 @@ def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
     watcher = LakeWatcher(
         lake,
         lambda event: _tell(event, out),
-        budget=Budget(args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()),
+        budget=UpkeepBudget(
+            args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()
+        ),
         indexes=args.index,
         builder=args.builder,
         pace=Pace(args.every or PACE.every, args.idle or PACE.idle, PACE.error),

@@ -54,7 +54,7 @@ class Purse:
 
 
 @dataclass(slots=True)
-class Budget:
+class UpkeepBudget:
     """Of bytes (of files that came, and those written to indexes) and of processor seconds."""
 
     bytes_per_hour: float | None = None

@@ -32,7 +32,7 @@ _MOST_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class UpkeepNeed:
     """An index that is behind. `new_bytes`: of files that came; `cost_bytes`: these, and what a refresh of so many
     writes by what the index takes now; `spared_bytes_a_day`: what noted queries of the last 30 days would be spared of
     the files that came, None where none is noted; `stale_share`: of the bytes of the table."""
@@ -58,7 +58,7 @@ class TableState:
 
     version: str = ""
     indexes: int = 0
-    needs: tuple[Need, ...] = ()
+    needs: tuple[UpkeepNeed, ...] = ()
     problem: str = ""
     seconds: float = 0.0
     gone: bool = False
@@ -100,7 +100,7 @@ def _asked(place: LakePlace, table: Table, only: Collection[str] | None) -> Tabl
     return TableState(version.id, len(members), tuple(needs))
 
 
-def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> Need:
+def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> UpkeepNeed:
     handle = handle_of(table)
     index = OpenIndex.of(name, entry, handle.log(name).storage, StoreCache())
     late = staleness(index, Target(handle.table_format, handle.ref, At.of(version), version))
@@ -108,7 +108,7 @@ def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, versi
     size = newest.size_bytes if newest is not None else 0
     stored = sum(run.size_bytes for run in entry.content.runs)
     written = stored * late.new_bytes / size if size else 0.0
-    return Need(
+    return UpkeepNeed(
         place,
         table.config.namespace,
         name,

@@ -30,8 +30,8 @@ from metaindex.table.face import Table, handle_of
 from metaindex.views.words import counted, duration
 
 from .asking import LakePlace
-from .budget import Budget
-from .needs import Need, TableState, at_work, needs_of
+from .budget import UpkeepBudget
+from .needs import TableState, UpkeepNeed, at_work, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
 
@@ -71,7 +71,7 @@ class LakeWatcher:
         lake: LakeAsked,
         on_event: Callable[[Event], None] = lambda event: None,
         *,
-        budget: Budget | None = None,
+        budget: UpkeepBudget | None = None,
         indexes: Sequence[str] | None = None,
         builder: BuilderName | Builder = "local",
         pace: Pace = PACE,
@@ -79,12 +79,12 @@ class LakeWatcher:
         patience_seconds: float = SUSPECT_SECONDS,
     ) -> None:
         self._lake, self._tell = lake, on_event
-        self._budget = budget or Budget()
+        self._budget = budget or UpkeepBudget()
         self._indexes, self._builder = indexes, builder
         self._pace, self._find_seconds, self._patience = pace, find_seconds, patience_seconds
         self._stop = threading.Event()
         self._tables: dict[str, _Followed] = {}
-        self._needs: dict[Key, Need] = {}
+        self._needs: dict[Key, UpkeepNeed] = {}
         self._found_at: float | None = None
         self._failed = False
 
@@ -200,12 +200,12 @@ class LakeWatcher:
 
     # -- refreshing ----------------------------------------------------------------------------------------------------
 
-    def _next(self) -> Need:
+    def _next(self) -> UpkeepNeed:
         """What is worth most. Of equals any: watchers that start together do not all begin with the same."""
         best = max(need.rank for need in self._needs.values())
         return random.choice([need for need in self._needs.values() if need.rank == best])  # noqa: S311 - no secret
 
-    def _refresh(self, need: Need) -> None:
+    def _refresh(self, need: UpkeepNeed) -> None:
         """Brings one index up, unless another watcher does, or did."""
         del self._needs[_key(need)]
         table = self._tables.get(need.place.name)
@@ -237,7 +237,7 @@ class LakeWatcher:
         if table is not None:
             table.quiet = 0
 
-    def _left_to_others(self, need: Need, member: Table, entry: IndexLogEntry) -> bool:
+    def _left_to_others(self, need: UpkeepNeed, member: Table, entry: IndexLogEntry) -> bool:
         """Does another watcher, or a hook, bring the index up, or did it?"""
         handle = handle_of(member).as_built(entry)
         version = handle.table_format.resolve(handle.ref, At())
@@ -252,14 +252,14 @@ class LakeWatcher:
                 table.quiet = 0
         return bool(who)
 
-    def _fail(self, need: Need, table: _Followed | None, why: str) -> None:
+    def _fail(self, need: UpkeepNeed, table: _Followed | None, why: str) -> None:
         self._tell(Event("failed", need.place.path, need.index, message=why))
         self._failed = True
         if table is not None:
             table.failures += 1
             table.due = time.monotonic() + self._pace.after(0, table.failures, 0.0)
 
-    def _say_waiting(self, need: Need, pause: float) -> None:
+    def _say_waiting(self, need: UpkeepNeed, pause: float) -> None:
         table = self._tables.get(need.place.name)
         if table is None or table.told == "waits":
             return
@@ -268,7 +268,7 @@ class LakeWatcher:
         self._tell(Event("left", need.place.path, need.index, message=said))
 
 
-def _key(need: Need) -> Key:
+def _key(need: UpkeepNeed) -> Key:
     return need.place.name, need.namespace, need.index
 
 
@@ -277,7 +277,7 @@ def _entry(table: Table, index: str) -> IndexLogEntry | None:
     return next((entry for name, entry in living(table) if name == index), None)
 
 
-def _cost(need: Need, before: IndexLogEntry, after: IndexLogEntry) -> float:
+def _cost(need: UpkeepNeed, before: IndexLogEntry, after: IndexLogEntry) -> float:
     """Bytes of the files that came (a builder may read less of them) and of the runs that were written, those of merges
     too. What came since it was asked is not known, and little."""
     old = {run.run for run in before.content.runs}
@@ -285,6 +285,6 @@ def _cost(need: Need, before: IndexLogEntry, after: IndexLogEntry) -> float:
     return need.new_bytes + written
 
 
-def _said(need: Need, cost: float) -> str:
+def _said(need: UpkeepNeed, cost: float) -> str:
     worth = "" if need.spared_bytes_a_day is None else f", spares {human_bytes(round(need.spared_bytes_a_day))} a day"
     return f"{human_bytes(round(cost))} read and written{worth}"

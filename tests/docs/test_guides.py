@@ -50,6 +50,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "fresh": "",
         "index": None,
         "joins": "spark",
+        "lake": "",
         "layout": "",
         "needle": "",
         "report": "",
@@ -61,7 +62,7 @@ def test_each_guide_that_can_run_is_run() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["answers", "erase", "fresh", "layout", "needle", "report", "savings", "sql", "text", "whatif"])
+@pytest.mark.parametrize("name", ["answers", "erase", "fresh", "lake", "layout", "needle", "report", "savings", "sql", "text", "whatif"])
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")

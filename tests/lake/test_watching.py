@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.hooks import Event
-from metaindex.lake.budget import Budget, Purse
+from metaindex.lake.budget import Purse, UpkeepBudget
 from metaindex.lake.opening import LakeAsked
 from metaindex.lake.watching import LakeWatcher
 from metaindex.log.states import State
@@ -103,12 +103,12 @@ def test_what_a_byte_of_upkeep_spares_most_comes_first_then_what_is_most_behind(
 
 def test_no_more_is_spent_than_the_budget_and_what_is_left_is_told(tmp_path: Path) -> None:
     lakes = tables(tmp_path, 4)
-    done, events = watched(tmp_path, budget=Budget(bytes_per_hour=1000))
+    done, events = watched(tmp_path, budget=UpkeepBudget(bytes_per_hour=1000))
     assert done, "what is left for the budget's sake is no failure"
     assert [event.kind for event in events] == ["looked", "refreshed", "left"]
     assert events[-1].message == "3 indexes behind: the budget of an hour is used up"
     assert fresh(lakes).count(True) == 1
-    done, events = watched(tmp_path, budget=Budget(cpu_seconds_per_hour=1e-6))
+    done, events = watched(tmp_path, budget=UpkeepBudget(cpu_seconds_per_hour=1e-6))
     assert [event.kind for event in events] == ["looked", "left"], "looking has used it up"
 
 
