@@ -128,7 +128,7 @@ def test_over_any_time_a_purse_gives_its_budget_and_one_thing_besides(
             purse.spend(cost)
             spent.append((now, cost))
         else:
-            now += purse.wait_seconds(cost) * (1 + 1e-9) + 1e-6
+            now += purse.wait_seconds(cost) * (1 + 1e-6) + 1e-3
             assert purse.wait_seconds(cost) == 0, "it is waited for just so long"
     for first, (begin, _) in enumerate(spent):
         for last in range(first, len(spent)):
