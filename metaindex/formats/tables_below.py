@@ -132,24 +132,17 @@ class Walk:
         if (parted and seen.dated) or all(map(_is_partition, names)):
             return plain
         # A stray file, or a folder with a sign of equality in its name, makes no table of what holds the lake's tables.
-        root = self.container and not seen.folder
-        if seen.data and not root and not self._any_logged(inside):
-            return plain
         others = [place for place in inside if not (parted and _is_partition(place[0].rpartition("/")[2]))]
         below = [table for folder, deeper in others for table in self._below(folder, deeper)]
-        return [*below, *self._apart(inside, others)] if below else plain
+        logged = any(table.format in ("delta", "iceberg") for table in below)
+        holds = bool(below) and (logged or not seen.data or (self.container and not seen.folder))
+        return [*below, *self._apart(inside, others)] if holds else plain
 
     def _apart(self, inside: Places, others: Sequence[tuple[str, int]]) -> Iterator[FoundTable]:
         """The tables below those folders that are no others."""
         for folder, deeper in inside:
             if (folder, deeper) not in others:
                 yield from self._below(folder, deeper)
-
-    def _any_logged(self, inside: Places) -> bool:
-        """Is there a Delta or Iceberg table below?"""
-        return any(
-            table.format in ("delta", "iceberg") for folder, deeper in inside for table in self._below(folder, deeper)
-        )
 
     def _leads_to_data(self, folder: str, depth: int) -> bool:
         """Does a folder of a partition, or one that is named by a date, have files of data, or such a folder that does?

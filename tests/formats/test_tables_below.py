@@ -159,3 +159,12 @@ def test_folders_with_signs_of_equality_may_hold_tables(tmp_path: Path) -> None:
     files = [f"team/a=b/{file}" for file in PLAIN] + [f"team/{name}/{file}" for name in ("x", "y") for file in PLAIN]
     for storage in stored(files, tmp_path / "b"):
         assert walked(storage) == [("team/a=b", "files"), ("team/x", "files"), ("team/y", "files")]
+
+
+def test_each_folder_is_looked_at_once(tmp_path: Path) -> None:
+    """However often files lie beside folders that may be tables."""
+    deep = [f"{'x/' * depth}a.parquet" for depth in range(1, 11)] + [f"{'x/' * 10}t/{file}" for file in DELTA]
+    stored(deep, tmp_path)
+    walk = Walk(LocalStorage(str(tmp_path)), 1_000)
+    assert [table.folder for table in walk.tables()] == ["x/" * 10 + "t"]
+    assert walk.looked <= 14
