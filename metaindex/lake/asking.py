@@ -117,7 +117,7 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         size_bytes=snapshot.files.size_bytes,
         indexes=indexes,
         savings=saved.total if noted and saved is not None else None,
-        unused=saved.unused if noted and saved is not None else (),
+        unused=_unused(saved, indexes) if noted and saved is not None else (),
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
@@ -187,6 +187,12 @@ def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta |
     return savings(handle.path, queries, infos, {}) if queries.rows.num_rows else None
 
 
+def _unused(saved: Savings, indexes: tuple[LakeIndex, ...]) -> tuple[str, ...]:
+    """Those in use that helped no query."""
+    asked = {index.info.name for index in indexes if index.asked}
+    return tuple(name for name in saved.unused if name in asked)
+
+
 def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
     """From what the log and the indexes tell of every file. None is opened."""
     if not 1 < len(snapshot.files) <= _MOST_FILES:
@@ -213,6 +219,8 @@ def _advice(row: LakeTable) -> list[str]:
             said.append(f"{name} cannot be used: metaindex verify, then repair")
         if index.info.suspected:
             said.append(f"a writer of {name} seems dead: metaindex cancel")
+        if not index.asked:
+            continue
         if index.info.new_files:
             many = f"{counted(index.info.new_files, 'file')}, {human_bytes(index.info.new_bytes or 0)}"
             said.append(f"{name} is behind ({many}): metaindex refresh")

@@ -21,6 +21,11 @@ class LakeIndex:
     helped: int | None = None
 
     @property
+    def asked(self) -> bool:
+        """Do queries ask it? Not one that is deleted, disabled, or cannot be read."""
+        return self.info.enabled and self.info.new_files is not None
+
+    @property
     def size_bytes(self) -> int:
         """On storage, as far as that is known."""
         return self.info.size_bytes if self.info.stored_bytes is None else self.info.stored_bytes
@@ -88,7 +93,7 @@ class LakeTable:
     @property
     def in_use(self) -> tuple[LakeIndex, ...]:
         """Indexes that queries may ask."""
-        return tuple(index for index in self.indexes if index.info.fresh is not None and index.info.enabled)
+        return tuple(index for index in self.indexes if index.asked)
 
     @property
     def fresh(self) -> bool | None:

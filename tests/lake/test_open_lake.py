@@ -149,6 +149,35 @@ def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) 
     assert (told["b/lake"].problem, told["b/lake"].fresh) == ("", True)
 
 
+def test_an_index_that_is_deleted_or_disabled_is_listed_and_not_behind(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    table.create_index("off", mi.Values("id"), builder="local")
+    lake.append(rows(100))
+    table.delete_index("stats")
+    table.disable_index("off")
+    row = mi.open_lake(tmp_path)["lake"]
+    assert [index.info.name for index in row.indexes] == ["off", "stats"]
+    assert (row.fresh, row.behind_files, row.unused) == (None, None, ())
+    assert not [words for words in row.advice if "behind" in words]
+
+
+def test_names_that_are_no_text_are_told_and_shown(tmp_path: Path) -> None:
+    """A folder's name may be any bytes."""
+    lake = tmp_path / "lake"
+    delta_lake_in = lake / "plain"
+    delta_lake_in.mkdir(parents=True)
+    delta_lake(delta_lake_in).append(rows(1))
+    os.rename(os.fsencode(delta_lake_in), os.fsencode(lake) + b"/\xff\xfe")
+    told = mi.open_lake(lake)
+    assert len(told) == 1
+    assert told.to_arrow().num_rows == 1
+    json.dumps(told.to_json()).encode()
+    assert "\\udcff" in str(told)
+    done = told.report(tmp_path / "lake.html", reports=tmp_path / "pages")
+    assert (tmp_path / "lake.html").stat().st_size == done.size_bytes
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
