@@ -24,7 +24,7 @@ from metaindex.table.noting import place_of
 from metaindex.views.info import IndexInfo
 from metaindex.views.latest import index_info
 from metaindex.views.staleness import staleness
-from metaindex.views.words import counted, percent
+from metaindex.views.words import counted, duration, percent
 
 from .facts import LakeIndex, LakeLayout, LakeTable
 
@@ -222,8 +222,10 @@ def _advice(row: LakeTable) -> list[str]:
         if not index.asked:
             continue
         if index.info.new_files:
-            many = f"{counted(index.info.new_files, 'file')}, {human_bytes(index.info.new_bytes or 0)}"
-            said.append(f"{name} is behind ({many}): metaindex refresh")
+            parts = [counted(index.info.new_files, "file"), human_bytes(index.info.new_bytes or 0)]
+            parts += [counted(index.behind_commits, "commit")] if index.behind_commits else []
+            parts += [duration(index.lag_ms)] if index.lag_ms else []
+            said.append(f"{name} is behind ({', '.join(parts)}): metaindex refresh")
         elif index.info.fresh is False:
             said.append(f"{name} is behind: metaindex refresh")
     said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
