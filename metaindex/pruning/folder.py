@@ -184,15 +184,28 @@ def not_looked_at(error: BaseException | None) -> bool:
 
 
 def plain_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Reader options that can be kept in a log entry."""
-    return {k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"}
+    """Reader options that can be kept in a log entry. A schema is kept as its text, where a text says all of it; else
+    as one that fits itself alone."""
+    plain: dict[str, object] = {
+        k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"
+    }
+    schema = options.get("schema")
+    if schema is not None:
+        plain["schema"] = _said(schema)
+    return plain
 
 
 def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
     """Text files mean what the reader's options make of them: an index built under other options is of other values."""
     if stored.get("file_format") not in ("csv", "json"):
         return None
-    built = {k: v for k, v in stored.items() if k != "file_format"}
+    built = {k: _said(v) if k == "schema" else v for k, v in stored.items() if k != "file_format"}
     now = plain_options(asked)
     differing = sorted(k for k in built.keys() | now.keys() if built.get(k) != now.get(k))
     return f"it was built with other reader options ({', '.join(differing)})" if differing else None
+
+
+def _said(schema: object) -> str:
+    from metaindex.formats.files.schema_said import schema_said  # few tables are of texts
+
+    return schema_said(schema)

@@ -114,7 +114,8 @@ def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
         stored = entry.table.options
         if not entry.readable or stored.get("file_format") != file_format:
             continue
-        given = {name: value for name, value in stored.items() if name != "file_format"}
+        left_out = {"file_format"} | ({"schema"} if str(stored.get("schema", "")).startswith("?") else set())
+        given = {name: value for name, value in stored.items() if name not in left_out}
         options = FilesOptions.of(given).read_options(file_format)
         if meaning(file_format, options) == asked:
             opened = _opened(table, entry, file_format, given)
@@ -184,7 +185,7 @@ def has_instants(type_: pa.DataType) -> bool:
 
 
 def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
-    """The index reads files by tabs where the first is called .tsv and no separator was said, which Spark does not."""
+    """The index reads files by tabs where all are called .tsv and no separator was said, which Spark does not."""
     said = FilesOptions.of(handle_of(table).ref.options).reader
     return "sep" in said or not any(
         pc.any(pc.match_substring(paths, ".tsv", ignore_case=True)).as_py() for paths in lists if len(paths)

@@ -102,6 +102,12 @@ class Handle:
         options = {name: value for name, value in stored.items() if name != "file_format"}
         return self.with_options(str(stored["file_format"]), options, trust_index=False)
 
+    def as_said(self, entry: IndexLogEntry) -> Handle:
+        """The same where whoever opened the table said of no reader option: a verb on an index knows them from it. A
+        query does not: what its rows are is for the one who asks."""
+        said = {name for name in self.ref.options if name.lower() != "format"}
+        return self if said else self.as_built(entry)
+
     # -- versions --------------------------------------------------------------------------------------------------
 
     def snapshot(self, at: At) -> Snapshot:

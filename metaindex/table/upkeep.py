@@ -55,6 +55,9 @@ def indexes(
     """See `Table.indexes`."""
     at = at_version(version, timestamp)
     asked: Version | None = None
+    if handle.format == "files":
+        for entry in handle.entries():
+            handle = handle.as_said(entry)
     try:
         asked = handle.resolved(at).version
     except MetaIndexError as error:

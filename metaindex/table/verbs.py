@@ -24,7 +24,7 @@ from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
 from metaindex.errors import ConcurrentWriteError, IndexExistsError
-from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError, UnsupportedFeatureError
 from metaindex.formats.files.history import forget as forget_listings
 from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
@@ -36,7 +36,7 @@ from metaindex.kinds.served import row_plans
 from metaindex.log.liveness import held
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
-from metaindex.pruning.folder import plain_options
+from metaindex.pruning.folder import other_options, plain_options
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import check_name
 from metaindex.store.writer import RunSink, new_run_id
@@ -137,6 +137,12 @@ def refresh(
         raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
     check_same_table(base, handle.format)
     validate(Operation.REFRESH, base, name)
+    handle = handle.as_said(base)
+    if (other := other_options(base.table.options, handle.ref.options)) is not None:
+        raise UnsupportedFeatureError(
+            f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; open the table"
+            " with those, or without any, or create another index"
+        )
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)

@@ -6,7 +6,6 @@ header unless `header=False` says otherwise (Spark's own default is none: what i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 
 from .compressed import REFUSED, SUFFIXES
+from .schema_text import parse_ddl
 
 FORMATS = ("parquet", "csv", "json")
 MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
@@ -154,58 +154,3 @@ def most_columns(reader: Mapping[str, str]) -> int:
     if not said.isascii() or not said.isdecimal() or not 0 < int(said) < 1 << 31:
         raise UnsupportedFeatureError(f"maxColumns is a number from 1 on; got {said!r}; name another, or leave it out")
     return int(said)
-
-
-_TYPES = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "byte": pa.int8(),
-    "smallint": pa.int16(),
-    "short": pa.int16(),
-    "int": pa.int32(),
-    "integer": pa.int32(),
-    "bigint": pa.int64(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "real": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ltz": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
-_COLUMN = re.compile(
-    r"\s*(?:`((?:[^`]|``)+)`|([^\s`:,]+))\s*:?"  # name
-    r"\s+([A-Za-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?"  # type
-    r"(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*(,|$)",
-    re.IGNORECASE,
-)
-
-
-def parse_ddl(text: str) -> pa.Schema:
-    """`a INT, b DECIMAL(10, 2), `c d` STRING` as a schema: Spark's names of types, nested ones only as a
-    pyarrow.Schema."""
-    fields, at = [], 0
-    while at < len(text):
-        column = _COLUMN.match(text, at)
-        t = _type(column) if column else None
-        if column is None or t is None:
-            raise UnsupportedFeatureError(
-                f"a schema text lists columns with types, 'a INT, b DECIMAL(10,2)'; cannot read {text[at : at + 40]!r};"
-                " nested types: give a pyarrow.Schema"
-            )
-        fields.append(pa.field((column[1] or "").replace("``", "`") or column[2], t))
-        at = column.end()
-    return pa.schema(fields)
-
-
-def _type(column: re.Match[str]) -> pa.DataType | None:
-    name, first, second = column[3].lower(), column[4], column[5]
-    if name in ("decimal", "dec", "numeric"):
-        precision, scale = int(first or 10), int(second or 0)
-        return pa.decimal128(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
-    if name in ("varchar", "char") and first:
-        return pa.string()
-    return None if first else _TYPES.get(name)

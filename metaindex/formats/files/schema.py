@@ -9,6 +9,7 @@ that the user names always wins.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from metaindex.formats.storage import Storage
 
 from .options import FilesOptions
 from .partitions import Partitions
-from .text_schema import csv_schema, json_schema
+from .text_schema import csv_schema, json_schema, look_for_data
 
 
 def data_schema(
@@ -30,6 +31,8 @@ def data_schema(
     """The columns of the data files, in path order. `times`: when each was modified; only the first and the newest file
     are opened, save with Spark's mergeSchema."""
     if options.schema is not None:
+        if file_format == "csv" and "header" not in options.reader:
+            look_for_data(storage, paths[0], options.reader, options.schema)
         return options.schema
     newest = len(paths) - 1 - int(np.argmax(np.asarray(times, np.int64)[::-1]))  # the last of several
     chosen = [paths[0]] + ([paths[newest]] if newest else [])
@@ -44,15 +47,20 @@ def data_schema(
             return json_schema(storage, chosen, options.reader)
 
 
-def with_partitions(data: pa.Schema, parts: Partitions) -> Schema:
+def with_partitions(data: pa.Schema, parts: Partitions, file_format: str) -> Schema:
     """Columns of the data, then partition columns; a partition column that the data holds too stands where the data
-    has it, with the partition's type."""
+    has it, with the partition's type.
+
+    A column of CSV is the values at a place in each line, whatever a file's header calls it: its stable name says
+    where, for the schema names what is there by the first file, or by the user's word, and that may change.
+    """
     by_name = {alike(name): (name, t) for name, t in zip(parts.names, parts.types, strict=True)}
     fields = []
-    for field in data:
+    for place, field in enumerate(data):
         partition = by_name.pop(alike(field.name), None)
         if partition is None:
-            fields.append(field_of(field.name, field.type))
+            column = field_of(field.name, field.type)
+            fields.append(replace(column, stable=f"{place}:{field.name}") if file_format == "csv" else column)
         else:
             fields.append(Field(field.name, partition[1], partition=True, source=partition[0]))
     fields += [Field(name, t, partition=True) for name, t in by_name.values()]

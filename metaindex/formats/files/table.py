@@ -218,10 +218,9 @@ def _snapshot(
     ref: TableRef, options: FilesOptions, version: Version, recalled: Recalled, parts: Partitions, folder: pa.Array
 ) -> Snapshot:
     assert recalled.data_schema is not None  # read where it was not kept
-    schema = with_partitions(recalled.data_schema, parts)
+    schema = with_partitions(recalled.data_schema, parts, recalled.file_format)
     reading = options.read_options(recalled.file_format)
-    first = str(recalled.files.paths[0]).lower().rpartition("/")[2]
-    if recalled.file_format == "csv" and "sep" not in reading and ".tsv" in first:
+    if recalled.file_format == "csv" and "sep" not in reading and _by_tabs(recalled.files):
         reading["sep"] = "\t"
     if parts.names and recalled.bases != {""}:
         reading["basepath"] = ref.storage.uri(parts.base)
@@ -235,6 +234,19 @@ def _snapshot(
         FilesDetails(parts, folder, reading, recalled.bases),
         tuple(f.name for f in schema if f.partition),
     )
+
+
+def _by_tabs(files: FileTable) -> bool:
+    """Are the columns of a CSV table that does not say so separated by tabs, as the names of all its files say?"""
+    named = pc.match_substring_regex(files.paths, r"(?i)\.tsv(\.[^/]*)?$")
+    some = bool(pc.any(named).as_py())
+    if some and not pc.all(named).as_py():
+        raise UnsupportedFeatureError(
+            "the columns of all files of a CSV table are separated by one character; some files are called .tsv, others"
+            f" are not, as {files.paths.filter(pc.invert(named))[0].as_py()!r}; say which by sep=, or by glob= which"
+            " files are meant"
+        )
+    return some
 
 
 def _file_table(listing: Listing, parts: Partitions) -> FileTable:

@@ -15,16 +15,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from metaindex.expressions.errors import CorruptTableError, StorageError, UnsupportedFeatureError, first_line
+from metaindex.expressions.errors import (
+    CorruptTableError,
+    MetaIndexError,
+    StorageError,
+    UnsupportedFeatureError,
+    first_line,
+)
 from metaindex.formats.column_names import alike
 from metaindex.formats.storage import Storage
 
 from . import json_bounds
 from .compressed import open_text
+from .header import check_header
 from .options import MOST_COLUMNS, most_columns
-from .time_patterns import TimePattern
+from .text_types import infer_text
 
 _LOOKED_AT = 32 << 20
 _LONGS = range(-(1 << 63), 1 << 63)
@@ -34,7 +40,10 @@ _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
     """Names of the first file's header (`_c0`, `_c1` ... without one), types that hold the values of all `paths`."""
     tables = [_csv_text(storage, path, reader) for path in paths]
-    names = tables[0].column_names
+    if "header" not in reader:
+        check_header(paths[0], tables[0], None)
+    first = tables[0].column_names
+    names = _header_names(first) if _header(reader) else [f"_c{i}" for i in range(len(first))]
     fields = []
     for at, name in enumerate(names):
         columns = [t.column(at) for t in tables if t.num_columns > at]
@@ -47,7 +56,17 @@ def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]
     return pa.schema(fields)
 
 
-def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Table:
+def look_for_data(storage: Storage, path: str, reader: Mapping[str, str], schema: pa.Schema) -> None:
+    """See `check_header`, of columns that the user names. What cannot be read is the business of whoever reads it."""
+    try:
+        table = _csv_text(storage, path, reader, 1 << 16)
+    except MetaIndexError:
+        return
+    check_header(path, table, schema)
+
+
+def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int = _LOOKED_AT) -> pa.Table:
+    """All columns of the beginning of a file as texts, under what its header says."""
     import pyarrow.csv as csv
 
     header = _header(reader)
@@ -56,7 +75,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
     for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
         if len(value) != 1 and (value or name == "sep"):
             raise UnsupportedFeatureError(f"{name} of CSV files is one character; got {value!r}; name another")
-    text = _text(storage, path, reader)
+    text = _text(storage, path, reader, most)
     if not text.strip():
         return pa.table({})
     # Names are wanted before types can be fixed to text, so the first line is read alone.
@@ -94,9 +113,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str]) -> pa.Tabl
             f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
             " and header, or name the columns with schema="
         ) from error
-    if not header:
-        return table.rename_columns([f"_c{i}" for i in range(table.num_columns)])
-    return table.rename_columns(_header_names(table.column_names))
+    return table
 
 
 def _first_row(text: bytes, quote: str) -> bytes:
@@ -127,61 +144,6 @@ def _header_names(names: Sequence[str]) -> list[str]:
     """As Spark names them: nameless columns `_c<place>`, columns of one name with their place behind."""
     folded = [alike(n) for n in names]
     return [f"_c{i}" if not n else f"{n}{i}" if folded.count(folded[i]) > 1 else n for i, n in enumerate(names)]
-
-
-_FORMS: tuple[tuple[str, pa.DataType | None], ...] = (
-    (r"^[+-]?[0-9]{1,38}$", None),
-    (r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?$|^NaN$|^[+-]?Inf(inity)?$", pa.float64()),
-    (r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", pa.date32()),
-    (
-        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$",
-        pa.timestamp("us", "UTC"),
-    ),
-    (r"^(?i:true|false)$", pa.bool_()),
-)
-
-
-def infer_text(values: pa.ChunkedArray, reader: Mapping[str, str] | None = None) -> pa.DataType:
-    """The narrowest type whose form every value has; string for none and for no values. Where the options name a
-    pattern of dates or times, that is their form."""
-    values = values.drop_null()
-    if not len(values):
-        return pa.string()
-    named = {pa.date32(): "dateformat", pa.timestamp("us", "UTC"): "timestampformat"}
-    for form, t in _FORMS:
-        pattern = (reader or {}).get(named.get(t, ""))
-        if pattern is not None:
-            known = TimePattern.of(pattern)
-            if known is not None and pc.all(pc.match_substring_regex(values, known.text)).as_py():
-                return t
-            continue
-        if not pc.all(pc.match_substring_regex(values, form)).as_py():
-            continue
-        if t is None:
-            return _whole(values)
-        if pa.types.is_date(t) and not _are_days(values):
-            continue
-        return t
-    return pa.string()
-
-
-def _whole(values: pa.ChunkedArray) -> pa.DataType:
-    # Leading zeros and signs have no part in a number's size, 38 digits hold all.
-    numbers = pc.replace_substring_regex(values, r"^\+", "").cast(pa.decimal128(38, 0))
-    low, high = (int(v) for v in pc.min_max(numbers).as_py().values())
-    if low >= -(2**31) and high < 2**31:
-        return pa.int32()
-    if low >= -(2**63) and high < 2**63:
-        return pa.int64()
-    return pa.decimal128(max(len(str(abs(low))), len(str(abs(high)))), 0)
-
-
-def _are_days(values: pa.ChunkedArray) -> bool:
-    try:
-        values.cast(pa.date32())
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
@@ -312,9 +274,9 @@ def _lines_of(text: bytes) -> bytes:
     return "\n".join(json.dumps(item) for item in (value if isinstance(value, list) else [value])).encode()
 
 
-def _text(storage: Storage, path: str, reader: Mapping[str, str]) -> bytes:
+def _text(storage: Storage, path: str, reader: Mapping[str, str], most: int = _LOOKED_AT) -> bytes:
     """The beginning of a file in UTF-8, its lines ended by \\n."""
-    text = _beginning(storage, path)
+    text = _beginning(storage, path, most)
     encoding = reader.get("encoding", reader.get("charset", "utf-8"))
     if encoding.lower() not in ("utf-8", "utf8"):
         try:
@@ -325,13 +287,13 @@ def _text(storage: Storage, path: str, reader: Mapping[str, str]) -> bytes:
     return text if end == b"\n" else text.replace(end, b"\n")
 
 
-def _beginning(storage: Storage, path: str) -> bytes:
-    """Up to 32 MB of a file's text, decompressed, in whole lines."""
+def _beginning(storage: Storage, path: str, most: int) -> bytes:
+    """Up to so many bytes of a file's text, decompressed, in whole lines."""
     with storage.open_input(path) as raw:
         try:
             source = open_text(raw, path)
             parts, size = [], 0
-            while size <= _LOOKED_AT and (part := source.read(min(1 << 20, _LOOKED_AT + 1 - size))):
+            while size <= most and (part := source.read(min(1 << 20, most + 1 - size))):
                 parts.append(part)
                 size += len(part)
         except StorageError:
@@ -341,4 +303,4 @@ def _beginning(storage: Storage, path: str) -> bytes:
                 f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
             ) from error
     text = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
-    return text[: text.rfind(b"\n") + 1] if size > _LOOKED_AT else text
+    return text[: text.rfind(b"\n") + 1] if size > most else text

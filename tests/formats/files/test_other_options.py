@@ -1,0 +1,123 @@
+"""Text files mean what options and headers make of them: an index of other values than those asked for is of no use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metaindex as mi
+from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.formats.files.schema_said import schema_said
+from metaindex.formats.files.schema_text import parse_ddl
+
+
+def put(root: Path, name: str, text: str) -> None:
+    root.mkdir(exist_ok=True)
+    (root / name).write_text(text)
+    os.utime(root / name, (1.7e9, 1.7e9))
+
+
+def same_rows(table: mi.Table, condition: str, expression: pc.Expression) -> int:
+    """What a scan gives by the indexes is what all rows give."""
+    found = table.scan(condition).to_arrow()
+    assert found.sort_by("a") == table.scan().to_arrow().filter(expression).sort_by("a")
+    return found.num_rows
+
+
+TEXT = "a STRING, b INT"
+KINDS = (mi.ColumnStats(), mi.Values("b"), mi.Bloom("b"), mi.ValueList("b"))
+
+
+@pytest.mark.parametrize("mode", ["incremental", "full"])
+def test_a_refresh_with_other_options_is_refused(tmp_path: Path, mode: str) -> None:
+    root = tmp_path / "t"
+    put(root, "0.csv", "x,5\ny,6\n")
+    mi.open_table(root, header=False, schema=TEXT).create_index("i", *KINDS)
+    put(root, "1.csv", "z,700\nq,7\n")
+    for options in ({"header": True, "schema": TEXT}, {"header": False, "schema": TEXT, "sep": ";"}):
+        with pytest.raises(UnsupportedFeatureError, match="built with other reader options"):
+            mi.open_table(root, **options).refresh_index("i", mode=mode)  # type: ignore[arg-type]
+    table = mi.open_table(root, header=False, schema=TEXT)
+    assert same_rows(table, "b = 700", pc.field("b") == 700) == 1
+    mi.open_table(root, header=False, schema=TEXT).refresh_index("i", mode=mode)  # type: ignore[arg-type]
+    assert same_rows(table.reopened(), "b = 700", pc.field("b") == 700) == 1
+
+
+def test_an_index_is_of_no_use_under_another_schema(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    put(root, "0.csv", "1,5\n2,6\n")
+    one = pa.schema([("a", pa.int32()), ("b", pa.int32())])
+    mi.open_table(root, header=False, schema=one).create_index("i", *KINDS)
+    other = mi.open_table(root, header=False, schema=pa.schema([("b", pa.int32()), ("a", pa.int32())]))
+    assert same_rows(other, "b = 1", pc.field("b") == 1) == 1
+    assert "other reader options (schema)" in str(other.prune("b = 1"))
+    for same in (one, "a INT, b INT", "`a` integer ,b: int COMMENT 'so'"):
+        assert mi.open_table(root, header=False, schema=same).prune("b = 1").kept_files == 0
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
+def test_a_column_of_csv_is_a_place_whatever_the_first_file_calls_it(tmp_path: Path, kind: mi.ColumnStats) -> None:
+    root = tmp_path / "t"
+    put(root, "1.csv", "a,b\n1,5\n2,6\n")
+    mi.open_table(root).create_index("i", kind)
+    assert mi.open_table(root).prune("b = 1").kept_files == 0
+    put(root, "0.csv", "b,a\n70,80\n")  # the first file names the columns, of all files, as in Spark
+    table = mi.open_table(root)
+    assert same_rows(table, "b = 1", pc.field("b") == 1) == 1
+    assert same_rows(table, "b = 5", pc.field("b") == 5) == 0
+    table.refresh_index("i")
+    assert same_rows(mi.open_table(root), "b = 1", pc.field("b") == 1) == 1
+    assert mi.open_table(root).verify_index("i").sound
+    table.refresh_index("i", mode="full")
+    fresh = mi.open_table(root)
+    assert (same_rows(fresh, "b = 1", pc.field("b") == 1), fresh.prune("b = 1").kept_files) == (1, 1)
+
+
+def test_a_column_that_moved_is_another_one(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    put(root, "1.csv", "a,b\n1,5\n")
+    mi.open_table(root).create_index("i", *KINDS)
+    put(root, "0.csv", "z,a,b\n3,4,5\n")
+    table = mi.open_table(root)
+    assert same_rows(table, "a = 5", pc.field("a") == 5) == 1
+    assert same_rows(table, "b IS NULL", pc.is_null(pc.field("b"))) == 1
+
+
+def test_files_of_tabs_and_of_commas_are_no_table_until_somebody_says_so(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    put(root, "1.tsv", "a\tb\n1\t5\n")
+    assert mi.open_table(root).scan().to_arrow().to_pylist() == [{"a": 1, "b": 5}]
+    put(root, "2.csv", "a,b\n1,5\n")
+    with pytest.raises(UnsupportedFeatureError, match=r"separated by one character.*'2\.csv'.*sep="):
+        mi.open_table(root).scan()
+    assert mi.open_table(root, glob="*.csv").scan().to_arrow().num_rows == 1
+
+
+FLAT = [pa.int8(), pa.uint8(), pa.string(), pa.large_string(), pa.float16(), pa.decimal128(5, 2), pa.date32()]
+TIMES = [pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.time32("s")]
+NESTED = [
+    pa.list_(pa.int32()),
+    pa.map_(pa.string(), pa.date64()),
+    pa.struct([pa.field("x y", pa.int64(), nullable=False)]),
+    pa.dictionary(pa.int32(), pa.string()),
+]
+TYPES = st.sampled_from([*FLAT, *TIMES, *NESTED])
+SCHEMAS = st.lists(st.tuples(st.text(min_size=1, max_size=3), TYPES), min_size=1, max_size=3).map(pa.schema)
+
+
+@given(SCHEMAS, SCHEMAS)
+def test_schemas_are_said_alike_where_they_are_read_alike(one: pa.Schema, other: pa.Schema) -> None:
+    from metaindex.formats.files.schema import plain_type
+
+    plain = [[(field.name, plain_type(field.type)) for field in schema] for schema in (one, other)]
+    assert (schema_said(one) == schema_said(other)) == (plain[0] == plain[1])
+    assert schema_said(one.with_metadata({"k": "v"})) == schema_said(one)
+    if not schema_said(one).startswith("?"):
+        assert [(field.name, field.type) for field in parse_ddl(schema_said(one))] == plain[0]
+        assert schema_said(schema_said(one)) == schema_said(one)
