@@ -148,7 +148,7 @@ def test_a_kept_version_is_read_without_looking_into_the_folder(tmp_path: Path) 
 
 def test_a_kept_version_under_other_options_has_their_columns(tmp_path: Path) -> None:
     put(tmp_path / "t" / "0.csv", b"1,2\n3,4\n")
-    first = now(tmp_path / "t")
+    first = now(tmp_path / "t", header=True)
     remember(ref(tmp_path / "t"), first)
     assert first.schema.names == ["1", "2"]
     other = FORMAT.snapshot(ref(tmp_path / "t", header=False), At(version=first.version.id))
