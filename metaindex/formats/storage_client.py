@@ -137,7 +137,11 @@ def patient(store: ObjectStore, timeout: str) -> ObjectStore:
     if again is None or not hasattr(store, "client_options"):
         return store
     positional, named = again()
-    named = {**named, "client_options": {"timeout": timeout, **(named.get("client_options") or {})}}
+    named, own = dict(named), named.get("client_options")
+    if own or type(store).__name__ != "S3Store":
+        named["client_options"] = {"timeout": timeout, **(own or {})}
+    else:  # with client options of its own obstore would take none from the environment: `AWS_ALLOW_HTTP`, a proxy
+        named["config"] = {**named.get("config", {}), "timeout": timeout}
     if store.retry_config is not None:
         named["retry_config"] = store.retry_config
     return type(store)(*positional, **named)

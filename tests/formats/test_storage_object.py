@@ -188,10 +188,18 @@ def endpoint() -> Iterator[str]:
         thread.join()
 
 
-def test_an_object_of_any_size_is_put_in_one_request(endpoint: str) -> None:
-    """A writer killed in an upload in pieces would leave those for ever."""
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_an_object_of_any_size_is_put_in_one_request(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch, by_environment: bool
+) -> None:
+    """A writer killed in an upload in pieces would leave those for ever. What the environment says of the client holds
+    for large objects, too."""
     options = {"aws_access_key_id": "k", "aws_secret_access_key": "s", "region": "x", "endpoint": endpoint}
-    storage, _ = storage_for("s3://lake/t", {**options, "allow_http": "true", "single_writer": "true"})
+    if by_environment:
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    else:
+        options["allow_http"] = "true"
+    storage, _ = storage_for("s3://lake/t", {**options, "single_writer": "true"})
     large = bytes(70 << 20)
     storage.put("small", b"1")
     storage.put("large", large)
@@ -203,10 +211,8 @@ def test_an_object_of_any_size_is_put_in_one_request(endpoint: str) -> None:
 
 
 def test_a_client_that_has_more_time_is_the_same_but_for_that() -> None:
-    storage, _ = storage_for(
-        "s3://lake/t",
-        {"aws_access_key_id": "k", "aws_secret_access_key": "hush", "region": "x", "max_retries": "3"},
-    )
+    options = {"aws_access_key_id": "k", "aws_secret_access_key": "hush", "region": "x", "max_retries": "3"}
+    storage, _ = storage_for("s3://lake/t", {**options, "user_agent": "we"})
     assert isinstance(storage, ObjectStorage)
     longer = patient(storage.store, "300 seconds")
     assert longer.config == storage.store.config
