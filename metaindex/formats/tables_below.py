@@ -31,8 +31,6 @@ DEPTH: Final = 12
 """Folders below each other."""
 _AT_ONCE: Final = 32
 """Requests to a store."""
-_MOST_NAMES: Final = 20_000
-"""Of a folder that shows nothing of a table: what comes behind these is not looked at."""
 _DATED: Final = re.compile(r"(19|20|21)\d\d([-_]?\d\d){0,3}\Z|\d\d\Z")
 Places = tuple[tuple[str, int], ...]
 """Folders, and how deep they lie."""
@@ -108,15 +106,17 @@ class Walk:
     def _room(self) -> bool:
         self.looked += 1
         self.cut = self.cut or self.looked > self.most
-        return not self.cut
+        return self.looked <= self.most
 
     def _seen(self, folder: str) -> FoundTable | PlainFolder:
         try:
-            return look(self.storage, folder)
+            seen = look(self.storage, folder, self.most)
         except StorageError as error:
             if not folder:
                 raise
             return FoundTable(folder, "", str(error))
+        self.cut = self.cut or (isinstance(seen, PlainFolder) and len(seen.inside) >= self.most)
+        return seen
 
     def _beside(self, seen: PlainFolder, depth: int) -> list[FoundTable] | Places:
         """The tables below a folder that is none of Delta's or Iceberg's (a list), or the folders to look into."""
@@ -183,18 +183,17 @@ class PlainFolder:
         return f"{self.folder}/{name}" if self.folder else name
 
 
-def look(storage: Storage, folder: str) -> FoundTable | PlainFolder:
-    """What a folder is, from names alone. StorageError where it cannot be looked into."""
+def look(storage: Storage, folder: str, most: int) -> FoundTable | PlainFolder:
+    """What a folder is, from names alone; of more than `most` folders in it some are not told. StorageError where it
+    cannot be looked into."""
     folders: set[str] = set()
     data = False
-    names = 0
     for glance in glances(storage, folder):
         folders.update(glance.folders)
-        names += len(glance.folders) + len(glance.files)
         if "_delta_log" in folders:
             return FoundTable(folder, "delta")
         data = data or any(map(is_data, glance.files))
-        if data or any(map(_is_partition, glance.folders)) or names >= _MOST_NAMES:
+        if data or any(map(_is_partition, glance.folders)) or len(folders) > most:
             break
     else:
         return _told(storage, folder, folders, data=data)

@@ -168,3 +168,14 @@ def test_each_folder_is_looked_at_once(tmp_path: Path) -> None:
     walk = Walk(LocalStorage(str(tmp_path)), 1_000)
     assert [table.folder for table in walk.tables()] == ["x/" * 10 + "t"]
     assert walk.looked <= 14
+
+
+def test_of_very_many_folders_beside_each_other_all_are_looked_at_or_that_is_said(tmp_path: Path) -> None:
+    for number in range(21_000):
+        (tmp_path / f"{number:05}x").mkdir()
+    (tmp_path / "zz").mkdir()
+    (tmp_path / "zz" / "a.parquet").touch()
+    assert walked(LocalStorage(str(tmp_path)), 50_000) == [("zz", "files")]
+    walk = Walk(LocalStorage(str(tmp_path)), 5_000)
+    list(walk.tables())
+    assert walk.cut
