@@ -56,6 +56,7 @@ from .workloads.plans import LIVE, LiveSpark
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks
+    from .joins.narrowed import Narrowed as Narrowed
     from .lake.answer import Lake as Lake
     from .lake.opening import open_lake as open_lake
     from .rule import RuleConfig as RuleConfig
@@ -66,6 +67,7 @@ if TYPE_CHECKING:  # loaded when asked for
     from .rule import is_enabled as is_enabled
     from .running.files import sql as sql
     from .table.frames import create_index as create_index
+    from .table.narrowing import narrowed as narrowed
     from .table.recommend import recommend as recommend
     from .table.savings import savings as savings
     from .table.what_if import what_if as what_if
@@ -101,6 +103,10 @@ def __getattr__(name: str) -> object:
         from .lake.answer import Lake
 
         return Lake
+    if name == "narrowed":
+        from .table.narrowing import narrowed
+
+        return narrowed
     if name == "recommend":
         from .table.recommend import recommend
 
@@ -191,6 +197,7 @@ __all__ = [
     "hint",
     "hooks",
     "is_enabled",
+    "narrowed",
     "open_lake",
     "open_table",
     "recommend",

@@ -24,9 +24,10 @@ MOST_LITERALS = 1_000_000
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
-def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str) -> pa.Array:
+def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str, *, plain: bool = False) -> pa.Array:
     """Of each key the value of type `t` that equals it, NULL where none does. LiteralTypeError for a key of a type, or
-    with a value, that the column is not compared with."""
+    with a value, that the column is not compared with. `plain`: or of another family of types, which engines compare
+    each in its own way."""
     values = one_array(keys)
     if isinstance(values.type, pa.ExtensionType) and not is_uuid(values.type):
         values = values.storage
@@ -43,8 +44,13 @@ def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str) 
         return values.storage
     if values.type.equals(t):
         return values
-    plain = _as_vector(values, t)
-    return _as_literals(values, t, held, name, time_zone) if plain is None else plain
+    as_held = _as_vector(values, t)
+    if as_held is None and plain:
+        raise LiteralTypeError(
+            f"a condition is the same to every engine where keys have their column's type; {name!r} is {t}, and the"
+            f" keys are {values.type}; cast them to {t}"
+        )
+    return _as_literals(values, t, held, name, time_zone) if as_held is None else as_held
 
 
 def _as_vector(values: pa.Array, t: pa.DataType) -> pa.Array | None:

@@ -110,8 +110,9 @@ def _module(source: object) -> str:
 def whole_rows(rows: pa.Table) -> pa.Table:
     """Rows without NULL, out of dictionaries."""
     rows = rows.drop_null()
-    return pa.table([_decoded(column) for column in rows.columns], names=rows.schema.names)
+    return pa.table([decoded(column) for column in rows.columns], names=rows.schema.names)
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values themselves, of those in a dictionary."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

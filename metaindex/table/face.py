@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.build.protocol import Builder, Progress
     from metaindex.export import Exported
     from metaindex.joins.sources import Named
+    from metaindex.joins.touched import Touched
     from metaindex.querylog.cleaning import QueriesCleaned
     from metaindex.querylog.savings import Savings
     from metaindex.readers.scan import Scan
@@ -268,6 +269,22 @@ class Table:
         return locate(
             self._queries, predicate, version, timestamp, all_versions=all_versions, exact=exact, indexes=indexes
         )
+
+    def touched(
+        self,
+        source: object,
+        on: Named,
+        version: VersionLike = None,
+        timestamp: TimestampLike = None,
+        *,
+        exact: bool = True,
+        indexes: Iterable[str] | None = None,
+    ) -> Touched:
+        """The files that a MERGE by these keys would rewrite: those with a live row that has one of them. `source` and
+        `on` as `keys` and `on` of `scan`. `exact=False`: no data is read, and files are told that may have none."""
+        from .narrowing import touched
+
+        return touched(self._queries, source, on, version, timestamp, exact=exact, indexes=indexes)
 
     def search(
         self,

@@ -37,7 +37,8 @@ from .grid import GridPlace, on_grid
 
 
 def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
-    """The condition as text. `dialect` is "spark" or "duckdb"; Opaque raises ExpressionError.
+    """The condition as text. `dialect` is "spark", "duckdb" or "datafusion" (deltalake's). Opaque raises
+    ExpressionError.
 
     Bind the predicate first. With the `schema` literals that are none of their column's values (10^40, 3.5 of an
     integer) are written through its neighbouring values, which no engine rounds.
@@ -270,7 +271,38 @@ class _DuckDB(_Dialect):
         return f"CAST('{value}' AS UUID)"
 
 
-_DIALECTS: Final[dict[str, type[_Dialect]]] = {"spark": _Spark, "duckdb": _DuckDB, "spark column": _SparkColumn}
+class _DataFusion(_DuckDB):
+    """As deltalake reads conditions: names as they are written, texts without escapes, times by their text."""
+
+    null_safe_eq = "IS NOT DISTINCT FROM"
+
+    def is_nan(self, column: str) -> str:
+        return f"isnan({column})"
+
+    def integer(self, value: int) -> str:
+        return str(value) if -(1 << 63) < value < 1 << 63 else self.decimal(Decimal(value))
+
+    def string(self, value: str) -> str:
+        return "'" + _sayable(value).replace("'", "''") + "'"
+
+    def binary(self, value: bytes) -> str:
+        return f"X'{value.hex()}'"
+
+    def timestamp(self, value: dt.datetime) -> str:
+        if value.tzinfo is None:
+            text, zone = value.isoformat(timespec="microseconds"), "None"
+        else:
+            text = value.astimezone(dt.UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+            zone = 'Some("UTC")'
+        return f"arrow_cast('{text}', 'Timestamp(Microsecond, {zone})')"
+
+
+_DIALECTS: Final[dict[str, type[_Dialect]]] = {
+    "spark": _Spark,
+    "duckdb": _DuckDB,
+    "spark column": _SparkColumn,
+    "datafusion": _DataFusion,
+}
 _SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
 
 

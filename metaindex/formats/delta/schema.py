@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +58,7 @@ class TableSchema:
     once_float: frozenset[
         tuple[str, ...]
     ]  # sources of double leaves that were float: their statistics may be printed floats
+    generated: Mapping[str, str] = field(default_factory=dict)  # of columns that Delta generates, the expression
 
 
 def parse_schema(metadata: Metadata, table: str) -> TableSchema:
@@ -78,7 +79,12 @@ def parse_schema(metadata: Metadata, table: str) -> TableSchema:
             raise
         raise CorruptTableError(f"the schemaString of {table} is no Delta schema: {error!r}") from error
     fields, names, sources = _with_partitions(fields, metadata.partition_columns, table)
-    return TableSchema(Schema(fields), names, sources, frozenset(once_float))
+    return TableSchema(Schema(fields), names, sources, frozenset(once_float), _generated(raw_fields))
+
+
+def _generated(raw_fields: Any) -> dict[str, str]:
+    found = {raw["name"]: (raw.get("metadata") or {}).get("delta.generationExpression") for raw in raw_fields}
+    return {name: said for name, said in found.items() if isinstance(said, str)}
 
 
 def _with_partitions(

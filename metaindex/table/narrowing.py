@@ -1,0 +1,92 @@
+"""Conditions and forecasts for MERGE, UPDATE and DELETE by key."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from metaindex.expressions.errors import ArgumentError
+from metaindex.joins.narrowed import MOST_RANGES, MOST_VALUES, Narrowed
+from metaindex.joins.narrowed import narrowed as narrowed_by
+from metaindex.joins.touched import Touched
+from metaindex.joins.touched import touched as touched_by
+
+from .asked import TimestampLike, VersionLike, at_version
+from .face import Table, handle_of
+from .opening import open_table
+from .queries import Queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metaindex.joins.sources import Named
+
+
+def narrowed(
+    source: object,
+    on: Named,
+    *,
+    table: Table | str | os.PathLike[str] | None = None,
+    target: str | None = "target",
+    null_safe: bool = False,
+    most_values: int = MOST_VALUES,
+    most_ranges: int = MOST_RANGES,
+) -> Narrowed:
+    """A condition on the target of a MERGE (UPDATE, DELETE) by key that lets the format's statistics skip files:
+
+        ON target.id = source.id AND {mi.narrowed(source, on=["id"], table="lake/orders")}
+
+    It follows from the keys of `source` alone: every row that equals one of them satisfies it, whatever a commit in
+    between adds, so that beside the equality it changes no clause's rows. Up to `most_values` keys are an IN list, more
+    are at most `most_ranges` ranges; of columns that Delta generates from a key (CAST(ts AS DATE), YEAR(ts),
+    SUBSTRING(c, 1, n)) their values are said, too.
+
+    `source`: what `Table.scan` takes for `keys`; it must be the very rows that the command reads. `table`: the target,
+    whose types the keys are checked against, and whose generated columns are known; without it the columns must have
+    the types that they have in `source` (integers of any width are one). `target`: what the command calls the table;
+    None: nothing stands before the columns. `null_safe`: for `<=>`, where a NULL of the source finds NULL.
+
+    `str()` and `.sql` are Spark's SQL, `.deltalake` is for deltalake's predicates, `.column()` a Spark Column.
+    Raises ArgumentError, UnknownColumnError; LiteralTypeError where keys and columns are of different families of
+    types: cast the source then.
+    """
+    if table is None:
+        return narrowed_by(
+            source, on, target=target, null_safe=null_safe, most_values=most_values, most_ranges=most_ranges
+        )
+    if not isinstance(table, Table | str | os.PathLike):
+        raise ArgumentError(f"table= is a table, or its path; got {type(table).__name__}; open_table gives one")
+    opened = table if isinstance(table, Table) else open_table(table)
+    snapshot = opened.snapshot()
+    of_format = getattr(snapshot.details, "schema", None)
+    return narrowed_by(
+        source,
+        on,
+        schema=snapshot.schema,
+        version=snapshot.version,
+        generated=getattr(of_format, "generated", None),
+        target=target,
+        null_safe=null_safe,
+        most_values=most_values,
+        most_ranges=most_ranges,
+        time_zone=handle_of(opened).config.time_zone,
+    )
+
+
+def touched(
+    queries: Queries,
+    source: object,
+    on: Named,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    *,
+    exact: bool,
+    indexes: Iterable[str] | None,
+) -> Touched:
+    """See `Table.touched`."""
+    at_version(version, timestamp)
+    scan = queries.scan(None, None, version, timestamp, indexes=indexes, keys=source, on=on)
+    names = [f.name for f in scan.snapshot.schema.shown.fields]
+    wanted = [name for name in names if scan.keys is not None and name in scan.keys.columns]
+    return touched_by(replace(scan, columns=tuple(wanted)), exact=exact)
