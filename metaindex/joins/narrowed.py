@@ -119,11 +119,11 @@ def narrowed(
         follows = _generated(name, expression, names, columns, nulls if null_safe else [False] * len(names), schema)
         parts += [] if follows is None else [follows]
     predicate: Predicate = And(tuple(parts)) if len(parts) > 1 else parts[0]
-    return Narrowed(transform(predicate, _Written(target).leaf), said.told)
+    return Narrowed(transform(predicate, _ForEngines(target).leaf), said.told)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _SaidOfKeys:
     predicate: Predicate
     told: str
 
@@ -136,19 +136,19 @@ def _of_keys(
     null_safe: bool,
     most_values: int,
     most_ranges: int,
-) -> _Said:
+) -> _SaidOfKeys:
     """`null_safe`: keys are compared by <=>, so that a NULL of the source finds NULL."""
     whole = rows.drop_null().combine_chunks()
     if not null_safe or not any(nulls):
         keys = [_one(column) for column in whole.columns]
         condition = condition_of(names, keys, types, most_values=most_values, most_ranges=most_ranges)
-        return _Said(condition.predicate, condition.told)
+        return _SaidOfKeys(condition.predicate, condition.told)
     parts: list[Predicate] = []
     for name, column, t, null in zip(names, rows.columns, types, nulls, strict=True):
         keys = [_one(column.drop_null().combine_chunks())]
         part = condition_of([name], keys, [t], most_values=most_values, most_ranges=most_ranges).predicate
         parts.append(Or((part, IsNull(ColumnRef((name,))))) if null else part)
-    return _Said(And(tuple(parts)) if len(parts) > 1 else parts[0], "column by column, with NULL")
+    return _SaidOfKeys(And(tuple(parts)) if len(parts) > 1 else parts[0], "column by column, with NULL")
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -158,7 +158,7 @@ def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _ForEngines:
     """Leaves as every engine's comparison finds them: either zero, and NaN by its function. `target`: before each
     column."""
 

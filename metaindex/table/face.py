@@ -282,7 +282,7 @@ class Table:
     ) -> Touched:
         """The files that a MERGE by these keys would rewrite: those with a live row that has one of them. `source` and
         `on` as `keys` and `on` of `scan`. `exact=False`: no data is read, and files are told that may have none."""
-        from .narrowing import touched
+        from .touching import touched
 
         return touched(self._queries, source, on, version, timestamp, exact=exact, indexes=indexes)
 

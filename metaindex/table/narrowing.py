@@ -1,25 +1,18 @@
-"""Conditions and forecasts for MERGE, UPDATE and DELETE by key."""
+"""Conditions for MERGE, UPDATE and DELETE by key."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.joins.narrowed import MOST_RANGES, MOST_VALUES, Narrowed
 from metaindex.joins.narrowed import narrowed as narrowed_by
-from metaindex.joins.touched import Touched
-from metaindex.joins.touched import touched as touched_by
 
-from .asked import TimestampLike, VersionLike, at_version
 from .face import Table, handle_of
 from .opening import open_table
-from .queries import Queries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from metaindex.joins.sources import Named
 
 
@@ -72,21 +65,3 @@ def narrowed(
         most_ranges=most_ranges,
         time_zone=handle_of(opened).config.time_zone,
     )
-
-
-def touched(
-    queries: Queries,
-    source: object,
-    on: Named,
-    version: VersionLike,
-    timestamp: TimestampLike,
-    *,
-    exact: bool,
-    indexes: Iterable[str] | None,
-) -> Touched:
-    """See `Table.touched`."""
-    at_version(version, timestamp)
-    scan = queries.scan(None, None, version, timestamp, indexes=indexes, keys=source, on=on)
-    names = [f.name for f in scan.snapshot.schema.shown.fields]
-    wanted = [name for name in names if scan.keys is not None and name in scan.keys.columns]
-    return touched_by(replace(scan, columns=tuple(wanted)), exact=exact)

@@ -1,0 +1,34 @@
+"""Which files would a MERGE by key rewrite?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from metaindex.joins.touched import Touched
+from metaindex.joins.touched import touched as touched_by
+
+from .asked import TimestampLike, VersionLike
+from .queries import Queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metaindex.joins.sources import Named
+
+
+def touched(
+    queries: Queries,
+    source: object,
+    on: Named,
+    version: VersionLike,
+    timestamp: TimestampLike,
+    *,
+    exact: bool,
+    indexes: Iterable[str] | None,
+) -> Touched:
+    """See `Table.touched`."""
+    scan = queries.scan(None, None, version, timestamp, indexes=indexes, keys=source, on=on)
+    names = [f.name for f in scan.snapshot.schema.shown.fields]
+    wanted = [name for name in names if scan.keys is not None and name in scan.keys.columns]
+    return touched_by(replace(scan, columns=tuple(wanted)), exact=exact)
