@@ -239,8 +239,8 @@ def _generated(
 
 def _place(written: str, keys: Sequence[str]) -> int | None:
     plain = written[1:-1].replace("``", "`") if written.startswith("`") else written
-    found = [at for at, key in enumerate(keys) if key.lower() == plain.lower()]
-    return found[0] if len(found) == 1 else None
+    places = [at for at, key in enumerate(keys) if key.lower() == plain.lower()]
+    return places[0] if len(places) == 1 else None
 
 
 def _following(call: str, values: pa.Array, rest: Sequence[str]) -> pa.Array | None:

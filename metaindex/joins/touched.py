@@ -35,8 +35,8 @@ class Touched(Shown):
 
     @property
     def paths(self) -> list[str]:
-        found: list[str] = self.table.column("path").to_pylist()
-        return found
+        paths: list[str] = self.table.column("path").to_pylist()
+        return paths
 
     @property
     def files(self) -> int:

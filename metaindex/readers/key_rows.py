@@ -59,22 +59,22 @@ class KeyRows:
 
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows whose keys are among these."""
-        found = self._among(batch)
-        return batch if found.all() else batch.filter(from_truths(found))
+        among = self._among(batch)
+        return batch if among.all() else batch.filter(from_truths(among))
 
     def _among(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         together = self.values[0].places(batch.column(self.columns[0]))
-        found: npt.NDArray[np.bool_] = together >= 0
+        among: npt.NDArray[np.bool_] = together >= 0
         for name, each, known in zip(self.columns[1:], self.values[1:], self.groups, strict=True):
-            rows = np.flatnonzero(found)
+            rows = np.flatnonzero(among)
             places = each.places(batch.column(name).take(pa.array(rows)))
             pairs = _paired(together[rows], places, len(each))
             at = _found(known, pairs)
             at[places < 0] = -1
-            together = np.full(len(found), -1, np.int64)
+            together = np.full(len(among), -1, np.int64)
             together[rows] = at
-            found = together >= 0
-        return found
+            among = together >= 0
+        return among
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,8 +83,8 @@ def parse_schema(metadata: Metadata, table: str) -> TableSchema:
 
 
 def _generated(raw_fields: Any) -> dict[str, str]:
-    found = {raw["name"]: (raw.get("metadata") or {}).get("delta.generationExpression") for raw in raw_fields}
-    return {name: said for name, said in found.items() if isinstance(said, str)}
+    expressions = {raw["name"]: (raw.get("metadata") or {}).get("delta.generationExpression") for raw in raw_fields}
+    return {name: said for name, said in expressions.items() if isinstance(said, str)}
 
 
 def _with_partitions(
