@@ -196,13 +196,27 @@ def plain_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
-    """Text files mean what the reader's options make of them: an index built under other options is of other values."""
+    """Text files mean what the reader's options make of them: an index built under other options is of other values. Of
+    Parquet files those count that say which columns folders have: a file may hold another value of such a column."""
+    built, now = _meant(stored), _meant(plain_options(asked))
     if stored.get("file_format") not in ("csv", "json"):
-        return None
-    built = {k: _said(v) if k == "schema" else v for k, v in stored.items() if k != "file_format"}
-    now = plain_options(asked)
-    differing = sorted(k for k in built.keys() | now.keys() if built.get(k) != now.get(k))
+        built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
+    differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
     return f"it was built with other reader options ({', '.join(differing)})" if differing else None
+
+
+_FOLDERS = frozenset({"recursivefilelookup", "basepath"})
+
+
+def _meant(options: Mapping[str, object]) -> dict[str, str]:
+    """The options by one name and as one text each; what is not said or says nothing else is left out."""
+    said: dict[str, str] = {}
+    for name, value in options.items():
+        key = "sep" if name.lower() == "delimiter" else name.lower()
+        text = _said(value) if key == "schema" else str(value).lower() if isinstance(value, bool) else str(value)
+        if key != "file_format" and (key, text.lower()) != ("recursivefilelookup", "false"):
+            said[key] = text.lower() if key == "recursivefilelookup" else text
+    return said
 
 
 def _said(schema: object) -> str:

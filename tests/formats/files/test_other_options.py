@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +100,40 @@ def test_files_of_tabs_and_of_commas_are_no_table_until_somebody_says_so(tmp_pat
     with pytest.raises(UnsupportedFeatureError, match=r"separated by one character.*'2\.csv'.*sep="):
         mi.open_table(root).scan()
     assert mi.open_table(root, glob="*.csv").scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("built", [False, True])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_a_column_of_folders_is_not_the_one_in_files(tmp_path: Path, kind: str, built: bool) -> None:
+    """Which of the two a column is, Spark's recursiveFileLookup says; their values may differ."""
+    root = tmp_path / "t"
+    for folder, values in (("p=1", [7, 8]), ("p=2", [9, 1])):
+        (root / folder).mkdir(parents=True)
+        rows = pa.table({"a": [1, 2], "p": pa.array(values, pa.int32())})
+        match kind:
+            case "parquet":
+                pq.write_table(rows, root / folder / "f.parquet")
+            case "csv":
+                pyarrow.csv.write_csv(rows, root / folder / "f.csv")
+            case _:
+                lines = "".join(json.dumps(row) + "\n" for row in rows.to_pylist())
+                (root / folder / "f.json").write_text(lines)
+        os.utime(root / folder / f"f.{kind}", (1.7e9, 1.7e9))
+    mi.open_table(root, recursiveFileLookup=built).create_index("i", mi.ColumnStats())
+    mi.open_table(root, recursiveFileLookup=built).create_index("p", mi.ValueList("p"))
+    other = mi.open_table(root, recursiveFileLookup=not built)
+    assert sum(same_rows(other, f"p = {value}", pc.field("p") == value) for value in (1, 2, 7, 8, 9)) == 4
+    assert "other reader options (recursivefilelookup)" in str(other.prune("p = 1"))
+    with pytest.raises(UnsupportedFeatureError, match="built with other reader options"):
+        other.refresh_index("i", mode="full")
+
+
+@pytest.mark.parametrize("options", [{"SEP": ","}, {"delimiter": ","}, {"recursiveFileLookup": "false"}])
+def test_what_means_the_same_is_the_same(tmp_path: Path, options: dict[str, object]) -> None:
+    put(tmp_path / "t", "0.csv", "a,b\n1,5\n")
+    said = {"sep": ","} if "recursiveFileLookup" not in options else {}
+    mi.open_table(tmp_path / "t", header=True, **said).create_index("i", *KINDS)
+    assert mi.open_table(tmp_path / "t", header="true", **options).prune("b = 1").kept_files == 0
 
 
 FLAT = [pa.int8(), pa.uint8(), pa.string(), pa.large_string(), pa.float16(), pa.decimal128(5, 2), pa.date32()]
