@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from metaindex.advice.advised import Advice
 from metaindex.advice.sample import Sampled
 from metaindex.expressions.records import dataclass
@@ -26,6 +28,9 @@ from .unused import unused_of
 
 LEAST: Final = 0.005
 """Of what a workload reads of a table, what an index has to leave out."""
+
+_Z: Final = 1.645
+"""A normal number is within so many standard deviations with 90%."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -229,17 +234,20 @@ def _adds(case: TableCase, some: Some, before: Some) -> QuerySpared:
 
 
 def _left_out(case: TableCase, helped: Sequence[int], every: Some) -> Estimate:
-    """Of the table's bytes, the share that these queries do not read, on average over how often they are asked."""
+    """Of the table's bytes, the share that these queries do not read, on average over how often they are asked. Where
+    queries stand for others with other literals, those may differ as much as they do."""
     total = float(case.weighing.snapshot.files.size_bytes)
-    times = [float(case.queries[at].asked.seen) for at in helped]
-    if not times or not total:
+    times = np.array([case.queries[at].asked.seen for at in helped], np.float64)
+    if not len(times) or not total:
         return Estimate.exactly(0.0)
-    now = [total - case.now(at).reads.size_bytes.expected for at in helped]
-    left = added([case.spared(at, every).size_bytes for at in helped], times)
-    already = sum(count * size for count, size in zip(times, now, strict=True))
-    ends = ((already + end) / (total * sum(times)) for end in (left.low, left.expected, left.high))
-    low, expected, high = (min(max(end, 0.0), 1.0) for end in ends)
-    return Estimate(low, expected, high)
+    now = np.array([total - case.now(at).reads.size_bytes.expected for at in helped])
+    spared = [case.spared(at, every).size_bytes for at in helped]
+    each = [(now + np.array([getattr(size, end) for size in spared])) / total for end in ("low", "expected", "high")]
+    low, expected, high = (float(np.average(shares, weights=times)) for shares in each)
+    apart = 0.0
+    if times.max() > 1:
+        apart = _Z * float(np.sqrt(np.average((each[1] - expected) ** 2, weights=times)))
+    return Estimate(max(low - apart, 0.0), min(expected, 1.0), min(high + apart, 1.0))
 
 
 def _break_even(spared: float, build: float, upkeep: Upkeep | None, days: float | None) -> BreakEven:

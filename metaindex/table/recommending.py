@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -75,10 +76,12 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         )
     given = tuple(named(question.candidates)) if question.candidates else ()
     several = None if question.queries is None else _workload(question.queries, handles)
-    workloads = [several if several is not None else _noted(handle) for handle in handles]
+    noted = [_Noted.of(handle) for handle in handles] if several is None else []
+    workloads = [log.workload for log in noted] if several is None else [several] * len(handles)
+    copies = [question.copies and (several is not None or noted[at].by_spark) for at in range(len(handles))]
     asked = []
-    for handle, queries in zip(handles, workloads, strict=True):
-        asked.append(_table(handle, queries, question, given))
+    for handle, queries, rows_too in zip(handles, workloads, copies, strict=True):
+        asked.append(_table(handle, queries, replace(question, copies=rows_too), given))
     days = question.days
     if days is None:
         days = max((queries.days for queries in workloads if queries.days is not None), default=None)
@@ -105,9 +108,17 @@ def _workload(queries: object, handles: Sequence[Handle]) -> Workload:
     return workload(queries, time_zone=handles[0].config.time_zone if handles else "UTC")
 
 
-def _noted(handle: Handle) -> Workload:
-    """Of the table's own query log."""
-    return from_query_log(logged_queries(handle).rows)
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A table's own query log. `by_spark`: did Spark ask any of it? It alone reads copies of rows."""
+
+    workload: Workload
+    by_spark: bool
+
+    @classmethod
+    def of(cls, handle: Handle) -> _Noted:
+        rows = logged_queries(handle).rows
+        return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()))
 
 
 def _table(

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.reads import JoinKey, TableRead, first_part
@@ -16,6 +17,8 @@ from .shape import shape_of, shown_predicate
 from .template import Workload
 
 _LONGEST = 300
+_EXAMPLES = 3
+"""Of what is alike but for its literals: more stand for each other."""
 _WHOLE = re.compile(r"/|file:|\w+://")
 _S3 = ("s3a://", "s3n://")
 """Hadoop's names of S3."""
@@ -63,19 +66,37 @@ class TableNames:
 
 
 def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> OfTable:
-    """`columns`: the table's own. A template that reads it twice asks twice."""
+    """`columns`: the table's own. A template that reads it twice asks twice; one that was seen with several literals is
+    asked with some of them, which share how often it was seen."""
     own = {name.lower() for name in columns}
-    merged: dict[tuple[str, frozenset[tuple[str, ...]] | None], TableQuery] = {}
+    alike: dict[tuple[str, frozenset[tuple[str, ...]] | None], list[TableQuery]] = {}
     others = 0
     for template in workload.templates:
-        reads = [read for read in template.tables if names.has(read.table)]
-        others += 0 if reads else template.seen
-        for read in reads:
-            query = _query(read.placed(own), template.seen, _joined(template.joins, names, own))
-            key = shape_of(query.predicate), query.columns
-            known = merged.get(key)
-            merged[key] = query if known is None else _sum(known, query)
-    return OfTable(tuple(sorted(merged.values(), key=lambda query: -query.seen)), others)
+        others += 0 if any(names.has(read.table) for read in template.tables) else template.seen
+        for example, seen in zip(template.examples, _shares(template.seen, len(template.examples)), strict=True):
+            joined = _joined(example.joins, names, own)
+            for read in example.tables if seen else ():
+                if names.has(read.table):
+                    query = _query(read.placed(own), seen, joined)
+                    _add(alike.setdefault((shape_of(query.predicate), query.columns), []), query)
+    return OfTable(tuple(sorted(chain.from_iterable(alike.values()), key=lambda query: -query.seen)), others)
+
+
+def _shares(seen: int, examples: int) -> list[int]:
+    return [(seen + place) // examples for place in range(examples)][::-1]
+
+
+def _add(alike: list[TableQuery], query: TableQuery) -> None:
+    """To the one of the same literals; else as one more, or to the one that was seen least."""
+    for place, known in enumerate(alike):
+        if known.predicate == query.predicate:
+            alike[place] = _sum(known, query)
+            return
+    if len(alike) < _EXAMPLES:
+        alike.append(query)
+    else:
+        place = min(range(len(alike)), key=lambda at: alike[at].seen)
+        alike[place] = _sum(alike[place], query)
 
 
 def _query(read: TableRead, seen: int, joined: tuple[str, ...]) -> TableQuery:

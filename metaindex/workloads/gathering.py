@@ -21,6 +21,9 @@ MOST_REASONS: Final = 100
 """That are told, of what could not be read."""
 _MOST_SHAPES: Final = 20_000
 _EXAMPLES: Final = 3
+_LATER: Final = 1.6
+"""An example is replaced by a later one each time that so many times as many were met, so that a long workload has one
+of its beginning, one of its middle, and one of its end."""
 _SHORT: Final = 120
 _TEXT: Final = 2_000
 
@@ -34,11 +37,34 @@ class _Met:
     seen: int = 0
     seconds: float | None = None
     texts: int = 0  # that were read for it
+    times: int = 0  # that it was met
+    next_at: int = 2 * _EXAMPLES
+    turn: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Is there no need to read the next one?"""
+        enough = len(self.examples) == _EXAMPLES or self.texts >= 4 * _EXAMPLES
+        return enough and self.times + 1 < self.next_at
 
     def add(self, seen: int, seconds: float | None) -> None:
+        self.times += 1
         self.seen += seen
         if seconds is not None:
             self.seconds = (self.seconds or 0.0) + seconds
+
+    def example(self, reads: StatementReads) -> None:
+        """One more, where it is another than those that there are. The first one stays."""
+        later = self.times >= self.next_at
+        if later:
+            self.next_at = int(self.next_at * _LATER) + 1
+        if reads in self.examples:
+            return
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(reads)
+        elif later:
+            self.turn = self.turn % (_EXAMPLES - 1) + 1
+            self.examples[self.turn] = reads
 
 
 @dataclass(slots=True)
@@ -59,7 +85,7 @@ class Gathering:
         if isinstance(known, str):
             self.problem(known, text, seen)
             return
-        if known is not None and (len(known.examples) == _EXAMPLES or known.texts >= 4 * _EXAMPLES):
+        if known is not None and known.is_full:
             known.add(seen, seconds)
             return
         if len(self._by_text) >= _MOST_SHAPES:
@@ -84,9 +110,8 @@ class Gathering:
                 return None
             met = self._met[shape] = _Met(_begun(" ".join(text.split()), _TEXT), [])
         met.texts += 1
-        if len(met.examples) < _EXAMPLES and reads not in met.examples:
-            met.examples.append(reads)
         met.add(seen, seconds)
+        met.example(reads)
         return met
 
     def problem(self, reason: str, example: str = "", seen: int = 1) -> None:

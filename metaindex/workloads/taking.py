@@ -167,8 +167,8 @@ class _Taker:
 
 
 def from_query_log(rows: pa.Table) -> Workload:
-    """A workload of rows of a query log: `predicate` (SQL), and where they are there `table` (its path), `columns`,
-    `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`, `at`. Nothing is raised of a row that cannot be
+    """A workload of rows of a query log: `predicate` (SQL), and where they are there `table` (its path), `engine`,
+    `columns`, `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`, `at`. Nothing is raised of a row that cannot be
     read."""
     if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
         raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
@@ -191,7 +191,10 @@ def _days(rows: pa.Table) -> float | None:
     return days if days * 24 >= 1 else None
 
 
-_LOGGED: Final = ("table", "predicate", "columns", "join_keys", "group_keys", "order", "limit", "milliseconds")
+_LOGGED: Final = (
+    *("table", "engine", "predicate", "columns"),
+    *("join_keys", "group_keys", "order", "limit", "milliseconds"),
+)
 
 
 def _logged(gathering: Gathering, row: dict[str, Any]) -> None:
@@ -205,7 +208,10 @@ def _logged(gathering: Gathering, row: dict[str, Any]) -> None:
     named = tuple(str(name) for name in row.get("columns") or ())
     grouped = tuple(str(name) for name in row.get("group_keys") or ())
     order = tuple(str(name) for name in row.get("order") or ())
-    read = TableRead(table, predicate, named or tuple(ref.name for ref in columns(predicate)), grouped, order)
+    asked = named or tuple(ref.name for ref in columns(predicate))
+    # Who asked for files alone may read any column of them.
+    unknown = not named or row.get("engine") == "prune"
+    read = TableRead(table, predicate, asked, grouped, order, every_column=unknown)
     joins = tuple(JoinKey(table, str(name), "", "") for name in row.get("join_keys") or ())
     limit, spent = row.get("limit"), row.get("milliseconds")
     seconds = float(spent) / 1000 if isinstance(spent, int | float) else None

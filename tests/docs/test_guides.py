@@ -62,7 +62,10 @@ def test_each_guide_that_can_run_is_run() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["answers", "erase", "fresh", "lake", "layout", "needle", "report", "savings", "sql", "text", "whatif"])
+RUN = ["advise", "answers", "erase", "fresh", "lake", "layout", "needle", "report", "savings", "sql", "text", "whatif"]
+
+
+@pytest.mark.parametrize("name", RUN)
 @pytest.mark.slow
 def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     code = snippets(GUIDES / f"{name}.md", "")
@@ -91,8 +94,9 @@ def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatc
 def test_the_guide_to_s3_runs(bucket: str, bucket_folder: Path) -> None:  # noqa: F811 - fixtures
     (bucket_folder / "events").mkdir()
     for part in range(3):
-        pq.write_table(pa.table({"id": range(part * 100, part * 100 + 100)}),
-            bucket_folder / "events" / f"{part}.parquet")
+        pq.write_table(
+            pa.table({"id": range(part * 100, part * 100 + 100)}), bucket_folder / "events" / f"{part}.parquet"
+        )
     exec(snippets(GUIDES / "s3.md", "s3"), {"place": f"s3://{bucket}/events"})
 
 

@@ -21,6 +21,7 @@ from metaindex.selection.texts import kind_python, name_of
 from metaindex.statements.parsing import parsed
 from metaindex.statements.printing import create_text
 from metaindex.statements.tree import CreateIndex, TableName
+from metaindex.workloads.taking import from_query_log
 from tests.whatif.test_what_if import filled, skewed, tree
 
 QUERIES = [
@@ -303,6 +304,27 @@ def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
     (index,) = table.recommend("id = 3", days=2.0, copies=False).indexes
     assert index.break_even.days is not None
     assert index.break_even.runs == pytest.approx(index.break_even.days / 2)
+
+
+def test_no_copy_of_rows_is_for_engines_that_read_none(tmp_path: Path) -> None:
+    filled(tmp_path, "parquet")
+    table = mi.open_table(str(tmp_path / "lake"), config=mi.Config(query_log=True))
+    table.scan("id = 4", columns=["name"]).to_arrow()
+    table.prune("id = 3")
+    advice = table.recommend().tables[0]
+    assert not [passed for passed in advice.passed if "covering" in passed.candidate]
+    # Who asks for files alone may read any column: an index with less is of no use to that query.
+    queries = from_query_log(table.query_log())
+    assert sorted(template.tables[0].every_column for template in queries.templates) == [False, True]
+
+
+def test_what_is_expected_of_queries_that_stand_for_others_is_as_wide_as_they_differ(tmp_path: Path) -> None:
+    table = filled(tmp_path, "parquet")
+    alone = table.recommend(["name = 'n041'"], candidates=[mi.Values("name")]).indexes[0].left_out
+    assert alone.exact
+    many = [f"SELECT id FROM lake WHERE id >= {number} AND name = 'n041'" for number in range(0, 200, 10)]
+    (index,) = table.recommend(many, candidates=[mi.ColumnStats("id")]).indexes
+    assert index.left_out.low < index.left_out.expected < index.left_out.high
 
 
 def test_savings_tell_what_was_expected_and_what_came(tmp_path: Path) -> None:

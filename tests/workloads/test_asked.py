@@ -1,4 +1,4 @@
-"""What-if of a workload: queries of this table, each template once, with its weight."""
+"""What-if of a workload: queries of this table, each template with some of its literals, and its weight."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.workloads.asked import TableNames, of_table
@@ -31,27 +33,41 @@ SELECT FROM;
 """
 
 
-def test_each_template_is_asked_once_with_its_weight(tmp_path: Path) -> None:
+def test_a_template_is_asked_with_some_of_its_literals_which_share_its_weight(tmp_path: Path) -> None:
     table = flights(tmp_path)
     (tmp_path / "q.sql").write_text(QUERIES)
     workload = mi.workload(tmp_path / "q.sql")
     found = table.what_if(workload, mi.Values("dest"), mi.ColumnStats())
     assert [(query.query, query.weight, bool(query.problem)) for query in found.queries] == [
-        ("dest = 'D3'", 3, False),
+        ("dest = 'D3'", 1, False),
+        ("dest = 'D4'", 1, False),
+        ("dest = 'D5'", 1, False),
         ("day = 3", 1, False),
         ("nothing = 3", 1, True),
     ]
-    alone = table.what_if(["dest = 'D3'", "day = 3"], mi.Values("dest"), mi.ColumnStats())
+    asked = ["dest = 'D3'", "dest = 'D4'", "dest = 'D5'", "day = 3"]
+    alone = table.what_if(asked, mi.Values("dest"), mi.ColumnStats())
     values = "values(dest)"
-    first, second = (query[values].saved_of(query.now).expected for query in alone.queries if query.now is not None)
-    assert found.saved(values).expected == 3 * first + second
+    each = [query[values].saved_of(query.now).expected for query in alone.queries if query.now is not None]
+    assert found.saved(values).expected == sum(each)
     now = [query.now.size_bytes.expected for query in alone.queries if query.now is not None]
-    assert found.read_bytes == 3 * now[0] + now[1]
-    assert found.to_json()["candidates"][0]["saved_bytes"]["expected"] == 3 * first + second  # type: ignore[index]
+    assert found.read_bytes == sum(now)
+    assert found.to_json()["candidates"][0]["saved_bytes"]["expected"] == sum(each)  # type: ignore[index]
     assert any("of other tables" in note for note in found.notes)
     assert any("not read" in note for note in found.notes)
     assert "saved over the workload" in str(found)
-    assert table.what_if(str(tmp_path / "q.sql"), mi.Values("dest")).queries[0].weight == 3
+
+
+@given(st.integers(1, 400), st.integers(1, 60))
+def test_literals_of_a_long_workload_are_of_its_beginning_and_of_its_end(many: int, different: int) -> None:
+    workload = mi.workload([f"SELECT a FROM t WHERE a = {number % different}" for number in range(many)])
+    queries = of_table(workload, TableNames("/t", {}), ["a"]).queries
+    assert sum(query.seen for query in queries) == many
+    asked = [query.text for query in queries]
+    assert len(set(asked)) == len(asked) == min(3, many, different)
+    assert "a = 0" in asked
+    if many == different > 12:
+        assert max(int(text.removeprefix("a = ")) for text in asked) >= many / 2 - 1
 
 
 def test_a_mapping_names_the_table(tmp_path: Path) -> None:
