@@ -18,7 +18,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.readers.scan import Scan
 from metaindex.views.words import counted, percent
 
-from .overlap import Ints
+from .overlap import Floats, Ints
 
 SHARE = 0.01
 SMALL_BYTES = 32_000_000
@@ -86,18 +86,18 @@ def limit_of(share: float | None, total_bytes: int) -> int:
     return int(total_bytes * share)
 
 
-def chosen(files: FileTable, limit_bytes: int, most: int = _FILES) -> Ints:
+def chosen(files: FileTable, limit_bytes: int, most: int = _FILES, takes: Floats | None = None) -> Ints:
     """The files to read, no more than `most`: evenly spread over the partitions, in each over its age; the same ones
-    each time."""
+    each time. `takes`: bytes that are read of each; None for all that it has."""
     table = files.table
     keys = [("partition", "ascending"), ("modified_ms", "ascending"), ("path", "ascending")]
     order = numbers(pc.sort_indices(table.select(["partition", "modified_ms", "path"]), keys).cast(pa.int64()))
-    sizes = numbers(table.column("size_bytes")).astype(np.int64)
+    sizes = numbers(table.column("size_bytes")).astype(np.float64) if takes is None else takes
     count = min(len(order), most)
     while count:
         places = ((np.arange(count) + 0.5) * len(order) / count).astype(np.int64)
         rows = order[places]
-        if int(sizes[rows].sum()) <= limit_bytes:
+        if float(sizes[rows].sum()) <= limit_bytes:
             return np.sort(rows)
         count -= 1
     return np.zeros(0, np.int64)

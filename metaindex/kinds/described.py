@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.expressions.physical import physical_type
 from metaindex.expressions.questions import Question
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
@@ -222,6 +223,15 @@ class FactKind(Kind):
     def leaves(self, schema: Schema) -> list[Leaf]:
         """The columns to cover at a schema. UnknownColumnError, with the near names, for one that is not there;
         UnsupportedFeatureError for one that has no order."""
+
+
+def footers_tell(leaf: Leaf) -> bool:
+    """Do footers of Parquet files tell all facts of the column? Of floats they do not tell NaN."""
+    return (
+        physical_type(leaf.type) is not None
+        and not pa.types.is_floating(leaf.type)
+        and not any(level.partition for level in leaf.path)
+    )
 
 
 def fact_kinds(kinds: Sequence[Kind]) -> list[FactKind]:

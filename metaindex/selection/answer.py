@@ -344,8 +344,8 @@ class Recommendation(Shown):
         if table.sampled.files:
             share = percent(table.sampled.size_bytes / max(table.sampled.total_bytes, 1))
             parts.append(
-                f"read for this: {counted(table.sampled.files, 'file')} ({human_bytes(table.sampled.size_bytes)},"
-                f" {share} of the table); a range in brackets holds the truth with 90%"
+                f"read for this: {human_bytes(table.sampled.size_bytes)} of {counted(table.sampled.files, 'file')}"
+                f" ({share} of the table); a range in brackets holds the truth with 90%"
             )
         if table.files:
             parts.append(table.rate.said)

@@ -138,6 +138,7 @@ def _table(
         share * (1 - _OF_LAYOUT) if large else None,
         handle.config.time_zone,
         handle.path,
+        question.copies,
     )
     file_format = str(snapshot.details.read_options().get("file_format", "parquet"))
     table = TableAsked(

@@ -288,7 +288,7 @@ class WhatIf(Shown):
         if not sample.files:
             return f"no file was read: {sample.reason}" if sample.reason else "no file was read"
         share = percent(sample.size_bytes / max(sample.total_bytes, 1))
-        read = f"{counted(sample.files, 'file')} ({human_bytes(sample.size_bytes)}, {share} of the table)"
+        read = f"{human_bytes(sample.size_bytes)} of {counted(sample.files, 'file')} ({share} of the table)"
         limit = human_bytes(sample.limit_bytes)
         estimated = any(not each.exact for weighed in self.queries for each in weighed.effects)
         bounds = "; a range in brackets holds the truth with 90%" if estimated else ""

@@ -6,17 +6,15 @@ import logging
 from collections.abc import Sequence
 from dataclasses import field
 
-import pyarrow as pa
+import numpy as np
 
 from metaindex.actions.runs import in_order
 from metaindex.expressions.build import quoted
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
-from metaindex.expressions.physical import physical_type
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Leaf
-from metaindex.kinds.described import FactKind, fact_kinds
+from metaindex.kinds.described import FactKind, fact_kinds, footers_tell
 from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.kinds.registry import KINDS
 from metaindex.pruning.open_index import OpenIndex
@@ -25,8 +23,9 @@ from .answer import Cost, Rate, Reads
 from .candidates import Candidate
 from .copy import Copy, copied
 from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
-from .effect import Now, Sight, idle, with_candidate
+from .effect import Now, idle, with_candidate
 from .posterior import Estimate
+from .sight import Sight, is_float
 from .trial import Bench, Rows, Trial, tried
 
 logger = logging.getLogger("metaindex")
@@ -39,9 +38,10 @@ _MOST_FOOTERS = 10_000
 
 @dataclass(slots=True)
 class Built:
-    """`exact` over all files that queries read now, `sampled` over the sample."""
+    """`exact` over all files that queries read now, `sampled` over the files `rows`."""
 
     cost: Cost
+    rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
     exact: list[Trial] = field(default_factory=list)
     sampled: list[Trial] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)  # of a candidate that keeps rows
@@ -65,14 +65,15 @@ def build(
     """Whatever goes wrong with a candidate is told as its problem. `trees`: the queries; `wanted`: the files that they
     read now."""
     try:
-        whole = len(sight.sample) == len(bench.snapshot.files)
+        rows = sight.sampling.of(candidate, bench.snapshot.schema)
+        whole = len(rows) == len(bench.snapshot.files)
         if footers and not whole and sight.bounds is None:
             sight.bounds = sight.once("bounds", lambda: bounds_of(bench, trees, wanted))
         exact = _exact(bench, candidate, trees, wanted) if footers and not whole else []
-        out = Built(Cost(candidate.name), exact)
-        if not len(sight.sample):
+        out = Built(Cost(candidate.name), rows, exact)
+        if not len(rows):
             return out
-        portions = _portions(bench, sight.sample)
+        portions = _portions(bench, rows)
         if candidate.copies:
             return _copied(bench, sight, candidate, portions, rate)
         trials = [tried(bench, f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
@@ -81,7 +82,7 @@ def build(
         every = Weight.of(bench.snapshot)
         size = size_of(weighed, every)
         if exact and len(candidate.facts) == len(candidate.kinds):
-            size = _size_by_footers(bench, sight, candidate, trials[0], wanted) or size
+            size = _size_by_footers(bench, rows, candidate, trials[0], wanted) or size
         else:
             out.sampled = [trials[0]]
         out.cost = _cost(candidate, size, build_seconds(weighed, every), rate, every, notes)
@@ -109,7 +110,7 @@ def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence
     every = Weight.of(bench.snapshot)
     notes = ("Spark builds it, in more processor time than this, and reads it for queries that need no other columns",)
     cost = _cost(candidate, copy.size, build_seconds(copy.trials, every), rate, every, notes)
-    return Built(cost, copies=[copy])
+    return Built(cost, portions[0], copies=[copy])
 
 
 def _portions(bench: Bench, sample: Rows) -> list[Rows]:
@@ -123,31 +124,22 @@ def _portions(bench: Bench, sample: Rows) -> list[Rows]:
     return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
 
 
-def _size_by_footers(bench: Bench, sight: Sight, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
+def _size_by_footers(bench: Bench, rows: Rows, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
     """Of a candidate that keeps facts alone, as footers of all files that queries read tell what they can of them; None
     where that is too much to ask, or nothing."""
     kinds: list[Kind] = []
     asked = 0
     for kind in fact_kinds(candidate.kinds):
-        told = [quoted(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if _footers_tell(leaf)]
+        told = [quoted(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if footers_tell(leaf)]
         asked += len(told)
         kinds += [kind.narrowed(told)] if told else []
     if not kinds or asked * len(wanted) > _MOST_FACTS:
         return None
     many = tried(bench, "sizes", kinds, wanted, scans=False)
-    few = tried(bench, "sizes of the sample", kinds, sight.sample, scans=False)
+    few = tried(bench, "sizes of the sample", kinds, rows, scans=False)
     if many.unread_files or few.unread_files:
         return None
     return size_as_grown(sample, few, many, len(bench.snapshot.files) / len(wanted))
-
-
-def _footers_tell(leaf: Leaf) -> bool:
-    """Of floats they do not tell NaN."""
-    return (
-        physical_type(leaf.type) is not None
-        and not pa.types.is_floating(leaf.type)
-        and not any(level.partition for level in leaf.path)
-    )
 
 
 def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
@@ -167,17 +159,18 @@ def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wante
 
 def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
     """What footers say of the queries' columns in the files that they read now; None where they say nothing, or are too
-    many. Of floats they do not tell NaN."""
+    many. Of floats they do not tell NaN: here they are taken as if there were none, which the sample shows."""
     if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return None
     leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
     refs = {ref.name: leaf for tree in trees for ref in columns(tree) if (leaf := leaves.get(ref.parts)) is not None}
-    names = tuple(name for name, leaf in refs.items() if _footers_tell(leaf))
+    names = tuple(name for name, leaf in refs.items() if footers_tell(leaf) or is_float(leaf))
+    floats = frozenset(leaf.parts[0] for leaf in refs.values() if is_float(leaf))
     facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]
     if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
         return None
     try:
-        trial = tried(bench, "bounds", facts, wanted, scans=False)
+        trial = tried(bench, "bounds", facts, wanted, scans=False, without_nan=floats)
     except (MetaIndexError, OSError) as error:
         logger.warning("what-if does without bounds of footers: %s", error)
         return None
@@ -188,7 +181,8 @@ def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
     """What the query reads with all of them together; those that keep rows have no part in it."""
     exact = [index for built in several for index in built.indexes[0]]
     sampled = [index for built in several for index in built.indexes[1]]
-    return with_candidate(sight, now, exact, sampled)[0] if exact or sampled else now.reads
+    rows = min((built.rows for built in several if built.sampled), key=len, default=sight.sample)
+    return with_candidate(sight, now, exact, sampled, rows)[0] if exact or sampled else now.reads
 
 
 def asks(sight: Sight, now: Now, built: Built) -> bool:

@@ -30,8 +30,9 @@ from metaindex.store.writer import RunSink, new_run_id
 from .along import Left, Pieces
 from .answer import Reads
 from .cost import Weighed, Weight, size_of
-from .effect import Now, Sight
+from .effect import Now
 from .posterior import Estimate, Floats
+from .sight import Sight
 from .trial import Bench, Rows
 
 _Z = 1.645

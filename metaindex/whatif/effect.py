@@ -3,84 +3,33 @@ files; the candidate is tried on those of them that are in the sample."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import Predicate
-from metaindex.expressions.vectors import numbers
-from metaindex.formats.model import Leaf, Snapshot
-from metaindex.kinds.registry import covered_columns
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
-from metaindex.readers.footer_groups import FooterGroups
-from metaindex.readers.scan import Scan
 
 from .answer import Reads
 from .asking import Standing
-from .posterior import Estimate, Floats, Tried, kept_by_chance, of_files, resampled
-from .redraws import Redrawn, Redraws
-from .trial import Rows, narrowed_to
-
-T = TypeVar("T")
-
-_GROUPS = 4
-"""Of a file that has any, where none that was looked at has."""
-_LOOKED_AT = 8
-"""Draws of which the row groups are looked at, where the sample keeps no file of the query itself."""
-
-
-@dataclass(slots=True)
-class Sight:
-    """What is at hand to weigh candidates: the table, the rows of its files that were sampled, and readers of both."""
-
-    standing: Standing
-    sample: Rows
-    groups: FooterGroups
-    scan: Callable[[int, Sequence[Leaf]], Scan]
-    redraws: Redraws
-    bounds: OpenIndex | None = None  # of the queries' columns in the files that they read now, where footers tell
-    _known: dict[Hashable, Any] = field(default_factory=dict)
-
-    def once(self, key: Hashable, work: Callable[[], T]) -> T:
-        """What `work` gives, worked out once."""
-        if key not in self._known:
-            self._known[key] = work()
-        known: T = self._known[key]
-        return known
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.standing.snapshot
-
-    @property
-    def sizes(self) -> Floats:
-        return numbers(self.snapshot.files.table.column("size_bytes")).astype(np.float64)
-
-    @property
-    def grouped(self) -> bool:
-        """Have the files row groups?"""
-        return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
-
-    def places(self, standing: Standing, candidate: Sequence[OpenIndex]) -> Standing:
-        """With what footers say of the columns that the candidate knows: elsewhere no row has a value that it is asked
-        for."""
-        if self.bounds is None:
-            return standing
-        runs = [run for index in candidate for run in index.entry.content.runs]
-        known = frozenset(stable for run in runs for stable in covered_columns(run))
-        bounds = self.bounds
-        return standing.with_more(self.once(known, lambda: narrowed_to(bounds, "bounds in footers", known)))
-
-    def groups_of(self, result: PruneResult, row: int) -> int:
-        """The row groups of a kept file that may match."""
-        path = self.snapshot.files.paths[row].as_py()
-        (found,) = self.groups.of(result, path, [result.walked])
-        return int(np.count_nonzero(found.kept))
+from .posterior import (
+    Estimate,
+    Floats,
+    Tried,
+    kept_by_chance,
+    of_files,
+    resampled,
+    together,
+    with_nan,
+)
+from .redraw import PredicateShape
+from .redraws import Redrawn
+from .row_groups import groups_of, home_groups, mask_of, of_rest, row_groups
+from .sight import Sight
+from .trial import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,62 +46,133 @@ class Now:
     def of(cls, tree: Predicate, sight: Sight) -> Now:
         result = sight.standing.answer(tree)
         kept = sight.standing.kept(result)
-        groups = _groups(sight, result, sight.sample[kept[sight.sample]])
+        groups = groups_of(sight, result, sight.sample[kept[sight.sample]])
         files = Estimate.exactly(float(kept.sum()))
         size = Estimate.exactly(float(sight.sizes[kept].sum()))
-        return cls(tree, result, kept, groups, Reads(files, _of_rest(sight, groups, kept), size))
+        return cls(tree, result, kept, groups, Reads(files, of_rest(sight, groups, kept), size))
 
 
 def with_candidate(
-    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex]
+    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
     """What the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
-    `sampled`: over the sample, none where its effect is exact. Queries of one predicate are weighed once."""
+    `sampled`: over the files `over`, none where its effect is exact. Queries of one predicate are weighed once."""
     key = (now.tree, *(index.entry.index_uuid for index in (*exact, *sampled)))
-    return sight.once(key, lambda: _with_candidate(sight, now, exact, sampled))
+    return sight.once(key, lambda: _with_candidate(sight, now, exact, sampled, over))
 
 
 def _with_candidate(
-    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex]
+    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
     standing = sight.standing.with_more(*exact) if exact else sight.standing
     kept, result = now.kept, now.result
     if exact:
         result = standing.answer(now.tree)
         kept = now.kept & standing.kept(result)
-    rows = sight.sample[kept[sight.sample]]
     if not sampled:
         size = Estimate.exactly(float(sight.sizes[kept].sum()))
-        groups = _of_rest(sight, _groups(sight, result, rows), kept)
+        groups = of_rest(sight, groups_of(sight, result, sight.sample[kept[sight.sample]]), kept)
         return Reads(Estimate.exactly(float(kept.sum())), groups, size), result
-    more = standing.with_more(*sampled)
-    result = more.answer(now.tree)
+    trial = _Trial(sight, standing, standing.with_more(*sampled), sampled, over)
+    result = trial.more.answer(now.tree)
     if idle(result, exact, sampled):
         return now.reads, result
-    then = kept & more.kept(result)
-    places = sight.places(standing, sampled)
-    possible = kept & places.kept(places.answer(now.tree))
-    if (then & ~possible)[rows].any():  # it keeps files all the same
-        places, possible = standing, kept
-    tried_rows, still = rows[possible[rows]], rows[then[rows]]
-    others_rows = kept & ~_mask(rows, len(kept))
-    left_rows, elsewhere = np.flatnonzero(possible & others_rows), np.flatnonzero(others_rows & ~possible)
-    sizes = sight.sizes
-    asked = sight.redraws.asked(now.tree, rows, standing, places, more) if others_rows.any() else None
-    drawn = None if asked is None else asked.told()
-    tried = Tried(int(possible.sum()), len(tried_rows), len(still), drawn, _larger(sizes, left_rows, rows))
-    known = len(tried_rows) or drawn is not None
-    others, weights = tried.others() if known else (np.array([0.0, len(left_rows)]), np.array([0.06, 0.94]))
-    size_bytes = _bytes(others, sizes[left_rows], sizes[rows], sizes[still])
-    if asked is not None and len(elsewhere) and asked.by_chance[0]:
-        others, size_bytes, weights = resampled(others, size_bytes, weights)
-        more_files = kept_by_chance(len(elsewhere), *asked.by_chance)
-        more_bytes = of_files(more_files, sizes[elsewhere])
-        others, size_bytes = others + more_files, size_bytes + more_bytes
-        left_rows = np.union1d(left_rows, elsewhere)
-    alike = _home_groups(sight, more, asked) if sight.grouped and not len(still) and others.any() else []
-    groups = _row_groups(sight, _groups(sight, result, still), others, weights, left_rows, alike)
-    return Reads(Estimate.of(others + len(still), weights), groups, Estimate.of(size_bytes, weights)), result
+    rows = over[kept[over]]
+    still = rows[trial.more.kept(result)[rows]]
+    found = trial.each(now.tree, kept) or trial.alone(now.tree, kept)
+    alike = (
+        home_groups(sight, trial.more, found.asked) if sight.grouped and not len(still) and found.files.any() else []
+    )
+    groups = row_groups(sight, groups_of(sight, result, still), found.files, found.weights, found.left, alike)
+    size_bytes = Estimate.of(found.size_bytes + float(sight.sizes[still].sum()), found.weights)
+    return Reads(Estimate.of(found.files + len(still), found.weights), groups, size_bytes), result
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """Of the files that were not tried: particles of how many are kept, of their bytes, and weights of both. `left`:
+    where they may be."""
+
+    files: Floats
+    size_bytes: Floats
+    weights: Floats
+    left: Rows
+    asked: Redrawn | None = None
+
+
+_MOST_VALUES = 16
+"""Of a list that is asked value by value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A candidate over the files `over`: asked are what stands and what is known exactly of it (`standing`), and that
+    with the candidate (`more`)."""
+
+    sight: Sight
+    standing: Standing
+    more: Standing
+    sampled: Sequence[OpenIndex]
+    over: Rows
+
+    def each(self, tree: Predicate, kept: Mask) -> _Others | None:
+        """Of a list of values each by itself: one may be in most files and another in none, which nothing that is drawn
+        for all of them together would tell. None where there is no such list."""
+        schema = self.sight.snapshot.schema
+        shape = PredicateShape.of(tree, schema)
+        if shape is None or not 1 < shape.values <= _MOST_VALUES:
+            return None
+        several = [self._once(each, kept) for each in shape.each(schema)]
+        left = several[0].left
+        for other in several[1:]:
+            left = np.union1d(left, other.left)
+        files = together([found.files for found in several], [found.weights for found in several], len(left))
+        sizes = self.sight.sizes
+        tried = self.over[kept[self.over]]
+        still = tried[self.more.kept(self.more.answer(tree))[tried]]
+        size_bytes = _bytes(files, sizes[left], sizes[tried], sizes[still]) if len(left) else np.zeros(len(files))
+        return _Others(files, size_bytes, np.ones(len(files)), left)
+
+    def _once(self, tree: Predicate, kept: Mask) -> _Others:
+        key = ("each", tree, kept.tobytes(), *(index.entry.index_uuid for index in self.more.indexes))
+        standing = self.standing
+        return self.sight.once(key, lambda: self.alone(tree, kept & standing.kept(standing.answer(tree))))
+
+    def alone(self, tree: Predicate, kept: Mask) -> _Others:
+        """Of the files `kept`, which are read as things stand."""
+        sight, sizes = self.sight, self.sight.sizes
+        rows = self.over[kept[self.over]]
+        then = self.more.kept(self.more.answer(tree))
+        places = sight.places(self.standing, self.sampled)
+        possible = kept & places.kept(places.answer(tree))
+        if (then & ~possible)[rows].any():  # it keeps files all the same
+            places, possible = self.standing, kept
+        tried, still = rows[possible[rows]], rows[then[rows]]
+        others = kept & ~mask_of(rows, len(kept))
+        left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
+        told = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
+        if told:
+            found = _Others(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), np.ones(1), left)
+            more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
+        else:
+            asked = sight.redraws.asked(tree, rows, self.standing, places, self.more) if others.any() else None
+            chance = None if asked is None else asked.by_chance
+            drawn = None if asked is None else asked.told()
+            larger = _larger(sizes, left, rows)
+            files, weights = Tried(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
+            if not len(tried) and drawn is None:
+                files, weights = np.array([0.0, len(left)]), np.array([0.06, 0.94])
+            size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
+            found = _Others(files, size_bytes, weights, left, asked)
+            more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
+        return found if more is None else _with_more(found, more, elsewhere, sizes[elsewhere])
+
+
+def _with_more(found: _Others, files: Floats, where: Rows, sizes: Floats) -> _Others:
+    """With files that are kept although no such value is in them."""
+    others, size_bytes, weights = resampled(found.files, found.size_bytes, found.weights)
+    left = np.union1d(found.left, where)
+    return _Others(others + files, size_bytes + of_files(files, sizes), weights, left, found.asked)
 
 
 def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:
@@ -166,15 +186,6 @@ def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
     """Does nothing of the candidate answer any part of the query?"""
     names = {index.name for indexes in candidate for index in indexes}
     return not any(report.used for report in result.indexes if report.name in names)
-
-
-def _home_groups(sight: Sight, more: Standing, asked: Redrawn | None) -> list[int]:
-    """The row groups that are read of files which values that were drawn are of."""
-    groups: list[int] = []
-    for tree, homes in asked.homes(_LOOKED_AT) if asked is not None else ():
-        result = more.answer(tree)
-        groups += [sight.groups_of(result, row) for row in homes]
-    return groups
 
 
 def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
@@ -192,55 +203,4 @@ def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
         off = float(left.std()) / np.sqrt(len(kept) + 1) if len(tried) > 1 else 0.0
         size = size + others * (1 - share) * off * rng.standard_normal(len(others))
         size = np.clip(size, 0.0, float(left.sum()))
-    whole: Floats = size + float(kept.sum())
-    return whole
-
-
-def _groups(sight: Sight, result: PruneResult, rows: Rows) -> dict[int, int]:
-    return {row: sight.groups_of(result, row) for row in rows.tolist()} if sight.grouped else {}
-
-
-def _of_rest(sight: Sight, groups: dict[int, int], kept: Mask) -> Estimate | None:
-    """Of exactly these files."""
-    left = np.flatnonzero(kept & ~_mask(sight.sample, len(kept)))
-    return _row_groups(sight, groups, np.array([len(left)], np.float64), None, left, [])
-
-
-def _row_groups(
-    sight: Sight, groups: dict[int, int], others: Floats, weights: Floats | None, left: Rows, alike: Sequence[int]
-) -> Estimate | None:
-    """Of the kept files: those that were looked at, and as many others, of the files in the rows `left`. Larger files
-    have more, as far as those looked at say so. `alike`: row groups of files that are like these, where none was looked
-    at. None where the files have none, or nobody knows."""
-    if not sight.grouped:
-        return None
-    known = float(sum(groups.values()))
-    if not others.any():
-        return Estimate.exactly(known)
-    seen = np.array([*groups.values()] or list(alike), np.float64)
-    if not len(seen):
-        return None
-    count = len(seen)
-    mean, rest = float(seen.mean()), float(seen.std(ddof=1)) if count > 1 else float(seen.mean())
-    off = rest / np.sqrt(count)
-    if len(groups) > 2:
-        sizes = sight.sizes[list(groups)] - sight.sizes[left].mean()
-        slope = float(((sizes - sizes.mean()) * (seen - mean)).sum() / max(sizes.var() * count, 1.0))
-        rest = float(np.sqrt(((seen - mean - slope * (sizes - sizes.mean())) ** 2).sum() / (count - 2)))
-        mean = max(mean - slope * float(sizes.mean()), 0.0)
-        # A line through few points is less sure than its residuals say, the more so far from their middle.
-        off = rest * np.sqrt(1 / count + sizes.mean() ** 2 / max(sizes.var() * count, 1.0)) * (1 + 2 / count)
-    rng = np.random.default_rng(1)
-    if len(others) == 1:
-        others, weights = np.repeat(others, 2_000), None
-    means = np.maximum(mean + rng.standard_normal(len(others)) * off, 0.0)
-    if not seen.any():  # what was in none of them may be in others
-        means = rng.gamma(0.5, _GROUPS / len(seen), len(others))
-    within = rng.standard_normal(len(others)) * np.sqrt(others) * rest
-    return Estimate.of(np.maximum(known + np.round(others * means + within), known), weights)
-
-
-def _mask(rows: Rows, count: int) -> Mask:
-    mask = np.zeros(count, np.bool_)
-    mask[rows] = True
-    return mask
+    return size

@@ -29,6 +29,7 @@ def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -
             build_cpu_seconds=None if seconds is None else seconds * share,
             upkeep=None if upkeep is None else Upkeep(upkeep.size_bytes * share, upkeep.cpu_seconds * share),
         ),
+        built.rows,
         _trials(built.exact, stables),
         _trials(built.sampled, stables),
     )

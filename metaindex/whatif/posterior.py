@@ -38,6 +38,7 @@ _LEAST = np.geomspace(1e-4, 0.5, 36)
 _GRID = np.concatenate([[0.0], _LEAST, 1 - _LEAST[-2::-1], [1.0]])
 _FREE = 2.0
 """What the likeliest mixture of any shares has to tell what was drawn the better by, for each order of draws."""
+_EXACT = 0.9
 _BY_CHANCE = 0.05
 """Of files without a value, a share that a filter keeps all the same, at most."""
 
@@ -86,13 +87,14 @@ class Drawn:
 class Tried:
     """What the sample says of one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
     read with the candidate, too. `larger`: as many times as large as these are the others, which hold the more
-    values."""
+    values. `chance`: what is kept of files that have no such value."""
 
     total: int
     sampled: int
     kept: int
     drawn: Drawn | None = None
     larger: float = 1.0
+    chance: Drawn | None = None
 
     def others(self) -> tuple[Floats, Floats]:
         """Particles of how many files that were not tried are kept, and their weights."""
@@ -109,7 +111,7 @@ class Tried:
         unlike = rng.random(PARTICLES) < UNLIKE
         shares = np.where(unlike, rng.random(PARTICLES), shares)
         absent = rng.random(PARTICLES) < ABSENT
-        by_chance = np.where(rng.random(PARTICLES) < 0.5, 0.0, _BY_CHANCE * rng.random(PARTICLES))
+        by_chance = shares_by_chance(rng, self.chance)
         shares = np.where(absent, by_chance, shares)
         homes = np.where(absent, 0, drawn.values)
         inside = np.minimum(rng.binomial(homes, self.sampled / self.total), self.sampled)
@@ -122,10 +124,27 @@ class Tried:
         return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64), weights
 
 
-def kept_by_chance(files: int, kept: int, trials: int) -> Floats:
-    """Particles of how many of so many files are kept although they have no such value, as `kept` of `trials` were."""
+def shares_by_chance(rng: np.random.Generator, chance: Drawn | None) -> Floats:
+    """Particles of the share of files that are kept although they have no such value. Files whose filters are alike
+    keep the same values by chance, so that the shares of values differ more than chance alone would have it."""
+    if chance is None:
+        return np.where(rng.random(PARTICLES) < 0.5, 0.0, _BY_CHANCE * rng.random(PARTICLES))
+    shares: Floats = rng.choice(_GRID, PARTICLES, p=mixture(chance.kept, chance.asked))
+    return shares if any(chance.kept) else np.where(rng.random(PARTICLES) < _EXACT, 0.0, shares)
+
+
+def kept_by_chance(files: int, chance: Drawn) -> Floats:
+    """Particles of how many of so many files are kept although they have no such value."""
     rng = np.random.default_rng(_SEED + 1)
-    return rng.binomial(files, rng.beta(kept, trials - kept + 1, PARTICLES)).astype(np.float64)
+    return rng.binomial(files, shares_by_chance(rng, chance)).astype(np.float64)
+
+
+def with_nan(files: int, tried: int) -> Floats:
+    """Particles of how many of so many files are kept for a NaN, where none of those tried has any: most columns have
+    none at all."""
+    rng = np.random.default_rng(_SEED + 4)
+    shares = np.where(rng.random(PARTICLES) < _EXACT, 0.0, rng.beta(0.5, tried + 0.5, PARTICLES))
+    return rng.binomial(files, shares).astype(np.float64)
 
 
 def of_files(files: Floats, sizes: Floats) -> Floats:
@@ -139,6 +158,16 @@ def resampled(files: Floats, size_bytes: Floats, weights: Floats) -> tuple[Float
     """As many particles as there may be, of equal weight."""
     chosen = np.random.default_rng(_SEED + 2).choice(len(files), PARTICLES, p=weights / weights.sum())
     return files[chosen], size_bytes[chosen], np.ones(PARTICLES)
+
+
+def together(several: Sequence[Floats], weights: Sequence[Floats], files: int) -> Floats:
+    """Particles of how many of so many files any of several values keeps, as each of them keeps its own by itself."""
+    rng = np.random.default_rng(_SEED + 5)
+    union = np.zeros(PARTICLES, np.int64)
+    for own, likely in zip(several, weights, strict=True):
+        drawn = np.minimum(own[rng.choice(len(own), PARTICLES, p=likely / likely.sum())], files).astype(np.int64)
+        union += drawn - rng.hypergeometric(union, files - union, drawn)
+    return union.astype(np.float64)
 
 
 def mixture(kept: Sequence[int], asked: Sequence[int]) -> Floats:

@@ -7,6 +7,7 @@ A query is drawn anew where all that must hold of it are equalities of columns (
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -70,6 +71,16 @@ class PredicateShape:
         by_name = {leaf.parts: leaf for leaf in schema.leaves()}
         return [by_name[column.parts] for column in self.columns]
 
+    def each(self, schema: Schema) -> Iterator[Predicate]:
+        """Of the values that it names, one at a time."""
+        (place,) = self.places
+        part = self.parts[place]
+        values = part.values if isinstance(part, In) else ()
+        for value in dict.fromkeys(values):
+            parts = [*self.parts]
+            parts[place] = Comparison(self.columns[0], Op.EQ, value)
+            yield bound(And(tuple(parts)) if len(parts) > 1 else parts[0], schema)
+
     def filled(self, rows: Sequence[Sequence[object]], schema: Schema) -> Predicate:
         """With the values of these rows, a value a column. Raises what a literal of no form raises."""
         parts = list(self.parts)
@@ -112,6 +123,35 @@ def draws(
             continue  # a value that predicates have no form for
         drawn.append(Draw(tree, frozenset(row for row, _ in some)))
     return drawn[:many]
+
+
+def strange(shape: PredicateShape, schema: Schema, many: int) -> list[Draw]:
+    """With values that hardly any row has, so that what keeps a file for one does so by chance; none where the types of
+    the columns have too few values for that."""
+    rng = np.random.default_rng(29)
+    makers = [_maker(leaf.type) for leaf in shape.leaves(schema)]
+    drawn: list[Draw] = []
+    for _ in range(many):
+        row = [None if maker is None else maker(rng) for maker in makers]
+        if None in row:
+            return []
+        try:
+            drawn.append(Draw(shape.filled([row], schema), frozenset()))
+        except (MetaIndexError, TypeError, ValueError):
+            return []
+    return drawn
+
+
+def _maker(kind: pa.DataType) -> Callable[[np.random.Generator], object] | None:
+    if pa.types.is_int64(kind):
+        return lambda rng: int(rng.integers(-(2**62), 2**62))
+    if pa.types.is_int32(kind):
+        return lambda rng: int(rng.integers(-(2**31), 2**31 - 1))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return lambda rng: rng.bytes(16).hex()
+    if pa.types.is_date32(kind):
+        return lambda rng: dt.date(int(rng.integers(3000, 9000)), 1 + int(rng.integers(12)), 1 + int(rng.integers(28)))
+    return None
 
 
 def values_of(table: pa.Table, leaves: Sequence[Leaf], many: int) -> list[list[object]]:

@@ -17,14 +17,16 @@ from metaindex.readers.scan import Scan
 
 from .asking import Standing
 from .posterior import Drawn
-from .redraw import Draw, Form, PredicateShape, draws, values_of
+from .redraw import Draw, Form, PredicateShape, draws, strange, values_of
 from .trial import Rows
 
 _DRAWS = 48
-_MOST_DRAWS = 300
-_TRIALS = 600
+_MOST_DRAWS = 400
+_TRIALS = 12_000
 """Draws times files that are asked of each: of few files more draws are asked, up to the most."""
 _LEAST_DRAWS = 16
+_STRANGE = 48
+"""Queries for values that no row has."""
 _ANSWERS = 2_000_000
 """Of draws over files that are in memory at a time; of more files fewer draws are asked."""
 
@@ -34,7 +36,8 @@ _Key = tuple[Form, bytes]
 @dataclass(frozen=True, slots=True)
 class Redrawn:
     """Draws of a query, and which of the sampled files `rows` are read for each: as things stand, of these where a row
-    may be by its bounds, and with the candidate."""
+    may be by its bounds, and with the candidate. `strange`: with the candidate, of queries for values that no row
+    has."""
 
     draws: Sequence[Draw]
     rows: Rows
@@ -42,23 +45,29 @@ class Redrawn:
     before: Matrix
     stands: Matrix
     kept: Matrix
+    strange: Matrix | None = None
 
     @property
-    def by_chance(self) -> tuple[int, int]:
-        """Of the files that have no row of a draw by their bounds, how many the candidate keeps all the same; of how
-        many."""
+    def by_chance(self) -> Drawn | None:
+        """Of files that have no such value, how many the candidate keeps all the same, of how many: by values that no
+        row has, and where there are none by draws, in files where no row can be by its bounds."""
+        if self.strange is not None:
+            return Drawn(tuple(np.count_nonzero(self.strange, axis=1).tolist()), (len(self.rows),) * len(self.strange))
         without = self.before & ~self.stands
-        return int(np.count_nonzero(self.kept & without)), int(np.count_nonzero(without))
+        trials = np.count_nonzero(without, axis=1)
+        kept = np.count_nonzero(self.kept & without, axis=1)
+        return Drawn(tuple(kept.tolist()), tuple(trials.tolist())) if trials.any() else None
 
     def told(self) -> Drawn | None:
         """Of the files but for those that the values of a draw are of; None where nothing could be drawn, or is in a
         file beside its own by the bounds."""
-        kept, asked = [], []
-        for draw, stands, mask in zip(self.draws, self.stands, self.kept, strict=True):
-            others = stands & ~np.isin(self.rows, list(draw.homes))
-            kept.append(int(np.count_nonzero(mask & others)))
-            asked.append(int(np.count_nonzero(others)))
-        return Drawn(tuple(kept), tuple(asked), self.values) if any(asked) else None
+        at = {row: place for place, row in enumerate(self.rows.tolist())}
+        others = self.stands.copy()
+        for number, draw in enumerate(self.draws):
+            others[number, [at[home] for home in draw.homes if home in at]] = False
+        kept = np.count_nonzero(self.kept & others, axis=1)
+        asked = np.count_nonzero(others, axis=1)
+        return Drawn(tuple(kept.tolist()), tuple(asked.tolist()), self.values) if asked.any() else None
 
     def homes(self, many: int) -> list[tuple[Predicate, list[int]]]:
         """Of some draws the files that their values are of, as far as these are read."""
@@ -76,6 +85,7 @@ class Redraws:
     scan: Callable[[int, Sequence[Leaf]], Scan]
     _values: dict[tuple[object, ...], list[list[object]]] = field(default_factory=dict)
     _draws: dict[_Key, list[Draw]] = field(default_factory=dict)
+    _made: dict[Form, list[Draw]] = field(default_factory=dict)
     _kept: dict[tuple[_Key, tuple[str, ...]], Matrix] = field(default_factory=dict)
 
     def asked(
@@ -91,7 +101,14 @@ class Redraws:
             self._draws[key] = self._drawn(shape, rows)
         drawn = self._draws[key]
         before, stands, kept = (self._asked_of(each, key, drawn, rows) for each in (standing, places, more))
-        return Redrawn(drawn, rows, shape.values, before, stands, kept)
+        made = self._strange(shape)
+        chance = self._asked_of(more, ((shape.form, b"strange" + rows.tobytes())), made, rows) if made else None
+        return Redrawn(drawn, rows, shape.values, before, stands, kept, chance)
+
+    def _strange(self, shape: PredicateShape) -> list[Draw]:
+        if shape.form not in self._made:
+            self._made[shape.form] = strange(shape, self.snapshot.schema, _STRANGE)
+        return self._made[shape.form]
 
     def _drawn(self, shape: PredicateShape, rows: Rows) -> list[Draw]:
         wanted = np.clip(_TRIALS // (len(rows) - 1), _DRAWS, _MOST_DRAWS)

@@ -60,15 +60,24 @@ class Trial:
         return sum(self.part_bytes.values()) + self.footer_bytes
 
 
-def tried(bench: Bench, name: str, kinds: Sequence[Kind], rows: Rows, *, scans: bool = True) -> Trial:
-    """Builds the kinds over the files in these rows. `scans`: may data be read, or footers alone? Of all files of the
-    table it is as if the index had been created. Raises what a build raises."""
+def tried(
+    bench: Bench,
+    name: str,
+    kinds: Sequence[Kind],
+    rows: Rows,
+    *,
+    scans: bool = True,
+    without_nan: frozenset[str] = frozenset(),
+) -> Trial:
+    """Builds the kinds over the files in these rows. `scans`: may data be read, or footers alone? `without_nan`: float
+    columns that are taken to have none. Of all files of the table it is as if the index had been created. Raises what a
+    build raises."""
     snapshot = bench.snapshot
     total = snapshot.files.size_bytes
     specs = [with_ids(kind.sized(snapshot.schema, total).spec(), snapshot.schema) for kind in kinds]
     sink = RunSink(LocalStorage(f"{bench.folder}/{uuid.uuid4().hex}"), _RUN)
     started = time.process_time()
-    built = build_run(bench.ref, snapshot, rows, specs, LocalBuilder(scans=scans), sink)
+    built = build_run(bench.ref, snapshot, rows, specs, LocalBuilder(scans=scans), sink, without_nan=without_nan)
     seconds = time.process_time() - started
     entry = _entry(bench, name, specs, built)
     index = OpenIndex.of(name, entry, sink.storage, StoreCache())

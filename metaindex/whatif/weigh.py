@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from metaindex.advice.sample import Sampled, check_share, chosen, limit_of
+from metaindex.advice.sample import Sampled, check_share, limit_of
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import Predicate
-from metaindex.expressions.vectors import from_truths, numbers, one_array
+from metaindex.expressions.vectors import numbers, one_array
 from metaindex.formats.footer_file import TAIL
-from metaindex.formats.model import FileTable, Leaf, Snapshot
+from metaindex.formats.model import Leaf, Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.pruning.condition import predicate_of
 from metaindex.pruning.result import human_bytes
@@ -27,13 +27,12 @@ from .asking import Standing
 from .built import Built, build
 from .candidates import Candidate, following
 from .copy import read_of
-from .effect import Now, Sight, with_candidate
+from .effect import Now, with_candidate
 from .redraws import Redraws
+from .sampling import FileSample, needs_of, sampled
+from .sight import Sight
 from .trial import Bench, Rows
 
-_MOST_FILES = 64
-_SMALL_FILES = 2_000
-"""So many files of a small table are all read."""
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""
 
@@ -54,14 +53,15 @@ class AskedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of a table. `candidates`: none for those that follow from the queries; `sample`: the share of the
-    table's bytes that may be read, None for a hundredth, of small tables all."""
+    """What is asked of a table. `candidates`: none for those that follow from the queries, of which `copies` may keep
+    rows; `sample`: the share of the table's bytes that may be read, None for a hundredth, of small tables all."""
 
     queries: tuple[AskedQuery, ...]
     candidates: tuple[Candidate, ...]
     sample: float | None
     time_zone: str
     path: str
+    copies: bool = True
 
     def __post_init__(self) -> None:
         check_share(self.sample)
@@ -102,9 +102,10 @@ class Weighing:
         wanted = np.zeros(len(snapshot.files), np.bool_)
         for tree in known:
             wanted |= hand.standing.kept(hand.standing.answer(tree))
-        sample = sampled_of(snapshot, wanted, limit)
         footers, redraws = FooterGroups(hand.ref.storage, _REMEMBERED), Redraws(snapshot, hand.scan)
-        sight = Sight(hand.standing, sample, footers, hand.scan, redraws)
+        shown = [parts for query in asked.queries for parts in query.needs] if asked.copies else []
+        needs = needs_of(list(known), asked.candidates, shown, snapshot.schema)
+        sight = Sight(hand.standing, sampled(snapshot, wanted, limit, needs, footers), footers, hand.scan, redraws)
         nows = {tree: Now.of(tree, sight) for tree in known}
         rate = hand.rate() if len(snapshot.files) else Rate(reason="it has no files")
         return cls(asked, hand, trees, wanted, limit, sight, nows, rate)
@@ -123,7 +124,7 @@ class Weighing:
     @property
     def sampled(self) -> Sampled:
         """What was read for it, as it is told."""
-        return _told(self.snapshot, self.sight.sample, self.limit)
+        return _told(self.snapshot, self.sight.sampling, self.limit)
 
     def notes(self, built: Sequence[Built]) -> tuple[str, ...]:
         return (*self.hand.notes, *_footers_read(self.sight, built, np.flatnonzero(self.wanted)))
@@ -156,37 +157,18 @@ def weigh(asked: Asked, hand: AtHand) -> WhatIf:
     )
 
 
-def sampled_of(snapshot: Snapshot, wanted: Mask, limit: int) -> Rows:
-    """The files to read: all of them where the limit allows it, else half of those that queries read now, and half of
-    all, each evenly spread."""
-    files = snapshot.files
-    if not len(files) or not limit:
-        return np.zeros(0, np.int64)
-    if files.size_bytes <= limit and len(files) <= _SMALL_FILES:
-        return np.arange(len(files), dtype=np.int64)
-    if wanted.all() or not wanted.any():
-        return chosen(files, limit, _MOST_FILES)
-    sizes = numbers(files.table.column("size_bytes"))
-    those = np.flatnonzero(wanted)
-    some = FileTable(files.table.filter(from_truths(wanted)))
-    first = those[chosen(some, limit // 2, _MOST_FILES // 2)]
-    if not len(first):
-        first = those[chosen(some, limit, _MOST_FILES // 2)]
-    more = chosen(files, limit - int(sizes[first].sum()), _MOST_FILES // 2)
-    return np.union1d(first, more)
-
-
-def _told(snapshot: Snapshot, sample: Rows, limit: int) -> Sampled:
+def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
     total = snapshot.files.size_bytes
-    if not len(sample):
-        reason = "the limit is 0" if not limit else f"no file is as small as the limit of {limit:,} bytes"
+    if not len(sampling.rows):
+        few = f"of no file the columns that are asked have as few as {limit:,} bytes, the limit"
+        reason = "the limit is 0" if not limit else few
         return Sampled(
             limit_bytes=limit, total_bytes=total, reason=reason if len(snapshot.files) else "it has no files"
         )
-    some = snapshot.files.table.take(sample)
+    some = snapshot.files.table.take(sampling.rows)
     counts = one_array(some.column("record_count"))
     rows = 0 if counts.null_count else int(numbers(counts).sum())
-    return Sampled(len(sample), int(numbers(some.column("size_bytes")).sum()), rows, limit, total)
+    return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, total)
 
 
 def _footers_read(sight: Sight, built: Sequence[Built], wanted: Rows) -> list[str]:
@@ -212,7 +194,7 @@ def _weighed(sight: Sight, now: Now, query: AskedQuery, built: Sequence[Built]) 
 
 
 def _effect(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:
-    tried_on = int(np.count_nonzero(now.kept[sight.sample]))
+    tried_on = int(np.count_nonzero(now.kept[built.rows]))
     name = built.cost.candidate
     if built.cost.problem:
         return Effect(name, now.reads, 0, "it cannot be built")
@@ -222,7 +204,7 @@ def _effect(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], built: Bu
     exact, sampled = built.indexes
     if not exact and not sampled:
         return Effect(name, now.reads, 0, "not tried: no file was read")
-    reads, result = with_candidate(sight, now, exact, sampled)
+    reads, result = with_candidate(sight, now, exact, sampled, built.rows)
     names = {one.name for one in (*exact, *sampled)}
     idle = [one.reason for one in result.indexes if one.name in names and not one.used]
     if len(idle) == len(names):

@@ -168,8 +168,8 @@ class _Taker:
 
 def from_query_log(rows: pa.Table) -> Workload:
     """A workload of rows of a query log: `predicate` (SQL), and where they are there `table` (its path), `engine`,
-    `columns`, `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`, `at`. Nothing is raised of a row that cannot be
-    read."""
+    `columns`, `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`, `at`. Nothing is raised of a row that
+    cannot be read."""
     if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
         raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
     gathering = Gathering()
