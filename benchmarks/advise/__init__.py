@@ -4,6 +4,7 @@ flights and needles.
 truth     bytes that a query reads with a candidate, from a hundredth of the table, beside those that it reads once the
           candidate is really built; the same of sizes
 whole     the 99 queries of TPC-DS over all of its tables: what recommending takes, and what is read for it
+copies    the same of covering indexes, built by Spark, in queries through Spark (of store_sales)
 choice    what is recommended under a budget, beside the best of all subsets of a dozen candidates and sets by hand
 
 `python -m benchmarks advise`, or `python -m benchmarks.advise --only flights` for some of the tables.
@@ -15,12 +16,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .choice import beside_best
+from .copies import beside_copies
 from .subjects import subjects
 from .truth import beside_truth
 from .whole import over_all
 
 Figures = list[dict[str, object]]
-PARTS = ("truth", "choice", "whole")
+PARTS = ("truth", "copies", "choice", "whole")
 
 
 def run(folder: Path, quick: bool) -> Figures:
@@ -43,6 +45,8 @@ def measure(
             add(beside_truth(subject, each, share))
         if "choice" in parts:
             add(beside_best(subject, each, share, 1 if quick else 3))
+    if "copies" in parts and not quick:
+        add(beside_copies(folder / "advise", 1.0, 400, 5, 0.01))
     if "whole" in parts and not quick:
         add(over_all(folder / "advise", 1.0))
     return found

@@ -22,7 +22,7 @@ from .truth import build, index_of
 Figures = list[dict[str, object]]
 Numbers = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
-_LEAST = 6
+_LEAST = 24
 """Queries that are run, of those that indexes spare least: a scan of everything takes its time."""
 _ROOM = 1.02
 """Sets by hand are built over a copy of the table: indexes keep the paths of its files, which are of another length."""

@@ -81,6 +81,12 @@ def needles(folder: Path, files: int, rows: int) -> Path:
     return lake.parquet
 
 
+def copied(root: Path, other: Path) -> None:
+    """The files in another folder, without indexes, if they are not there yet."""
+    if not other.exists():
+        shutil.copytree(root, other, ignore=shutil.ignore_patterns("_metaindex"))
+
+
 def _written(root: Path, rows: Callable[[], pa.Table], files: int, month_of: str) -> Path:
     if not root.exists():
         print(f"advise: {root.parent.name} {root.name}", file=sys.stderr)

@@ -4,7 +4,6 @@ and others whose values are those of rows of the table, or of none."""
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,25 +44,26 @@ class Subject:
         names = [field.name for field in table.schema]
         asked = of_table(mi.workload(list(self.statements)), TableNames(str(self.path), {}), names).queries
         told = [query.predicate for query in asked if query.columns != frozenset()]
-        drawn = [form(row) for form in self.forms for row in self._rows(each, seed)]
+        drawn = [form(row) for form in self.forms for row in rows_of(self.path, each, seed)]
         return [*dict.fromkeys(told), *dict.fromkeys(drawn)]
 
     def bare(self) -> Path:
         """Copies of the files in a folder without indexes."""
         parent = self.path.parent
         root = parent.with_name(f"{parent.name}-bare") / self.path.name
-        if not root.exists():
-            shutil.copytree(self.path, root, ignore=shutil.ignore_patterns("_metaindex"))
+        lakes.copied(self.path, root)
         return root
 
-    def _rows(self, many: int, seed: int) -> list[Row]:
-        rng = np.random.default_rng(seed)
-        paths = sorted(self.path.glob("*.parquet"))
-        rows = []
-        for at in rng.choice(len(paths), min(many, len(paths)), replace=False):
-            table = pq.read_table(paths[at])
-            rows.append(table.slice(int(rng.integers(table.num_rows)), 1).to_pylist()[0])
-        return rows
+
+def rows_of(path: Path, many: int, seed: int) -> list[Row]:
+    """Of some files a row each, the same ones each time."""
+    rng = np.random.default_rng(seed)
+    paths = sorted(path.glob("*.parquet"))
+    rows: list[Row] = []
+    for at in rng.choice(len(paths), min(many, len(paths)), replace=False):
+        table = pq.read_table(paths[at])
+        rows.append(table.slice(int(rng.integers(table.num_rows)), 1).to_pylist()[0])
+    return rows
 
 
 def subjects(folder: Path, quick: bool, only: str) -> Iterator[Subject]:

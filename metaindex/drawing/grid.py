@@ -6,13 +6,14 @@ them then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
 from metaindex.expressions.records import dataclass
 
 from .bars import bar
-from .markup import Child, Element, tag
+from .markup import Child, Element, said, tag
 
 MOST_ROWS = 200
 """Rows of a table: what is more is counted below it."""
@@ -50,6 +51,8 @@ class ValueCell:
 
 _SHORT = 28
 """Characters that stay in one line."""
+
+_PIECES = re.compile(rf"[^_./,;:()\- ]{{1,{_SHORT}}}[_./,;:()\- ]*|[_./,;:()\- ]+")
 
 GridCell = str | BarCell | ValueCell | Element
 
@@ -99,6 +102,8 @@ def _cell(heading: Heading, cell: GridCell, *, first: bool) -> Element:
     classes += ["short"] if isinstance(text, str) and len(text) <= _SHORT else []
     name = " ".join(classes) or None
     if first:
+        if isinstance(cell, str) and len(cell) > _SHORT:
+            inside = _breakable(cell)
         return tag("th", *inside, scope="row", role="rowheader", class_=name)
     return tag("td", tag("span", *inside), role="cell", data_label=heading.title, class_=name, data_value=value)
 
@@ -122,6 +127,12 @@ def _number(value: float | None) -> str | None:
 def link_to(folder: str, name: str) -> str:
     """The address of a file in a folder beside the page; nothing in it is read as a scheme or a host."""
     return "./" + "/".join(quote(part, safe="") for part in (*folder.split("/"), name) if part not in ("", "."))
+
+
+def _breakable(name: str) -> list[Child]:
+    """A long name, which breaks behind its signs and not within its words; those that are too long break, too."""
+    pieces = _PIECES.findall(said(name))
+    return [child for piece in pieces for child in (piece, tag("wbr"))][:-1]
 
 
 def facts(pairs: Sequence[tuple[str, Child]]) -> Element:

@@ -61,7 +61,7 @@ thead th, .short { overflow-wrap: normal; }
 th:last-child, td:last-child { padding-right: 0; }
 thead th { color: var(--quiet); font-weight: 500; border-bottom: 1px solid var(--line); vertical-align: bottom; }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
-tbody th { font-weight: 600; }
+tbody th { font-weight: 600; overflow-wrap: break-word; }
 .number { text-align: right; }
 td.number { white-space: nowrap; }
 .barred { width: 13rem; }

@@ -218,6 +218,13 @@ def served_keys(run: RunRef) -> tuple[CoveredKey, ...]:
     return tuple(key for key in run.keys if key.kind in _SERVED)
 
 
+def lasting(run: RunRef) -> list[str]:
+    """What the layouts of a run say of values, which an erase leaves there: for people."""
+    told = ((rows_of(key), key) for key in served_keys(run))
+    said = (rows.lasting(key) for rows, key in told if issubclass(rows, ServedRows))
+    return [each for each in dict.fromkeys(said) if each]
+
+
 def serves_rows(name: str) -> bool:
     """Are the rows of the kind of this name read in the table's place?"""
     kind = kind_named(name)

@@ -177,6 +177,12 @@ class ServedRows(StoredKind):
         """What the layout of a key says."""
 
     @classmethod
+    def lasting(cls, key: CoveredKey) -> str:
+        """What the layout of a key says of values, which stays until a full refresh: for people; nothing where it says
+        nothing."""
+        return ""
+
+    @classmethod
     @abstractmethod
     def parts(cls, reader: RunReader, key: CoveredKey) -> list[StoredPart]:
         """The parts of a key in a run, in order of their bucket or range. One read: the manifest (cached)."""

@@ -12,6 +12,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
@@ -110,6 +111,13 @@ def keep(storage: Storage, prediction: Prediction) -> None:
         "size_bytes": prediction.size_bytes.to_json(),
     }
     storage.put_if_absent(f"{prediction.index_uuid}.predicted", json.dumps(said, allow_nan=False).encode())
+
+
+def forget(storage: Storage, uuid: str) -> None:
+    """Of an index that is gone. StorageError where it cannot be deleted."""
+    if _UUID.fullmatch(uuid):
+        with suppress(ObjectNotFoundError):
+            storage.delete(f"{uuid}.predicted")
 
 
 def kept(storage: Storage, uuids: Sequence[str]) -> dict[str, Prediction]:

@@ -18,7 +18,8 @@ from metaindex.kinds.kind import Kind
 from metaindex.querylog.predicted import ExpectedBounds, Prediction, keep
 from metaindex.querylog.reading import logged
 from metaindex.selection.answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
-from metaindex.selection.recommending import TableAsked, recommended
+from metaindex.selection.asked import TableAsked
+from metaindex.selection.recommending import recommended
 from metaindex.selection.texts import table_sql
 from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import named

@@ -30,7 +30,7 @@ from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind
-from metaindex.kinds.registry import check_kinds, kind_from_spec, served_keys
+from metaindex.kinds.registry import check_kinds, kind_from_spec, lasting, served_keys
 from metaindex.kinds.renames import same_kinds
 from metaindex.kinds.served import row_plans
 from metaindex.log.liveness import held
@@ -43,6 +43,7 @@ from metaindex.store.writer import RunSink, new_run_id
 
 from .asked import TimestampLike, VersionLike, at_version
 from .handle import Handle
+from .noting import place_of
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder, Progress
@@ -208,7 +209,17 @@ def restore(handle: Handle, name: str) -> Outcome:
 def vacuum(handle: Handle, name: str) -> Outcome:
     """See `Table.vacuum_index`."""
     log = handle.log(name)
-    return execute(log, Vacuum(name, log=log))
+    base = log.latest()
+    outcome = execute(log, Vacuum(name, log=log))
+    if base is None:
+        return outcome
+    from metaindex.querylog.predicted import forget  # what was expected of it goes with it
+
+    try:
+        forget(place_of(handle).storage(), base.index_uuid)
+    except MetaIndexError as error:  # the index is gone
+        return replace(outcome, notes=(*outcome.notes, f"what was expected of it is still there: {error}"))
+    return outcome
 
 
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
@@ -255,6 +266,8 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
     if cleaned.entry.under_way:
         notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
     notes += out_of_reach(log.storage, cleaned.entry.id)
+    kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
+    notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
     changed = outcome.changed or cleaned.changed
     return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 

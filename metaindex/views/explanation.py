@@ -47,7 +47,11 @@ class Coverage(Shown):
             else f"the version is not recorded (newest: {self.newest or 'none'}), files are known by identity"
         )
         lines = f"{self.index}: covers {self.files:,} of {self.total_files:,} files; {how}"
-        less = [f"{name} in {count:,}" for name, count in self.columns.items() if count < self.files]
+        less = [
+            f"{name} is known in {f'{count:,}' if count else 'none'} of these"
+            for name, count in self.columns.items()
+            if count < self.files
+        ]
         return lines + (f"; column {', '.join(less)}" if less else "")
 
     def to_json(self) -> dict[str, object]:

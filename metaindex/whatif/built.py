@@ -108,7 +108,10 @@ def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence
         )
     copy = copied(bench, sight, candidate.copies[0], portions)
     every = Weight.of(bench.snapshot)
-    notes = ("Spark builds it, in more processor time than this, and reads it for queries that need no other columns",)
+    notes = (
+        "Spark builds it, in more processor time than this, and reads it for queries that need no other columns;"
+        " what it spares of shuffles and sorts below joins and groups is not counted",
+    )
     cost = _cost(candidate, copy.size, build_seconds(copy.trials, every), rate, every, notes)
     return Built(cost, portions[0], copies=[copy])
 

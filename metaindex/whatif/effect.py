@@ -85,7 +85,10 @@ def _with_candidate(
     )
     groups = row_groups(sight, groups_of(sight, result, still), found.files, found.weights, found.left, alike)
     size_bytes = Estimate.of(found.size_bytes + float(sight.sizes[still].sum()), found.weights)
-    return Reads(Estimate.of(found.files + len(still), found.weights), groups, size_bytes), result
+    files = Estimate.of(found.files + len(still), found.weights)
+    if found.unknown:
+        files, size_bytes = (Estimate(each.low, each.high, each.high) for each in (files, size_bytes))
+    return Reads(files, groups, size_bytes), result
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class _Others:
     weights: Floats
     left: Rows
     asked: Redrawn | None = None
+    unknown: bool = False  # nothing was tried: they are expected to be read
 
 
 _MOST_VALUES = 16
@@ -160,10 +164,11 @@ class _Trial:
             drawn = None if asked is None else asked.told()
             larger = _larger(sizes, left, rows)
             files, weights = Tried(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
-            if not len(tried) and drawn is None:
+            unknown = not len(tried) and drawn is None
+            if unknown:
                 files, weights = np.array([0.0, len(left)]), np.array([0.06, 0.94])
             size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
-            found = _Others(files, size_bytes, weights, left, asked)
+            found = _Others(files, size_bytes, weights, left, asked, unknown)
             more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
         return found if more is None else _with_more(found, more, elsewhere, sizes[elsewhere])
 

@@ -21,6 +21,8 @@ _LAST: Final = 256
 _PACKED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".snappy": "snappy"}
 _ON_TOP: Final = (".inprogress", ".compact")
 """That Spark writes behind the other suffixes."""
+_LZF: Final = b"ZV"
+"""What each block begins with."""
 _MOST_TIMES: Final = 1_000
 _FREE: Final = 64 << 20
 """A packed file of text unpacks to at most so many times its size, or so many bytes; anything else is no text."""
@@ -29,6 +31,11 @@ _FREE: Final = 64 << 20
 def read_pieces(path: Path) -> Iterator[bytes]:
     """Raises OSError (StorageError is one) where a file cannot be read, or is damaged from there on."""
     codec = _PACKED.get(_suffix(path))
+    if is_lzf(path):
+        raise StorageError(
+            "an event log may be packed by zstd, lz4 or snappy; this one is packed by lzf, which is not read; let Spark"
+            " write logs with spark.eventLog.compression.codec=zstd, or unpack it"
+        )
     with path.open("rb") as file:
         if codec is None:
             while piece := file.read(PIECE):
@@ -44,6 +51,14 @@ def read_pieces(path: Path) -> Iterator[bytes]:
                     " bytes unpacks to more; leave it out"
                 )
             yield piece
+
+
+def is_lzf(path: Path) -> bool:
+    """Is it packed as Spark's codec lzf does? OSError where it cannot be read."""
+    if _suffix(path) != ".lzf":
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_LZF)) == _LZF
 
 
 def _suffix(path: Path) -> str:

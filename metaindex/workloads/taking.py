@@ -19,6 +19,7 @@ from metaindex.expressions.errors import (
     MetaIndexError,
     ObjectNotFoundError,
     StorageError,
+    UnsupportedFeatureError,
 )
 from metaindex.expressions.normalize import normalize
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 _SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
 _NO_PATH: Final = re.compile(r"[\s\0']")
 _LONGEST_PATH: Final = 4096
+_LOCAL: Final = re.compile(r"file:(?://)?(?=/)")
+_STORE: Final = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
+"""Of a place on a store, also as a path that has lost a slash."""
 _DAY_US: Final = 24 * 3600 * 10**6
 _WORDS: Final = "a workload is conditions, SQL texts, DataFrames, a path to a file of texts or an event log, or a list"
 _QUERY: Final = re.compile(r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from)\b", re.IGNORECASE)
@@ -58,7 +62,8 @@ def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | N
     analysed and optimized in their session, and not run; with `spark` statements are, too: their tables are paths then.
 
     What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
-    what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read.
+    what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read,
+    UnsupportedFeatureError for one on an object store.
     """
     gathering = Gathering()
     taker = _Taker(gathering, time_zone, spark)
@@ -76,7 +81,9 @@ def path_in(queries: object) -> Path | None:
         return Path(os.fsdecode(os.fspath(queries)))
     if not isinstance(queries, str) or not 0 < len(queries) <= _LONGEST_PATH or _NO_PATH.search(queries):
         return None
-    path = Path(queries)
+    if _STORE.match(queries):
+        return Path(queries)
+    path = Path(_LOCAL.sub("", queries))
     try:
         if queries.lower().endswith(_SUFFIXES) or path.is_file():
             return path
@@ -147,6 +154,12 @@ class _Taker:
             self.gathering.reads(reads, str(query))
 
     def _file(self, path: Path) -> None:
+        if (store := _STORE.match(str(path))) is not None and not path.exists():
+            place = _STORE.sub(rf"{store[1]}://", str(path))
+            raise UnsupportedFeatureError(
+                f"a workload is read from files of this machine; {place} is on a store; copy it here first (aws s3 cp"
+                " --recursive, gcloud storage cp -r, hdfs dfs -get) and name the copy"
+            )
         if not path.exists():
             raise ObjectNotFoundError(f"a workload is read from a file that is there; {path} is not; mend the path")
         try:

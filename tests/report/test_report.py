@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
 from metaindex.cli.main import main
+from metaindex.drawing.grid import Heading, grid
+from metaindex.drawing.markup import html
 from metaindex.expressions.shown import one_line
 from tests.pages import Parsed, parsed, readable
 from tests.tables import FORMATS, Lake, settle
@@ -297,3 +301,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(words) == 1
     assert "--overwrite" in capsys.readouterr().err
     assert main([*words, "--overwrite"]) == 0
+
+
+def test_a_long_name_breaks_behind_its_signs() -> None:
+    names = ["bloom_filters_device_and_another_site", "x" * 70, "a (b, c) of something_that is & long", "_" * 40]
+    page = html(grid("names", [Heading("index"), Heading("of")], [[name, "y"] for name in names]))
+    cells = re.findall(r"<th scope=\"row\"[^>]*>(.*?)</th>", page)
+    assert [unescape(cell.replace("<wbr>", "")) for cell in cells] == names
+    assert cells[0] == "bloom_<wbr>filters_<wbr>device_<wbr>and_<wbr>another_<wbr>site"
+    assert max(map(len, cells[1].split("<wbr>"))) <= 28

@@ -360,3 +360,16 @@ def test_an_expectation_that_a_stranger_wrote_is_left_out(tmp_path: Path, data: 
     file.unlink()
     file.symlink_to("/etc/passwd")
     assert table.savings().predicted == ()
+
+
+def test_a_vacuumed_index_takes_what_was_expected_of_it_along(tmp_path: Path) -> None:
+    table = filled(tmp_path, "delta")
+    (made,) = table.recommend("name = 'n041'", candidates=[mi.Values("name")]).create(builder="local")
+    assert len(list(tmp_path.rglob("*.predicted"))) == 1
+    table.delete_index(made.name)
+    assert len(list(tmp_path.rglob("*.predicted"))) == 1  # it can be restored
+    table.vacuum_index(made.name)
+    assert list(tmp_path.rglob("*.predicted")) == []
+    table.create_index("other", mi.Values("name"), builder="local")
+    table.delete_index("other")
+    assert "still there" not in " ".join(table.vacuum_index("other").notes)

@@ -33,7 +33,7 @@ def test_no_more_is_kept_than_there_is_and_no_less_than_was_seen(total: int, sam
 def test_a_value_that_is_like_those_of_one_file_each_is_expected_in_one_file() -> None:
     unique = Drawn((0,) * 50, (9,) * 50)
     absent = estimate(Tried(500, 10, 0, unique))
-    assert (absent.low, absent.expected) == (0, 1)
+    assert (absent.low, round(absent.expected, 1)) == (0, 1)
     assert absent.high < 40  # without the draws: 80 and more
     assert estimate(Tried(500, 10, 0)).high > 70
 

@@ -477,3 +477,27 @@ def test_many_events_are_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_reads_are_values(tmp_path: Path) -> None:
     log = written(tmp_path / "log", [start(0, scan("/t", "[(a#1L = 1)]"))])
     assert mi.workload(log).templates[0].tables == (TableRead("/t", mi.col("a") == 1, ("a", "b")),)
+
+
+def test_a_log_that_is_packed_by_lzf_is_told_with_a_cure(tmp_path: Path) -> None:
+    packed = b"ZV\x00\x00\x05hello"
+    (tmp_path / "app-1.lzf").write_bytes(packed)
+    (tmp_path / "eventlog_v2_app-2").mkdir()
+    (tmp_path / "eventlog_v2_app-2" / "events_1_app-2.lzf").write_bytes(packed)
+    for path in (tmp_path, tmp_path / "app-1.lzf", tmp_path / "eventlog_v2_app-2"):
+        found = mi.workload(path)
+        assert found.seen == 0
+        assert any("spark.eventLog.compression.codec=zstd" in problem.reason for problem in found.problems)
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/spark-events", "s3a://b/eventlog_v2_app-1", "gs://b/q.sql"])
+def test_a_workload_on_a_store_is_refused_with_a_cure(place: str) -> None:
+    for told in (place, Path(place)):
+        with pytest.raises(mi.UnsupportedFeatureError, match=f"{place} is on a store; copy it here first"):
+            mi.workload(told)
+    assert mi.workload("x = 's3://bucket/x'").seen == 1
+
+
+def test_a_file_by_its_url(tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text("SELECT a FROM t WHERE a = 1;")
+    assert mi.workload(f"file://{tmp_path}/q.sql").seen == mi.workload(f"file:{tmp_path}/q.sql").seen == 1

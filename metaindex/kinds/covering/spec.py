@@ -92,6 +92,12 @@ class CoveredRows(ServedRows):
         return CoveringLayout.of(key)
 
     @classmethod
+    def lasting(cls, key: CoveredKey) -> str:
+        if CoveringLayout.of(key).curve is None:
+            return ""
+        return "its curve keeps cut points, which are beginnings of values that its rows had when they were made"
+
+    @classmethod
     def parts(cls, reader: RunReader, key: CoveredKey) -> list[StoredPart]:
         from .parts import stored_parts
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from metaindex.expressions.records import dataclass
-from metaindex.workloads.pieces import read_pieces
+from metaindex.workloads.pieces import is_lzf, read_pieces
 
 _ROLLED: Final = re.compile(r"eventlog_v2_.")
 _EVENTS: Final = re.compile(r"events_(\d{1,18})_")
 _BEGIN: Final = re.compile(rb'\s*\{\s*"Event"\s*:\s*"')
-_NAME: Final = re.compile(r"[^.]+(?:\.(?:zstd|lz4|snappy|gz))?(?:\.inprogress)?")
+_NAME: Final = re.compile(r"[^.]+(?:\.(?:zstd|lz4|lzf|snappy|gz))?(?:\.inprogress)?")
 """Of a log in a folder: the names of applications have no dots, those of data files do."""
 _COMPACT: Final = ".compact"
 _MOST_ENTRIES: Final = 100_000
@@ -61,6 +61,8 @@ def _entries(folder: Path) -> list[Path]:
 
 def _begins_so(path: Path) -> bool:
     try:
+        if is_lzf(path):
+            return True  # what is wrong with it is told when it is read
         return _BEGIN.match(next(read_pieces(path), b"")) is not None
     except OSError:
         return False

@@ -1,0 +1,61 @@
+"""What is asked of each table, and what was picked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from metaindex.advice.advised import Advice
+from metaindex.advice.sample import Sampled
+from metaindex.expressions.records import dataclass
+from metaindex.kinds.kind import Kind
+from metaindex.whatif.weigh import Asked, AtHand
+
+from .choosing import Some
+from .judging import QuerySpared, TableCase, added, less
+
+LEAST: Final = 0.002
+"""Of what a workload reads of a table, what an index has to leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAsked:
+    """A table and what the workload asks of it. `sql_name`: as SQL names it; `taken`: names of indexes that are used;
+    `sizes`: bytes of the indexes that there are; `helped`: how many queries of the table's query log each of them
+    helped, None without a log; `layout`: advice for queries on some columns, and what was read for it; `copies`: may
+    indexes keep rows of the table?"""
+
+    asked: Asked
+    hand: AtHand
+    sql_name: str
+    taken: frozenset[str]
+    sizes: Mapping[str, int]
+    helped: Mapping[str, int] | None
+    layout: Callable[[Sequence[str]], tuple[tuple[Advice, ...], Sampled]]
+    copies: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """One index of those chosen: numbers of candidates of its table, and what they are together."""
+
+    case: int
+    some: Some
+    kinds: tuple[Kind, ...]
+
+
+def adds_of(case: TableCase, some: Some, before: Some) -> QuerySpared:
+    """Over the workload, beside those before."""
+    files, sizes, times = [], [], []
+    for number, query in enumerate(case.queries):
+        if some & case.touched[number]:
+            was, then = case.spared(number, before), case.spared(number, before | some)
+            files.append(less(then.files, was.files))
+            sizes.append(less(then.size_bytes, was.size_bytes))
+            times.append(query.asked.seen)
+    return QuerySpared(added(sizes, times), added(files, times))
+
+
+def all_of(picked: Sequence[Picked], case: int) -> Some:
+    """Of a table."""
+    return frozenset(number for index in picked if index.case == case for number in index.some)
