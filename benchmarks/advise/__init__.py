@@ -46,7 +46,7 @@ def measure(
         if "choice" in parts:
             add(beside_best(subject, each, share, 1 if quick else 3))
     if "copies" in parts and not quick:
-        add(beside_copies(folder / "advise", 1.0, 400, 5, 0.01))
+        add(beside_copies(folder / "advise", 1.0, 400, 3, 0.01))
     if "whole" in parts and not quick:
         add(over_all(folder / "advise", 1.0))
     return found

@@ -50,12 +50,13 @@ def _statements(row: Row) -> list[str]:
 
 
 def beside_copies(folder: Path, scale: float, files: int, each: int, share: float) -> Figures:
-    """A line a candidate, one of all, and what is saved as it was expected and came."""
+    """A line a candidate, and one of all. `each`: queries of a form, three at most: a workload keeps no more
+    literals of one."""
     root = lakes.sales(folder, scale, files, by_month=False)
     home = folder / f"copies-{scale:g}" / root.name
     lakes.copied(root, home)
     table = mi.open_table(str(home))
-    texts = [text for row in rows_of(root, each, 11) for text in _statements(row)]
+    texts = [text for form in zip(*map(_statements, rows_of(root, each, 11)), strict=True) for text in form]
     told = table.what_if([text.format(root.name) for text in texts], *CANDIDATES.values(), sample=share)
     read = told.sampled.size_bytes / told.size_bytes
     out: Figures = []
