@@ -92,7 +92,7 @@ def _with_candidate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Others:
+class _NotTried:
     """Of the files that were not tried: particles of how many are kept, of their bytes, and weights of both. `left`:
     where they may be."""
 
@@ -119,7 +119,7 @@ class _Trial:
     sampled: Sequence[OpenIndex]
     over: Rows
 
-    def each(self, tree: Predicate, kept: Mask) -> _Others | None:
+    def each(self, tree: Predicate, kept: Mask) -> _NotTried | None:
         """Of a list of values each by itself: one may be in most files and another in none, which nothing that is drawn
         for all of them together would tell. None where there is no such list."""
         schema = self.sight.snapshot.schema
@@ -135,14 +135,14 @@ class _Trial:
         tried = self.over[kept[self.over]]
         still = tried[self.more.kept(self.more.answer(tree))[tried]]
         size_bytes = _bytes(files, sizes[left], sizes[tried], sizes[still]) if len(left) else np.zeros(len(files))
-        return _Others(files, size_bytes, np.ones(len(files)), left)
+        return _NotTried(files, size_bytes, np.ones(len(files)), left)
 
-    def _once(self, tree: Predicate, kept: Mask) -> _Others:
+    def _once(self, tree: Predicate, kept: Mask) -> _NotTried:
         key = ("each", tree, kept.tobytes(), *(index.entry.index_uuid for index in self.more.indexes))
         standing = self.standing
         return self.sight.once(key, lambda: self.alone(tree, kept & standing.kept(standing.answer(tree))))
 
-    def alone(self, tree: Predicate, kept: Mask) -> _Others:
+    def alone(self, tree: Predicate, kept: Mask) -> _NotTried:
         """Of the files `kept`, which are read as things stand."""
         sight, sizes = self.sight, self.sight.sizes
         rows = self.over[kept[self.over]]
@@ -156,7 +156,7 @@ class _Trial:
         left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
         told = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
         if told:
-            found = _Others(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), np.ones(1), left)
+            found = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), np.ones(1), left)
             more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
         else:
             asked = sight.redraws.asked(tree, rows, self.standing, places, self.more) if others.any() else None
@@ -168,16 +168,16 @@ class _Trial:
             if unknown:
                 files, weights = np.array([0.0, len(left)]), np.array([0.06, 0.94])
             size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
-            found = _Others(files, size_bytes, weights, left, asked, unknown)
+            found = _NotTried(files, size_bytes, weights, left, asked, unknown)
             more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
         return found if more is None else _with_more(found, more, elsewhere, sizes[elsewhere])
 
 
-def _with_more(found: _Others, files: Floats, where: Rows, sizes: Floats) -> _Others:
+def _with_more(found: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
     """With files that are kept although no such value is in them."""
     others, size_bytes, weights = resampled(found.files, found.size_bytes, found.weights)
     left = np.union1d(found.left, where)
-    return _Others(others + files, size_bytes + of_files(files, sizes), weights, left, found.asked)
+    return _NotTried(others + files, size_bytes + of_files(files, sizes), weights, left, found.asked)
 
 
 def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:
