@@ -79,14 +79,18 @@ def _with_candidate(
         return now.reads, result
     rows = over[kept[over]]
     still = rows[trial.more.kept(result)[rows]]
-    found = trial.each(now.tree, kept) or trial.alone(now.tree, kept)
+    others_kept = trial.each(now.tree, kept) or trial.alone(now.tree, kept)
     alike = (
-        home_groups(sight, trial.more, found.asked) if sight.grouped and not len(still) and found.files.any() else []
+        home_groups(sight, trial.more, others_kept.asked)
+        if sight.grouped and not len(still) and others_kept.files.any()
+        else []
     )
-    groups = row_groups(sight, groups_of(sight, result, still), found.files, found.weights, found.left, alike)
-    size_bytes = Estimate.of(found.size_bytes + float(sight.sizes[still].sum()), found.weights)
-    files = Estimate.of(found.files + len(still), found.weights)
-    if found.unknown:
+    groups = row_groups(
+        sight, groups_of(sight, result, still), others_kept.files, others_kept.weights, others_kept.left, alike
+    )
+    size_bytes = Estimate.of(others_kept.size_bytes + float(sight.sizes[still].sum()), others_kept.weights)
+    files = Estimate.of(others_kept.files + len(still), others_kept.weights)
+    if others_kept.unknown:
         files, size_bytes = (Estimate(each.low, each.high, each.high) for each in (files, size_bytes))
     return Reads(files, groups, size_bytes), result
 
@@ -130,7 +134,9 @@ class _Trial:
         left = several[0].left
         for other in several[1:]:
             left = np.union1d(left, other.left)
-        files = together([found.files for found in several], [found.weights for found in several], len(left))
+        files = together(
+            [others_kept.files for others_kept in several], [others_kept.weights for others_kept in several], len(left)
+        )
         sizes = self.sight.sizes
         tried = self.over[kept[self.over]]
         still = tried[self.more.kept(self.more.answer(tree))[tried]]
@@ -156,7 +162,9 @@ class _Trial:
         left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
         told = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
         if told:
-            found = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), np.ones(1), left)
+            others_kept = _NotTried(
+                np.array([float(len(left))]), np.array([float(sizes[left].sum())]), np.ones(1), left
+            )
             more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
         else:
             asked = sight.redraws.asked(tree, rows, self.standing, places, self.more) if others.any() else None
@@ -168,16 +176,16 @@ class _Trial:
             if unknown:
                 files, weights = np.array([0.0, len(left)]), np.array([0.06, 0.94])
             size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
-            found = _NotTried(files, size_bytes, weights, left, asked, unknown)
+            others_kept = _NotTried(files, size_bytes, weights, left, asked, unknown)
             more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
-        return found if more is None else _with_more(found, more, elsewhere, sizes[elsewhere])
+        return others_kept if more is None else _with_more(others_kept, more, elsewhere, sizes[elsewhere])
 
 
-def _with_more(found: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
+def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
     """With files that are kept although no such value is in them."""
-    others, size_bytes, weights = resampled(found.files, found.size_bytes, found.weights)
-    left = np.union1d(found.left, where)
-    return _NotTried(others + files, size_bytes + of_files(files, sizes), weights, left, found.asked)
+    others, size_bytes, weights = resampled(others_kept.files, others_kept.size_bytes, others_kept.weights)
+    left = np.union1d(others_kept.left, where)
+    return _NotTried(others + files, size_bytes + of_files(files, sizes), weights, left, others_kept.asked)
 
 
 def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:

@@ -111,7 +111,7 @@ def needs_of(
         shape = PredicateShape.of(tree, schema)
         drawn = {leaf.source for leaf in shape.leaves(schema)} if shape is not None else set()
         narrow |= drawn if drawn & narrow else set()
-    return SampleNeeds(frozenset(narrow), frozenset(narrow | wide), any(one.copies for one in candidates))
+    return SampleNeeds(frozenset(narrow), frozenset(narrow | wide), any(candidate.copies for candidate in candidates))
 
 
 def _read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
