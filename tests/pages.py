@@ -9,7 +9,7 @@ ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "section"),
     *("h1", "h2", "h3", "p", "ul", "li", "a", "code", "pre", "small", "strong", "span", "div"),
     *("dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure", "figcaption"),
-    *("details", "summary", "svg", "rect", "path", "line", "text"),
+    *("details", "summary", "svg", "rect", "path", "line", "text", "wbr"),
 }
 """All that a page of ours is made of: nothing that runs, and nothing that fetches."""
 
@@ -32,7 +32,7 @@ ATTRIBUTES = {
     *("fill", "fill-opacity", "stroke", "d", "viewbox", "preserveaspectratio", "text-anchor", "font-size"),
 }
 
-VOID = {"meta"}
+VOID = {"meta", "wbr"}
 
 
 @dataclass

@@ -51,6 +51,7 @@ NAMES = [
     "search",
     "snapshot",
     "statistics",
+    "touched",
     "vacuum_index",
     "verify_index",
     "versions",

@@ -66,9 +66,8 @@ def page(text: str) -> Page:
 @given(text=TEXT)
 def test_a_page_has_the_elements_of_ours_alone_and_the_text_as_it_is(text: str) -> None:
     found, empty = parsed(page(text).html()), parsed(page("x").html())
-    assert {name: len(each) for name, each in found.elements.items()} == {
-        name: len(each) for name, each in empty.elements.items()
-    }
+    counts = {name: len(each) for name, each in found.elements.items() if name != "wbr"}  # where a long name may break
+    assert counts == {name: len(each) for name, each in empty.elements.items()}
     # What is no text of strangers is the same: classes, roles, the policy, the style.
     assert found.texts["style"] == empty.texts["style"]
     assert _ours(found) == _ours(empty)
@@ -79,7 +78,11 @@ def test_a_page_has_the_elements_of_ours_alone_and_the_text_as_it_is(text: str) 
 
 def _ours(page: Parsed) -> list[list[list[str]]]:
     """The attributes of each element; a class is all that depends on how long a text is."""
-    return [[sorted(set(each) - {"class"}) for each in elements] for elements in page.elements.values()]
+    return [
+        [sorted(set(each) - {"class"}) for each in elements]
+        for name, elements in page.elements.items()
+        if name != "wbr"
+    ]
 
 
 def test_a_page_can_be_heard() -> None:
