@@ -6,7 +6,7 @@ sample are cut into as many parts, and pages, as the index would have, and those
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -19,9 +19,10 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts
 from metaindex.expressions.tree import And, ColumnRef, Predicate
 from metaindex.expressions.vectors import from_vector
+from metaindex.formats.model import Leaf
 from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.served import LINEAGE, RowKind, RowPlan, with_lineage
+from metaindex.kinds.served import RowKind, RowPlan, with_lineage
 from metaindex.kinds.spark_types import TEXT_BYTES, width
 from metaindex.pruning.ranking import PAGE_ROWS, Offer, Restriction, asked_of, share_read
 from metaindex.readers.scan import Scan
@@ -39,6 +40,10 @@ _Z = 1.645
 """A normal number is within so many standard deviations with 90%."""
 _MOST_BYTES = 1 << 30
 """Of rows of the sample, as they are held: a file may hold far more than its size."""
+_OPENED = 8 << 10
+"""Read of a part beside its pages: its footer and its page index."""
+_BUFFER = 64 << 10
+"""Spark reads pages that stand together, but no fewer bytes at once (`spark.buffer.size`)."""
 _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 
@@ -50,8 +55,8 @@ class Copy:
     plan: RowPlan
     trials: tuple[Weighed, ...]
     size: Estimate
-    needed: Estimate  # of the size what a query reads: all but lineage
-    page_bytes: float  # of that in a page of each column
+    rows: float  # of the table
+    stored: Mapping[tuple[str, ...], Estimate]  # of the size, by column; a query reads no lineage
     pieces: Pieces | None = None  # along a curve
 
     @property
@@ -78,15 +83,18 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
         trials.append(Weighed(Weight.of(bench.snapshot, rows), dict(sizes.column_bytes), 0, seconds))
     trials.reverse()
     every = Weight.of(bench.snapshot)
-    lineage = {one.name for one in LINEAGE}
-    read = [
-        replace(one, part_bytes={name: size for name, size in one.part_bytes.items() if name not in lineage})
-        for one in trials
-    ]
-    page = sum(read[0].part_bytes.values()) * PAGE_ROWS / max(table.num_rows, 1)  # of the sample, built last
     size = size_of(trials, every)
-    pieces = Pieces.of(plan, table, every.rows, plan.parts_at(size.expected)) if sized.bounded > 1 else None
-    return Copy(sized, plan, tuple(trials), size, size_of(read, every), page, pieces)
+    count = table.num_rows * every.rows / trials[0].weight.rows  # a weight counts bytes where some file tells no rows
+    pieces = Pieces.of(plan, table, count, plan.parts_at(size.expected)) if sized.bounded > 1 else None
+    stored = {
+        leaf.parts: size_of([replace(one, part_bytes=_only(one.part_bytes, kept.name)) for one in trials], every)
+        for leaf, kept in zip(plan.columns, plan.stored, strict=True)
+    }
+    return Copy(sized, plan, tuple(trials), size, count, stored, pieces)
+
+
+def _only(sizes: Mapping[str, int], name: str) -> dict[str, int]:
+    return {name: sizes[name]}
 
 
 def _rows(sight: Sight, plan: RowPlan, rows: Rows) -> pa.Table:
@@ -138,15 +146,31 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
         return CopyRead(None, note=f"the query asks nothing of its {which}")
     left = _of_order(sight, now, copy, asked[first[0]]) if copy.pieces is None else _of_curve(copy, copy.pieces, now)
-    sizes = (copy.needed.low, copy.needed.expected, copy.needed.high)
-    low, expected, high = (
-        float(min(max(size * share, copy.page_bytes), size)) for size, share in zip(sizes, left.shares, strict=True)
-    )
-    source = _source(sight, now, copy)
+    read = _bytes_of(copy, set(asked_for), left, asked.get(first[0], Restriction()).equal)
+    source = _source(sight, now, copy, set(asked_for))
     buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
-    if Offer("", source, expected, True, frozenset(), buckets, ()).alone <= 0:
+    if Offer("", source, read.expected, True, frozenset(), buckets, ()).alone <= 0:
         return CopyRead(None, note="the table is read: the columns take no more in the files that it reads now")
-    return CopyRead(Reads(left.parts, None, Estimate(low, expected, high)), source, left.note)
+    return CopyRead(Reads(left.parts, None, read), source, left.note)
+
+
+def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -> Estimate:
+    """What is read of these columns. Rows of a value, or of a range, begin and end in the midst of a page, in each part
+    or for each value; pieces along a curve are pages themselves."""
+    whole = copy.size.expected / copy.plan.parts_at(copy.size.expected)
+    runs = (left.parts.low, left.parts.expected, left.parts.high)
+    found = []
+    for bound, share, parts in zip(("low", "expected", "high"), left.shares, runs, strict=True):
+        times = max(parts, equal, 1.0)
+        pages = buffered = 0.0
+        for name in needs:
+            size = getattr(copy.stored[name], bound)
+            page = size * min(1.0, PAGE_ROWS * times / max(copy.rows, 1.0))
+            begun = page if copy.pieces is None and bound != "low" else 0.0
+            read = min(max(size * share + begun, page), size)
+            pages, buffered = pages + read, buffered + max(read, _BUFFER * times)
+        found.append(float(parts * _OPENED + max(pages, min(buffered, parts * whole))))
+    return Estimate(*found)
 
 
 def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
@@ -222,29 +246,30 @@ def _of_rows(hits: Floats, trials: Floats, scope: float, *, whole: bool) -> Esti
     return Estimate(max(share - off, 0.0) * scope, share * scope, min(max(share + off, least), 1.0) * scope)
 
 
-def _source(sight: Sight, now: Now, copy: Copy) -> float:
-    """What the columns take in the files that the query reads now: by the footers of the sampled ones, else by the
+def _source(sight: Sight, now: Now, copy: Copy, needs: Set[tuple[str, ...]]) -> float:
+    """What these columns take in the files that the query reads now: by the footers of the sampled ones, else by the
     widths of their types; of CSV and JSON all of these files."""
     size = float(sight.sizes[now.kept].sum())
     if not sight.grouped:
         return size
-    shares: list[float] = sight.once(("stored", *copy.names), lambda: _stored_shares(sight, copy))
+    needed = [leaf for leaf in copy.plan.columns if leaf.parts in needs]
+    shares: list[float] = sight.once(("stored", *sorted(needs)), lambda: _stored_shares(sight, needed))
     if shares:
         return size * float(np.mean(shares))
     whole = sum(width(one.type) for one in sight.snapshot.schema.fields) or 1
     widths = {leaf.parts: width(leaf.type) for leaf in columns_of(sight.snapshot.schema)}
-    return size * min(1.0, sum(widths.get(parts, TEXT_BYTES) for parts in copy.names) / whole)
+    return size * min(1.0, sum(widths.get(parts, TEXT_BYTES) for parts in needs) / whole)
 
 
-def _stored_shares(sight: Sight, copy: Copy) -> list[float]:
-    each = (_stored_share(sight, row, copy) for row in sight.sample.tolist())
+def _stored_shares(sight: Sight, needed: Sequence[Leaf]) -> list[float]:
+    each = (_stored_share(sight, row, needed) for row in sight.sample.tolist())
     return [share for share in each if share is not None]
 
 
-def _stored_share(sight: Sight, row: int, copy: Copy) -> float | None:
+def _stored_share(sight: Sight, row: int, needed: Sequence[Leaf]) -> float | None:
     """Of a file's bytes, what the chunks of these columns have; None where its footer does not tell."""
     path = sight.snapshot.files.paths[row].as_py()
     chunks = sight.groups.chunk_bytes(path)
-    sources = [".".join(leaf.source) for leaf in copy.plan.columns]
+    sources = [".".join(leaf.source) for leaf in needed]
     inside = [size for name, size in chunks.items() if any(f"{name}.".startswith(f"{one}.") for one in sources)]
     return sum(inside) / max(float(sight.sizes[row]), 1.0) if inside else None

@@ -41,7 +41,10 @@ def wide(folder: Path, files: int = 20, count: int = 20_000) -> mi.Table:
     return mi.open_table(str(lake))
 
 
-def test_the_share_of_the_rows_is_counted(tmp_path: Path) -> None:
+def test_the_share_of_the_rows_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a page more, of the twenty that the rows take."""
+    monkeypatch.setattr("metaindex.whatif.copy._BUFFER", 0)
+    monkeypatch.setattr("metaindex.whatif.copy._OPENED", 0)
     table = wide(tmp_path)
     kind = mi.CoveringRange("at", ["user"])
     before = tree(tmp_path)
@@ -52,13 +55,31 @@ def test_the_share_of_the_rows_is_counted(tmp_path: Path) -> None:
     assert cost.problem == ""
     assert cost.size_bytes is not None
     read = {query.query: query.effects[0].reads.size_bytes for query in found.queries}
-    assert read["at between 10000 and 39999"].expected / read["at is null"].expected == pytest.approx(2.7, rel=0.15)
+    assert read["at between 10000 and 39999"].expected / read["at is null"].expected == pytest.approx(32 / 15, rel=0.15)
     for query, share in (("at between 10000 and 39999", 0.27), ("at is null", 0.1)):
         (effect,) = found[query].effects
         assert read[query].expected < share * cost.size_bytes.expected  # lineage is not read
         assert read[query].low < read[query].expected < read[query].high
         assert 0 < effect.instead_of_bytes < 0.5 * found.size_bytes  # without the texts
     assert found["at < 100"].effects[0].reads.size_bytes.expected < 0.1 * cost.size_bytes.expected
+
+
+def test_a_query_reads_its_own_columns_of_a_copy(tmp_path: Path) -> None:
+    table = wide(tmp_path)
+    kind = mi.CoveringRange("at", ["user", "text"])
+    queries = [f"SELECT {column} FROM lake WHERE at < 20000" for column in ("at", "user", "text")]
+    found = table.what_if(queries, kind, sample=0.3)
+    at, user, text = (query.effects[0] for query in found.queries)
+    assert at.reads.size_bytes.expected < user.reads.size_bytes.expected < text.reads.size_bytes.expected / 2
+    assert at.instead_of_bytes < user.instead_of_bytes < text.instead_of_bytes / 2
+
+
+def test_each_value_that_is_looked_up_takes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaindex.whatif.copy._BUFFER", 0)
+    table = wide(tmp_path)
+    found = table.what_if(["at = 1", "at in (1, 50000, 99999)"], mi.CoveringRange("at", ["user"]), sample=0.3)
+    one, three = (query.effects[0].reads.size_bytes.expected - (8 << 10) for query in found.queries)
+    assert three / one == pytest.approx(3, rel=0.2)
 
 
 @pytest.mark.parametrize("format_", sorted(FORMATS))
