@@ -75,11 +75,12 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near_words[0]!r}?" if near_words else ""
 
 
-def table(parser: argparse.ArgumentParser) -> None:
+def table(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """TABLE and how to open it."""
     parser.add_argument(
         "table",
         metavar="TABLE",
+        nargs="?" if optional else None,
         help=(
             "path or URI of the table: a Delta or Iceberg table, or a folder of Parquet, CSV or JSON files; plain files"
             " by a quoted pattern too: '/data/2024-*/part-*.parquet'"

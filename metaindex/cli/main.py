@@ -23,6 +23,7 @@ from . import (
     demo,
     diff,
     disable,
+    doctor,
     enable,
     explain,
     export,
@@ -81,6 +82,7 @@ COMMANDS: tuple[Command, ...] = (
     vacuum.COMMAND,
     clean.COMMAND,
     sql.COMMAND,
+    doctor.COMMAND,
     demo.COMMAND,
 )
 

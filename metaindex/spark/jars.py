@@ -182,6 +182,12 @@ def jar_paths(
     return paths
 
 
+def missing_jars(groups: Iterable[JarGroup], environ: Mapping[str, str] | None = None) -> list[Jar]:
+    """Those of these groups that are not in the cache yet. Nothing is fetched."""
+    wanted, folder = frozenset(groups), cache_dir(os.environ if environ is None else environ) / "jars"
+    return [jar for jar in JARS if jar.group in wanted and not _is_whole(folder / jar.file_name, jar, verify=False)]
+
+
 def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:
     try:
         if path.stat().st_size != jar.size_bytes:

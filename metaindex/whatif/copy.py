@@ -44,6 +44,8 @@ _OPENED = 8 << 10
 """Read of a part beside its pages: its footer and its page index."""
 _BUFFER = 64 << 10
 """Spark reads pages that stand together, but no fewer bytes at once (`spark.buffer.size`)."""
+_SELDOM = 0.98
+"""Of the rows of a sample, so many different values: the others come again."""
 _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 
@@ -57,6 +59,7 @@ class Copy:
     size: Estimate
     rows: float  # of the table
     stored: Mapping[tuple[str, ...], Estimate]  # of the size, by column; a query reads no lineage
+    again: Set[tuple[str, ...]]  # columns whose values come again, so that they have a dictionary
     pieces: Pieces | None = None  # along a curve
 
     @property
@@ -90,7 +93,20 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
         leaf.parts: size_of([replace(one, part_bytes=_only(one.part_bytes, kept.name)) for one in trials], every)
         for leaf, kept in zip(plan.columns, plan.stored, strict=True)
     }
-    return Copy(sized, plan, tuple(trials), size, count, stored, pieces)
+    return Copy(sized, plan, tuple(trials), size, count, stored, _again(plan, table), pieces)
+
+
+def _again(plan: RowPlan, rows: pa.Table) -> set[tuple[str, ...]]:
+    """Columns with a dictionary. All rows of a value of the first one are together, wherever they lie in the table:
+    what comes again in a sample of its files at all comes again there."""
+    again = set()
+    for at, (leaf, kept) in enumerate(zip(plan.columns, plan.stored, strict=True)):
+        column = rows[kept.name]
+        if pa.types.is_nested(kept.type) or pa.types.is_null(kept.type) or not len(column):
+            continue
+        if len(column.unique()) <= len(column) * (_SELDOM if at == 0 else 0.5):
+            again.add(leaf.parts)
+    return again
 
 
 def _only(sizes: Mapping[str, int], name: str) -> dict[str, int]:
@@ -159,7 +175,7 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
     or for each value; pieces along a curve are pages themselves."""
     whole = copy.size.expected / copy.plan.parts_at(copy.size.expected)
     runs = (left.parts.low, left.parts.expected, left.parts.high)
-    found = []
+    bounds = []
     for bound, share, parts in zip(("low", "expected", "high"), left.shares, runs, strict=True):
         times = max(parts, equal, 1.0)
         pages = buffered = 0.0
@@ -168,9 +184,10 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
             page = size * min(1.0, PAGE_ROWS * times / max(copy.rows, 1.0))
             begun = page if copy.pieces is None and bound != "low" else 0.0
             read = min(max(size * share + begun, page), size)
-            pages, buffered = pages + read, buffered + max(read, _BUFFER * times)
-        found.append(float(parts * _OPENED + max(pages, min(buffered, parts * whole))))
-    return Estimate(*found)
+            alone = (name in copy.again) + (2 if bound == "high" else 1)  # a dictionary, and pages that stand together
+            pages, buffered = pages + read, buffered + max(read, _BUFFER * times * (1 if bound == "low" else alone))
+        bounds.append(float(parts * _OPENED + max(pages, min(buffered, parts * whole))))
+    return Estimate(*bounds)
 
 
 def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:

@@ -67,6 +67,7 @@ ORDER: tuple[str, ...] = (
     "running",
     "hooks",
     "lake",
+    "doctor",
     "rule",
     "demo",
     "cli",

@@ -1,0 +1,51 @@
+"""`metaindex doctor [TABLE]`: what is missing or wrong here?"""
+
+from __future__ import annotations
+
+import argparse
+
+from metaindex.views.output import Output, one_line
+
+from . import arguments
+from .arguments import DONE, FAILED
+from .command import Command
+from .opening import open_from
+from .progress import Progress
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    arguments.table(parser, optional=True)
+    parser.add_argument("--no-write", action="store_true", help="write nothing: not even to see whether one can")
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.doctor import look
+
+    opened = open_from(args) if args.table else None
+    with Progress() as progress, progress.during("looking"):
+        diagnosis = look(opened, write=not args.no_write)
+    out.data(diagnosis.to_json())
+    table = diagnosis.table()
+    out.table(table.columns, table.rows)
+    for symptom in diagnosis.wrong:
+        out.say(f"metaindex: {one_line(symptom.about)}: {symptom.fact}; {symptom.cure}")
+    return FAILED if diagnosis.wrong else DONE
+
+
+COMMAND = Command(
+    "doctor",
+    "what is missing or wrong on this machine, and with this table's place?",
+    """Looks at Python and the installed packages, at Java, jars and the Python of Spark's workers, at variables that
+nobody reads, and at room for temporary files. With TABLE: is it read, how are its indexes, can they be written, does
+put-if-absent have one winner there, and do the clocks agree?
+
+"lacking" is what cannot be used, and not everybody needs; "wrong" is what will fail: the exit code is 1 then. Nothing
+is changed. With TABLE an empty object is put in the folder of its indexes and removed (not with --no-write).""",
+    (
+        "metaindex doctor",
+        "metaindex doctor lake/flights",
+        "metaindex doctor s3://bucket/events --no-write --json",
+    ),
+    _arguments,
+    _run,
+)

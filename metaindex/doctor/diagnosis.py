@@ -1,0 +1,71 @@
+"""What was found, thing by thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from metaindex.expressions.records import dataclass
+from metaindex.views.text_table import Column, TextTable
+
+
+class Health(StrEnum):
+    """`RIGHT`: as it should be. `LACKING`: something cannot be used, which not everybody needs. `WRONG`: something will
+    fail."""
+
+    RIGHT = "right"
+    LACKING = "lacking"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """`about`: the thing; `fact`: how it is; `cure`: what to do, empty where nothing is to be done."""
+
+    about: str
+    health: Health
+    fact: str
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """In the order in which they were looked for."""
+
+    symptoms: tuple[Symptom, ...]
+
+    def __iter__(self) -> Iterator[Symptom]:
+        return iter(self.symptoms)
+
+    @property
+    def wrong(self) -> tuple[Symptom, ...]:
+        return tuple(symptom for symptom in self.symptoms if symptom.health is Health.WRONG)
+
+    def table(self) -> TextTable:
+        rows = tuple((symptom.about, str(symptom.health), symptom.fact, symptom.cure) for symptom in self.symptoms)
+        return TextTable((Column("what"), Column("state"), Column("found"), Column("what to do")), rows)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def to_json(self) -> list[dict[str, str]]:
+        """Plain data for machines."""
+        return [
+            {"about": symptom.about, "state": str(symptom.health), "fact": symptom.fact, "cure": symptom.cure}
+            for symptom in self.symptoms
+        ]
+
+
+def right(about: str, fact: str, cure: str = "") -> Symptom:
+    return Symptom(about, Health.RIGHT, fact, cure)
+
+
+def lacking(about: str, fact: str, cure: str) -> Symptom:
+    return Symptom(about, Health.LACKING, fact, cure)
+
+
+def wrong(about: str, fact: str, cure: str) -> Symptom:
+    return Symptom(about, Health.WRONG, fact, cure)
