@@ -17,6 +17,7 @@ from . import (
     cancel,
     clean,
     clustering,
+    completion,
     count,
     create,
     delete,
@@ -83,6 +84,7 @@ COMMANDS: tuple[Command, ...] = (
     clean.COMMAND,
     sql.COMMAND,
     doctor.COMMAND,
+    completion.COMMAND,
     demo.COMMAND,
 )
 
@@ -229,7 +231,7 @@ def _parser(words: Sequence[str]) -> Parser:
         group = of_command.add_argument_group("output")
         group.add_argument("--json", action="store_true", help="one JSON value on stdout, for machines; an error too")
         group.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        of_command.set_defaults(command=command)
+        of_command.set_defaults(command=command, whole=parser)
     return parser
 
 

@@ -46,6 +46,8 @@ _BUFFER = 64 << 10
 """Spark reads pages that stand together, but no fewer bytes at once (`spark.buffer.size`)."""
 _SELDOM = 0.98
 """Of the rows of a sample, so many different values: the others come again."""
+_DICTIONARY_BYTES = 256 << 10
+"""Values that take more have none."""
 _GUESSED = "no sampled file tells the share of its rows, which is guessed"
 
 
@@ -93,18 +95,21 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
         leaf.parts: size_of([replace(one, part_bytes=_only(one.part_bytes, kept.name)) for one in trials], every)
         for leaf, kept in zip(plan.columns, plan.stored, strict=True)
     }
-    return Copy(sized, plan, tuple(trials), size, count, stored, _again(plan, table), pieces)
+    again = _again(plan, table, plan.parts_at(size.expected))
+    return Copy(sized, plan, tuple(trials), size, count, stored, again, pieces)
 
 
-def _again(plan: RowPlan, rows: pa.Table) -> set[tuple[str, ...]]:
+def _again(plan: RowPlan, rows: pa.Table, parts: int) -> set[tuple[str, ...]]:
     """Columns with a dictionary. All rows of a value of the first one are together, wherever they lie in the table:
-    what comes again in a sample of its files at all comes again there."""
+    what comes again in a sample of its files at all comes again there, and each of its `parts` has other values."""
     again = set()
     for at, (leaf, kept) in enumerate(zip(plan.columns, plan.stored, strict=True)):
         column = rows[kept.name]
         if pa.types.is_nested(kept.type) or pa.types.is_null(kept.type) or not len(column):
             continue
-        if len(column.unique()) <= len(column) * (_SELDOM if at == 0 else 0.5):
+        values = column.unique()
+        few = len(values) <= len(column) * (_SELDOM if at == 0 else 0.5)
+        if few and values.nbytes <= _DICTIONARY_BYTES * (parts if at == 0 else 1):
             again.add(leaf.parts)
     return again
 
