@@ -50,6 +50,7 @@ from . import (
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, near
 from .command import Command
+from .defaults import applied
 
 COMMANDS: tuple[Command, ...] = (
     create.COMMAND,
@@ -149,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = Output(json=arguments.json)
     try:
         with _log_to_stderr():
-            return _run(arguments, out)
+            return _run(parser, words, arguments, out)
     except BrokenPipeError:
         # The reader of our output has what it wanted. Python would complain once more when it closes stdout.
         _forget_stdout()
@@ -159,10 +160,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _run(arguments: argparse.Namespace, out: Output) -> int:
+def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, out: Output) -> int:
     command: Command = arguments.command
     try:
-        return command.run(arguments, out)
+        return command.run(applied(parser, words, arguments), out)
     except BrokenPipeError:
         raise
     except MetaIndexError as error:

@@ -25,6 +25,7 @@ from .diagnosis import Symptom, lacking, right, wrong
 VARIABLES = (
     "METAINDEX_CACHE",
     "METAINDEX_CA_BUNDLE",
+    "METAINDEX_CONFIG",
     "METAINDEX_MAVEN_REPOSITORY",
     "METAINDEX_QUERY_LOG",
     "METAINDEX_QUERY_LOG_SALT",

@@ -1,0 +1,151 @@
+"""Options that are said once, in a file of the user's own, and not with each command.
+
+The file is `METAINDEX_CONFIG`, else `metaindex/config.toml` under XDG_CONFIG_HOME (`~/.config`). No folder that
+somebody else may fill is looked at: who names the place of indexes, or a reader's options, decides what a query finds.
+
+    [defaults]                      # of every command that has the option
+    builder = "local"
+
+    [tables.flights]                # metaindex prune flights "dep_delay > 1000"
+    table = "s3://lake/flights"
+    format = "csv"
+    option = { header = false }
+
+Keys are the long options of the command line. What the command line says goes before the file, and what a table's
+section says before the defaults."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.shown import one_line
+
+from .arguments import NotUnderstood, near
+
+KEYS = frozenset(
+    {
+        *("builder", "catalog", "catalog-option", "confine", "confine-to", "format", "index-location", "namespace"),
+        *("option", "query-log", "root", "storage-option", "trust-index"),
+    }
+)
+"""Options of how a table is opened and by whom it is read: nothing that deletes can be said here."""
+_MOST_BYTES = 1 << 20
+_CURE = "mend it, or name another file in METAINDEX_CONFIG"
+
+
+def place(environ: Mapping[str, str]) -> Path:
+    """Where the file would be; it may not exist."""
+    if chosen := environ.get("METAINDEX_CONFIG"):
+        return Path(chosen).expanduser().absolute()
+    home = environ.get("XDG_CONFIG_HOME", "")
+    return (Path(home) if Path(home).is_absolute() else Path.home() / ".config") / "metaindex" / "config.toml"
+
+
+def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
+    """The sections: "" for the defaults, else by the table's name. None of a file that is not there, unless it is
+    `needed`. ArgumentError for what is no such file, with the place in it."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        if needed:
+            raise ArgumentError(
+                f"METAINDEX_CONFIG names a file; {_shown(path)} is none; unset it, or write it"
+            ) from None
+        return {}
+    except OSError as error:
+        raise ArgumentError(f"{_shown(path)} is read for its options; {error.strerror}; {_CURE}") from error
+    if len(text) > _MOST_BYTES:
+        raise ArgumentError(f"a file of options has at most {_MOST_BYTES:,} bytes; {_shown(path)} has more; {_CURE}")
+    try:
+        whole = tomllib.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"{_shown(path)} is TOML: {one_line(str(error))}; {_CURE}") from error
+    return dict(_sections(path, whole))
+
+
+def applied(
+    parser: argparse.ArgumentParser,
+    words: Sequence[str],
+    parsed: argparse.Namespace,
+    environ: Mapping[str, str] | None = None,
+) -> argparse.Namespace:
+    """The arguments, with what the file says beside the `words` from which they were parsed. What it says goes through
+    the same parser. ArgumentError for a file that says what cannot be."""
+    environ = os.environ if environ is None else environ
+    sections = load(place(environ), needed=bool(environ.get("METAINDEX_CONFIG")))
+    name = getattr(parsed, "table", None)
+    section = sections.get(name, {}) if isinstance(name, str) and name else {}
+    if not section and not sections.get(""):
+        return parsed
+    known = _options(parser, words[0])
+    said = [word for one in (sections.get("", {}), section) for word in _words(one, known)]
+    try:
+        with_file = parser.parse_args([words[0], *said, *words[1:]])
+    except NotUnderstood as stop:
+        raise ArgumentError(f"{_shown(place(environ))}: {stop.message}; {_CURE}") from None
+    if "table" in section:
+        with_file.table = str(section["table"])
+    return with_file
+
+
+def _sections(path: Path, whole: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    for name in whole.keys() - {"defaults", "tables"}:
+        raise ArgumentError(
+            f"{_shown(path)} has the sections defaults and tables.NAME; got {one_line(name)!r}; {_CURE}"
+        )
+    yield "", _checked(path, "defaults", whole.get("defaults", {}), KEYS)
+    tables = whole.get("tables", {})
+    if not isinstance(tables, dict):
+        raise ArgumentError(f"in {_shown(path)} each table has a section [tables.NAME]; got a value; {_CURE}")
+    for name, section in tables.items():
+        yield name, _checked(path, f"tables.{name}", section, KEYS | {"table"})
+
+
+def _checked(path: Path, name: str, section: object, keys: frozenset[str]) -> dict[str, object]:
+    shown = one_line(name)
+    if not isinstance(section, dict):
+        raise ArgumentError(f"[{shown}] of {_shown(path)} is a section; got a value; {_CURE}")
+    for key, value in section.items():
+        if key not in keys:
+            hint = near(key, keys) or f"there are {', '.join(sorted(keys))}"
+            raise ArgumentError(f"[{shown}] of {_shown(path)} has no option {one_line(key)!r}; {hint}")
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        if not all(isinstance(each, str | bool | int | float) for each in inner):
+            raise ArgumentError(f"[{shown}] of {_shown(path)}: {key} is a text, a number, true or false; {_CURE}")
+        if key.endswith("option") != isinstance(value, dict):
+            form = "a table such as { header = false }" if key.endswith("option") else "no table"
+            raise ArgumentError(f"[{shown}] of {_shown(path)}: {key} is {form}; {_CURE}")
+    return section
+
+
+def _options(parser: argparse.ArgumentParser, command: str) -> frozenset[str]:
+    """The long options of a command."""
+    (commands,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return frozenset(word[2:] for word in commands.choices[command]._option_string_actions if word.startswith("--"))
+
+
+def _words(section: Mapping[str, object], known: frozenset[str]) -> Iterator[str]:
+    """As they would be on the command line; what the command does not know is for others."""
+    for key, value in section.items():
+        if key not in known:
+            continue
+        if isinstance(value, dict):
+            yield from (f"--{key}={name}={_word(each)}" for name, each in value.items())
+        elif isinstance(value, bool):
+            yield from [f"--{key}"] if value else []
+        else:
+            yield from (f"--{key}={_word(each)}" for each in (value if isinstance(value, list) else [value]))
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shown(path: Path) -> str:
+    return repr(one_line(str(path)))

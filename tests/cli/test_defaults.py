@@ -1,0 +1,104 @@
+"""Options that are said once, in a file, and what the command line says goes before them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metaindex.cli import defaults
+from metaindex.expressions.errors import ArgumentError
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+from tests.tables import settle
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "home" / "metaindex" / "config.toml"
+    path.parent.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    return path
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Files of which only who knows that they have no header reads all rows."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "a.csv").write_text("1,x\n2,y\n")
+    settle(lake)
+    return lake
+
+
+def test_a_table_has_a_name_and_its_options(file: Path, lake: Path, tmp_path: Path, call: Call) -> None:
+    assert call("count", lake, "_c0 >= 1").code == 1, "it asks whether there is a header"
+    kept = tmp_path / "elsewhere"
+    file.write_text(
+        f'[defaults]\nindex-location = "{kept}"\nbuilder = "local"\n'
+        f'[tables.t]\ntable = "{lake}"\nformat = "csv"\noption = {{ header = false, inferSchema = true }}\n'
+    )
+    assert call("create", "t", "stats").code == 0
+    assert kept.is_dir()
+    assert call("count", "t", "_c0 >= 1", "--json").json == [{"count(*)": 2}]
+    assert call("count", "t", "_c0 >= 1", "--option", "header=true").code == 1, "the command line goes before the file"
+    assert call("prune", lake, "_c0 >= 1", "--option", "header=false").code == 0
+    assert call("doctor", "--json").code in (0, 1), "a command without a table has the defaults that it knows"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[defaults]\nbuildr = 'local'", "has no option 'buildr'; did you mean 'builder'?"),
+        ("[defaults]\nyes = true", "has no option 'yes'"),
+        ("[defaults]\nbuilder = 'dask'", "invalid choice: 'dask'"),
+        ("[defaults]\nbuilder = [[1]]", "builder is a text"),
+        ("[defaults]\noption = 'header=false'", "option is a table such as"),
+        ("[defaults]\nformat = { a = 1 }", "format is no table"),
+        ("[table.t]\nformat = 'csv'", "has the sections defaults and tables.NAME; got 'table'"),
+        ("tables = 3", "each table has a section"),
+        ("[tables]\nt = 3", "[tables.t]"),
+        ("[defaults\n", "is TOML"),
+        ("\x00", "is TOML"),
+        ("a = " + "[" * 5000, "is TOML"),
+        ("# " + "x" * (1 << 20), "at most 1,048,576 bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused_in_a_line(file: Path, lake: Path, call: Call, text: str, said: str) -> None:
+    file.write_text(text)
+    told = call("create", lake, "stats", "--option", "header=false")
+    assert told.code == 1
+    assert said in told.err
+    assert len(told.err.splitlines()[-1]) < 400
+
+
+def test_a_file_that_is_named_is_there(tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    monkeypatch.setenv("METAINDEX_CONFIG", str(tmp_path / "none.toml"))
+    assert "METAINDEX_CONFIG names a file" in call("indexes", lake, "--option", "header=false").err
+    monkeypatch.setenv("METAINDEX_CONFIG", str(tmp_path))
+    assert call("indexes", lake).code == 1
+
+
+def test_no_file_of_the_folder_that_is_worked_in_counts(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.chdir(lake.parent)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "home")  # a relative one is none, as the XDG specification says
+    for path in ("config.toml", "metaindex.toml", "home/metaindex/config.toml"):
+        (lake.parent / path).parent.mkdir(parents=True, exist_ok=True)
+        (lake.parent / path).write_text("nonsense")
+    assert call("indexes", lake, "--option", "header=false").code == 0
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_options_or_an_error_of_ours(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes(data)
+    said = ""
+    try:
+        defaults.load(path)
+    except ArgumentError as error:
+        said = str(error)
+    assert "\n" not in said
