@@ -9,6 +9,7 @@ MetaIndexError (metaindex.expressions.errors)
 │   └── ForeignIndexError                 an entry of a newer version, or under another seal: not for this program to
                                           mend
 ├── BuildError                            rows of an index could not be built; nothing became visible
+│   └── WorkerError                       Spark's workers run a Python that cannot build
 ├── SettingError (ValueError)             a knob of Spark's rule has a value that it cannot have
 ├── StatementError                        an ArgumentError: a statement about indexes is not written as one; says where
 └── ScanError                             a reader cannot return exactly the rows asked for, and returns none
@@ -45,6 +46,11 @@ class ForeignIndexError(DamagedIndexError):
 
 class BuildError(MetaIndexError):
     """An index could not be built. Nothing became visible."""
+
+
+class WorkerError(BuildError):
+    """Spark's workers run a Python that cannot build an index: another version, or without the packages that are
+    needed. Nothing was begun."""
 
 
 class SettingError(MetaIndexError, ValueError):

@@ -6,12 +6,13 @@ import atexit
 import shutil
 import tempfile
 import zipfile
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaindex.errors import BuildError
 from metaindex.spark.running import check_running
+
+from .worker_python import asked
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
 _shipped: set[str] = set()
 """Applications that have the archive."""
+_ready: set[str] = set()
+"""Those of which a worker was asked."""
 
 
 def ship(spark: SparkSession) -> None:
-    """Adds the project's sources to the application once. Local workers share this interpreter's installed packages, so
-    an installed project needs no archive there."""
+    """Sees to it that workers can build: asks one, once an application, what it has, and adds the project's sources to
+    the application where workers have none, or others. WorkerError where a package is missing that cannot be sent."""
     check_running(spark)
     try:
         context = spark.sparkContext
@@ -31,7 +34,19 @@ def ship(spark: SparkSession) -> None:
         raise BuildError(
             "the Spark builder needs a session with a JVM of its own; this one is Spark Connect; build without Spark"
         ) from error
-    if context.applicationId in _shipped or (_is_local(context) and _is_installed()):
+    if context.applicationId in _ready:
+        return
+    if not _is_local(context):  # executors may have what the one that is asked has, or not
+        _add_sources(context)
+    worker = asked(context)
+    worker.check()
+    if not worker.has_ours:
+        _add_sources(context)
+    _ready.add(context.applicationId)
+
+
+def _add_sources(context: SparkContext) -> None:
+    if context.applicationId in _shipped:
         return
     folder = tempfile.mkdtemp(prefix="metaindex-")
     atexit.register(
@@ -54,11 +69,3 @@ def write_archive(archive: Path) -> None:
 def _is_local(context: SparkContext) -> bool:
     master: str = context.master
     return master.startswith("local") and not master.startswith("local-cluster")
-
-
-def _is_installed() -> bool:
-    try:
-        distribution("metaindex")
-    except PackageNotFoundError:
-        return False
-    return True

@@ -1,0 +1,122 @@
+"""Which Python do Spark's workers run, and what does it have? One task asks, once an application, before one fails in
+pages of traces.
+
+The question is a text, so that a worker without metaindex can answer it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import metaindex
+from metaindex.errors import WorkerError
+from metaindex.expressions.shown import one_line
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+PACKAGES = ("numpy", "pyarrow", "xxhash", "pyroaring")
+"""What tasks import, beside metaindex itself."""
+_LEAST_ARROW = 19
+_NOT_STARTED = (
+    "Error from python worker",
+    "pyspark.daemon's stdout",
+    "Python worker exited unexpectedly",
+    "Python worker failed to connect back",
+)
+_QUESTION = f"""
+def answers(_):
+    import importlib, json, sys
+    told = {{"executable": sys.executable, "missing": [], "versions": {{}}}}
+    for name in ("metaindex", *{PACKAGES!r}):
+        try:
+            told["versions"][name] = str(getattr(importlib.import_module(name), "__version__", ""))
+        except Exception:
+            told["missing"].append(name)
+    return iter([json.dumps(told)])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPython:
+    """What a worker said. `missing`: packages that it cannot import. `metaindex_version`: empty where it has none."""
+
+    executable: str
+    missing: tuple[str, ...]
+    metaindex_version: str
+    arrow: str
+
+    @property
+    def has_ours(self) -> bool:
+        return self.metaindex_version == metaindex.__version__
+
+    def check(self) -> None:
+        """WorkerError where tasks would fail."""
+        if self.missing:
+            raise WorkerError(
+                f"Spark's workers run a Python that has {', '.join(PACKAGES)}; {self.executable} lacks"
+                f" {', '.join(self.missing)}; {cure()}"
+            )
+        major = re.match(r"\d+", self.arrow)
+        if major is not None and int(major[0]) < _LEAST_ARROW:
+            raise WorkerError(
+                f"Spark's workers need pyarrow {_LEAST_ARROW} or newer; that of {self.executable} is {self.arrow};"
+                f" {cure()}"
+            )
+
+
+def cure() -> str:
+    return (
+        f"before the session starts set PYSPARK_PYTHON={sys.executable} (on a cluster spark.pyspark.python, a Python"
+        " with metaindex on every node), or build with builder='local'"
+    )
+
+
+def asked(context: SparkContext) -> WorkerPython:
+    """By one task. WorkerError where no worker of this Python can be started at all."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        (line,) = context.parallelize([0], 1).mapPartitions(_question()).collect()
+    except (Py4JError, PySparkException) as error:
+        reason = _reason(str(error))
+        if reason is None:  # Spark itself failed, and says so when it builds
+            raise
+        raise WorkerError(f"Spark's workers run the Python of the driver; {reason}; {cure()}") from error
+    told: dict[str, Any] = json.loads(line)
+    versions: dict[str, str] = told["versions"]
+    return WorkerPython(
+        str(told["executable"]),
+        tuple(name for name in told["missing"] if name != "metaindex"),
+        versions.get("metaindex", ""),
+        versions.get("pyarrow", ""),
+    )
+
+
+def _question() -> Callable[[Any], Any]:
+    """Of no module that can be imported, so that it travels as it is and not by its name."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(_QUESTION, names)  # noqa: S102 - a text of this file
+    function: Callable[[Any], Any] = names["answers"]
+    return function
+
+
+def _reason(said: str) -> str | None:
+    """Why no worker could be started; None: that was not it."""
+    if match := re.search(r"Python in worker has different version:? \(?'?([\d., ]+)'?\)?", said):
+        return f"they run Python {match[1].strip(' ,').replace(', ', '.')}, the driver {sys.version.split()[0]}"
+    if match := re.search(r"Python in worker has different version ([\d.]+)", said):
+        return f"they run Python {match[1]}, the driver {sys.version.split()[0]}"
+    if match := re.search(r'Cannot run program "([^"]{1,200})"', said):
+        return f"{match[1]} cannot be started"
+    if any(sign in said for sign in _NOT_STARTED):
+        raised = re.search(
+            r"^\s*(\w+(?:Error|Exception): .*)$", said.partition("Error from python worker")[2], re.MULTILINE
+        )
+        return f"theirs does not start a worker{f' ({one_line(raised[1])[:200]})' if raised else ''}"
+    return None
