@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import metaindex
 from metaindex.errors import WorkerError
 from metaindex.expressions.shown import one_line
 
@@ -52,7 +51,9 @@ class WorkerPython:
 
     @property
     def has_ours(self) -> bool:
-        return self.metaindex_version == metaindex.__version__
+        from metaindex import __version__
+
+        return self.metaindex_version == __version__
 
     def check(self) -> None:
         """WorkerError where tasks would fail."""
