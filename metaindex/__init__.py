@@ -41,6 +41,7 @@ from .errors import (
     ScanError,
     SettingError,
     StatementError,
+    WorkerError,
 )
 from .kinds.bloom.spec import Bloom
 from .kinds.column_stats.spec import ColumnStats
@@ -188,6 +189,7 @@ __all__ = [
     "ValueList",
     "Values",
     "VersionNotFoundError",
+    "WorkerError",
     "Workload",
     "col",
     "create_index",

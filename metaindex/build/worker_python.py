@@ -51,9 +51,7 @@ class WorkerPython:
 
     @property
     def has_ours(self) -> bool:
-        from metaindex import __version__
-
-        return self.metaindex_version == __version__
+        return self.metaindex_version == getattr(sys.modules["metaindex"], "__version__", None)
 
     def check(self) -> None:
         """WorkerError where tasks would fail."""
