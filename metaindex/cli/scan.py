@@ -115,6 +115,7 @@ deleted in the table are left out, and the predicate is applied again. The answe
         'metaindex scan lake/flights "dep_delay > 1000"',
         'metaindex scan lake/flights "dep_delay > 1000" --columns tailnum,dep_delay --limit 5',
         "metaindex scan lake/flights \"dest = 'ABQ'\" --output abq.parquet",
+        "metaindex scan lake/flights \"date(time_hour) = '2013-03-01' AND lower(dest) = 'abq'\"",
         'metaindex scan lake/flights "dep_delay > 1000" --version 3 --count',
     ),
     _arguments,

@@ -92,7 +92,7 @@ class _Binder:
             case Constant():
                 return leaf
             case Opaque():
-                return Opaque(leaf.text, tuple(self._resolve(column)[0] for column in leaf.columns))
+                return self._opaque(leaf)
             case Comparison():
                 column, t = self._resolve(leaf.column)
                 if t is None:
@@ -127,6 +127,21 @@ class _Binder:
                 return StartsWith(column, leaf.prefix) if text else _opaque(leaf, column)
             case _:
                 assert_never(leaf)
+
+    def _opaque(self, leaf: Opaque) -> Opaque:
+        """With what it says of rows where the columns are of the types that it was read with."""
+        named = tuple(self._resolve(column)[0] for column in leaf.columns)
+        if leaf.scalar is None:
+            return Opaque(leaf.text, named, None, leaf.why)
+        from .scalars.nodes import ColumnValue, inputs, renamed
+        from .scalars.types import known_type
+
+        columns = {value: ColumnValue(self._resolve(value.column)[0], value.type) for value in inputs(leaf.scalar)}
+        for value in columns.values():
+            t = self._types.get(value.column.parts)
+            if t is not None and known_type(t) != value.type:
+                return Opaque(leaf.text, named, None, f"column {value.column} is {t} there")
+        return Opaque(leaf.text, named, renamed(leaf.scalar, lambda value: columns[value]), leaf.why)
 
     def _null_nested(self, leaf: IsNull, column: ColumnRef) -> Predicate:
         """A struct is NULL only in rows in which all of its fields are: a file in which one of them never is has none.

@@ -8,36 +8,19 @@ names are resolved and literals coerced by `bind`, NOT is pushed down by `normal
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from enum import Enum
 from operator import is_
-from typing import NoReturn, TypeAlias, TypeVar, assert_never
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, assert_never
 
+from .column_ref import ColumnRef as ColumnRef
 from .literals import Literal
 from .records import dataclass
 
+if TYPE_CHECKING:
+    from .scalars.nodes import Scalar
+
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ColumnRef:
-    """A column by its path: `("payload", "user")` is field `user` of struct `payload`."""
-
-    parts: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The dotted name; a part that holds a dot, a backtick, a blank or nothing is quoted by backticks as Spark
-        does."""
-        return ".".join(_quoted(part) for part in self.parts)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def _quoted(part: str) -> str:
-    if part and not any(c in part for c in ".` "):
-        return part
-    return "`" + part.replace("`", "``") + "`"
 
 
 class Op(Enum):
@@ -123,10 +106,13 @@ class StartsWith(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(_Node):
-    """What could not be read: nothing is known of it, so it keeps every file."""
+    """What the tree cannot say: nothing is known of it, so it keeps every file. `scalar`: what it says, where that can
+    be applied to rows; else `why` not, for people."""
 
     text: str
     columns: tuple[ColumnRef, ...] = ()
+    scalar: Scalar | None = None
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,10 @@ of no engine that is known) and, where it is bound, a name or a literal that the
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
@@ -25,6 +28,24 @@ class OfSchema:
     told: Hashable = None
 
 
+@dataclass(frozen=True, slots=True)
+class AtMoment:
+    """The text of a condition that may ask what time it is, and what time that is for the whole query."""
+
+    text: str
+    now: dt.datetime
+
+
+def at_moment(condition: object) -> object:
+    """The condition with one reading of the clock, where it may need one."""
+    if isinstance(condition, str) and _CLOCK.search(condition):
+        return AtMoment(condition, dt.datetime.now(dt.UTC))
+    return condition
+
+
+_CLOCK: Final = re.compile(r"\b(now|current_timestamp|current_date|curdate|localtimestamp)\b", re.IGNORECASE)
+
+
 def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.Schema | None = None) -> Predicate:
     """The predicate with the names and types of the schema. What has no zone of its own is read in `time_zone`, a Spark
     Column in its session's. `seen`: the columns as the engine that made the condition has them, where it has others."""
@@ -37,7 +58,11 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
     engine = engine_of(condition)
     if engine == "pyspark":
         time_zone = _session_zone() or time_zone
-    tree = to_predicate(condition, schema.asked() if seen is None else seen, time_zone=time_zone)
+    now = None
+    asked = condition
+    if isinstance(condition, AtMoment):
+        asked, now = condition.text, condition.now
+    tree = to_predicate(asked, schema.asked() if seen is None else seen, time_zone=time_zone, now=now)
     return bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
 
 

@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaindex.expressions.errors import ObjectNotFoundError
 from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import Opaque, Predicate
-from metaindex.expressions.vectors import from_truths, from_vector
+from metaindex.expressions.vectors import Mask, from_truths, from_vector, one_array, truths
 from metaindex.formats.model import EqualityDelete, Field, Leaf
 from metaindex.text import TextReader
 
@@ -35,6 +36,7 @@ from .row_filter import RowFilter
 from .row_groups import RowGroups
 
 _LOOKED_AT_ONCE = 16
+_WORTH_BYTES = 16 << 20  # of files; below, what is certain is found out in no less time than a filter takes
 _Part = tuple[int, int, list[pa.Array]]
 
 
@@ -92,15 +94,30 @@ def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
     )
 
 
-def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None) -> None:
-    """A part that could not be read cannot be applied, and leaving it out would return rows that do not match."""
-    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None, *, applied: bool = False) -> None:
+    """A part that could not be read cannot be applied, and leaving it out would return rows that do not match.
+    `applied`: parts whose meaning is known are."""
+    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque) and (leaf.scalar is None or not applied)]
     if opaque:
+        why = f" ({opaque[0].why}: what that means is not known here)" if opaque[0].why else ""
         raise ScanError(
             f"every part of a predicate is applied to the rows; {engine} cannot apply"
-            f' "{opaque[0].text}"{_of_texts(opaque[0], schema)}; rewrite it with comparisons, IN, IS NULL and LIKE'
-            " 'p%', or read with .to_spark(spark)"
+            f' "{opaque[0].text}"{_of_texts(opaque[0], schema) or why}; rewrite it with comparisons, IN, IS NULL,'
+            " LIKE 'p%' and the functions of docs/guides/conditions.md, or read with .to_spark(spark)"
         )
+
+
+def certain_rows(scan: ScanPlan) -> Mask | None:
+    """Where every row of a file is known to match: the predicate is not applied again there, and columns that only it
+    asks are not read. None where a file may be written over in its place, and where there is little to read."""
+    result = scan.result
+    if scan.predicate is None or result is None or result.predicate != scan.asked:
+        return None
+    if scan.snapshot.format not in ("delta", "iceberg") or result.kept_bytes < _WORTH_BYTES:
+        return None
+    sure = pc.is_in(scan.snapshot.files.paths, value_set=result.certain.paths.combine_chunks())
+    mask = truths(one_array(sure), null=False)
+    return mask if mask.any() else None
 
 
 class _FileReader:
@@ -113,7 +130,7 @@ class _FileReader:
         self._predicate = None
         wanted = list(self._shown)
         if scan.predicate is not None:
-            refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow())
+            refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow(), applied=True)
             self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
             asked = {column.parts[0] for column in columns(scan.predicate)}
             wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]
@@ -136,6 +153,8 @@ class _FileReader:
             )
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
+        self._certain = None if apart else certain_rows(scan)
+        self._unfiltered = None if self._certain is None else _FileReader(replace(scan, predicate=None))
         self._footers = HeldFooters(0) if scan.footers is None else scan.footers
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
@@ -149,6 +168,9 @@ class _FileReader:
         yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
 
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
+        if self._unfiltered is not None and self._certain is not None and self._certain[row]:
+            yield from self._unfiltered._file(row)
+            return
         for _, batch in self.matching(row):
             if batch.num_rows:
                 if not self._all_shown:

@@ -19,7 +19,6 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
-from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.casts import field_type
 from metaindex.expressions.engines.iceberg import to_iceberg
 from metaindex.expressions.normalize import normalize
@@ -31,6 +30,8 @@ from metaindex.formats.iceberg.snapshot import IcebergDetails
 from .arrow import refuse_opaque
 from .errors import ScanError
 from .plan import ScanPlan
+from .residual import has_residual
+from .row_filter import RowFilter
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -105,7 +106,7 @@ class KeptScan(DataScan):
         wide = self.update(selected_fields=(*names, *extra), limit=None)
         wide.residual = Constant(True)
         reader = wide.to_arrow_batch_reader(*args, **kwargs)
-        condition = to_arrow(self.residual, reader.schema)
+        condition = RowFilter(self.residual, reader.schema)
         schema = pa.schema([reader.schema.field(name) for name in names])
         return pa.RecordBatchReader.from_batches(schema, _passing(reader, condition, names, self.limit))
 
@@ -121,13 +122,13 @@ def _split(scan: ScanPlan) -> tuple[Any, Predicate]:
     """What pyiceberg's reader applies, and what is applied to its rows."""
     if scan.predicate is None:
         return AlwaysTrue(), Constant(True)
-    refuse_opaque(scan.predicate, "pyiceberg")
+    refuse_opaque(scan.predicate, "pyiceberg", applied=True)
     schema = scan.snapshot.schema.asked()
     normal = normalize(scan.predicate)
     conjuncts = normal.parts if isinstance(normal, And) else (normal,)
-    floats = [p for p in conjuncts if any(_is_float(schema, column.parts) for column in columns(p))]
-    pushed, residual = to_iceberg(And(tuple(p for p in conjuncts if p not in floats)), schema)
-    left = [*floats, *([] if residual == Constant(True) else [residual])]
+    ours = [p for p in conjuncts if has_residual(p) or any(_is_float(schema, c.parts) for c in columns(p))]
+    pushed, residual = to_iceberg(And(tuple(p for p in conjuncts if p not in ours)), schema)
+    left = [*ours, *([] if residual == Constant(True) else [residual])]
     return pushed, And(tuple(left)) if len(left) > 1 else left[0] if left else Constant(True)
 
 
@@ -137,11 +138,11 @@ def _is_float(schema: pa.Schema, path: tuple[str, ...]) -> bool:
 
 
 def _passing(
-    reader: pa.RecordBatchReader, condition: pa.compute.Expression, names: list[str], limit: int | None
+    reader: pa.RecordBatchReader, condition: RowFilter, names: list[str], limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     left = limit
     for batch in reader:
-        passing = batch.filter(condition).select(names)
+        passing = condition.matching(batch).select(names)
         if left is not None:
             passing = passing.slice(0, left)
             left -= passing.num_rows

@@ -18,7 +18,9 @@ from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.normalize import normalize
 from metaindex.expressions.tree import And, Comparison, In, Op, Predicate
-from metaindex.expressions.vectors import from_bytes, from_vector
+from metaindex.expressions.vectors import Mask, from_bytes, from_truths, from_vector, vector
+
+from .residual import ResidualFilter, has_residual
 
 _Compare: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 
@@ -31,13 +33,35 @@ class RowFilter:
         parts = normal.parts if isinstance(normal, And) else (normal,)
         compared = (equality for part in parts if (equality := _equality(part, schema)) is not None)
         self._first = next(compared, None)
+        self._residual = None
+        if has_residual(normal):
+            self._residual, self._expression = ResidualFilter(normal, lambda part: _telling(part, schema)), None
+            return
         # Of a look-up there is nothing else to apply: its expression is not made, for which Arrow would load pandas.
         self._expression = None if len(parts) == 1 and self._first is not None else to_arrow(predicate, schema)
 
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which the predicate is TRUE."""
         left = batch if self._first is None else batch.filter(self._first(batch))
+        if self._residual is not None:
+            return left.filter(from_truths(self._residual.mask(left))) if left.num_rows else left
         return left if self._expression is None or not left.num_rows else left.filter(self._expression)
+
+
+def _telling(part: Predicate, schema: pa.Schema) -> Callable[[pa.RecordBatch], Mask]:
+    """Tells the rows for which a part is TRUE."""
+    expression = to_arrow(part, schema)
+
+    def told(batch: pa.RecordBatch) -> Mask:
+        numbered = batch.append_column(_PLACE, from_vector(np.arange(batch.num_rows), None, pa.int64()))
+        mask = np.zeros(batch.num_rows, np.bool_)
+        mask[vector(numbered.filter(expression).column(_PLACE), np.int64)] = True
+        return mask
+
+    return told
+
+
+_PLACE = "\x00place"  # no column of a table has that name
 
 
 def _equality(part: Predicate, schema: pa.Schema) -> _Compare | None:

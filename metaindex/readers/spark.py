@@ -101,6 +101,9 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
     texts = scan.snapshot.details.read_options().get("file_format") in ("csv", "json")
     floats = {leaf.parts for leaf in scan.snapshot.schema.leaves() if pa.types.is_floating(leaf.type)}
     opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    if opaque and scan.predicate_text is None and all(leaf.scalar is not None for leaf in opaque):
+        _refuse_other_zone(scan, predicate, frame.sparkSession)
+        return frame.where(_held_back(to_spark(predicate)))
     if not opaque and texts:
         return frame.where(_held_back(to_spark(predicate)))
     if not opaque:

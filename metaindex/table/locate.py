@@ -18,6 +18,7 @@ from metaindex.expressions.errors import MetaIndexError, VersionNotFoundError
 from metaindex.expressions.references import columns
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import Predicate
+from metaindex.pruning.condition import at_moment
 from metaindex.readers.arrow import matching_rows
 from metaindex.readers.footer_groups import FooterGroups, KeptGroups
 from metaindex.views.answer import PLACE, SHOWN, Answer, place
@@ -107,7 +108,7 @@ def locate(
     indexes: Iterable[str] | None,
 ) -> Located:
     """See `Table.locate`."""
-    only = names_of(indexes, "indexes")
+    predicate, only = at_moment(predicate), names_of(indexes, "indexes")
     places = Places(FooterGroups(queries.handle.ref.storage))
     if not all_versions:
         result = places.add(queries, predicate, version, timestamp, only, exact)

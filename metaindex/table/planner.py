@@ -13,7 +13,7 @@ from metaindex.expressions.tree import Predicate
 from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved
 from metaindex.pruning.collector import held_back
-from metaindex.pruning.condition import OfSchema, predicate_of
+from metaindex.pruning.condition import OfSchema, at_moment, predicate_of
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.pruner import Pruner
 from metaindex.pruning.question import SnapshotWanted, TableQuestion
@@ -46,6 +46,7 @@ class Planner:
     def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
         """Which files can hold rows that match, at a version? `only`: names of the indexes that may answer."""
         started = time.perf_counter()
+        predicate = at_moment(predicate)
         asked = self._asked(predicate, at, *self._handle.open_indexes(only))
         answer = asked.first()
         if answer is SnapshotWanted.HELPS:
@@ -62,6 +63,7 @@ class Planner:
         indexes, refused = self._handle.open_indexes(only)
         if not indexes:
             return None
+        predicate = at_moment(predicate)
         asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
         if not asked.recorded and not self._known_lately(predicate, indexes):
             return None  # nor is the table loaded

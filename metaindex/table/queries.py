@@ -15,7 +15,7 @@ from metaindex.expressions.tree import And, Predicate
 from metaindex.expressions.vectors import one_array, truths
 from metaindex.formats.model import Diff, Schema, Snapshot, Version
 from metaindex.formats.protocol import At
-from metaindex.pruning.condition import OfSchema
+from metaindex.pruning.condition import OfSchema, at_moment
 from metaindex.pruning.result import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
@@ -364,6 +364,7 @@ def _with_its_columns(scan: Scan) -> Scan:
 def _of_rows(condition: object) -> object:
     """A condition that chooses rows: an expression of pyiceberg means what pyiceberg's own filter of rows makes of it.
     Where it chooses files, it is read so that no reader of Iceberg misses a row."""
+    condition = at_moment(condition)
     if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
         return condition
     from metaindex.expressions.engines import to_predicate

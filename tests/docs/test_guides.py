@@ -46,6 +46,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "answers": "",
         "advise": "",
         "clusters": None,
+        "conditions": "",
         "erase": "",
         "fresh": "",
         "index": None,

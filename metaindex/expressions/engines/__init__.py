@@ -3,6 +3,7 @@ out. Conditions come in by `to_predicate` alone."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -35,13 +36,19 @@ class CatalystNodes:
 
 
 def to_predicate(
-    condition: object, schema: pa.Schema | None = None, *, time_zone: str = "UTC", of_rows: bool = False
+    condition: object,
+    schema: pa.Schema | None = None,
+    *,
+    time_zone: str = "UTC",
+    of_rows: bool = False,
+    now: dt.datetime | None = None,
 ) -> Predicate:
     """The predicate that says what the condition says; what cannot be read of it is Opaque and keeps every file.
 
     Taken are: a predicate (`col("a") > 3`), a bool, the text of a SQL condition (Spark's dialect; its times without a
     zone are of `time_zone`), and the conditions of pyspark (a Column), pyarrow, pyiceberg, Polars and DuckDB. A
-    `schema` lets casts that lose nothing be seen through. `of_rows`: where readers of one engine differ, what its own
+    `schema` lets casts that lose nothing be seen through, and parts of a text that are not understood be applied to
+    rows. `now`: what a text calls so; the present moment. `of_rows`: where readers of one engine differ, what its own
     filter of rows in hand says, and not what makes none of them miss a row (pyiceberg).
     """
     if isinstance(condition, _NODES):
@@ -51,7 +58,7 @@ def to_predicate(
     if isinstance(condition, str):
         from .sql import parse
 
-        return parse(condition, timezone=time_zone, schema=schema)
+        return parse(condition, timezone=time_zone, schema=schema, now=now)
     if isinstance(condition, CatalystNodes):
         from .spark_json import from_spark_json
 

@@ -24,6 +24,8 @@ from metaindex.expressions.arrow_types import is_text, is_uuid
 from metaindex.expressions.coerce import coerce
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.physical import physical_type
+from metaindex.expressions.scalars.nodes import FunctionCall
+from metaindex.expressions.scalars.types import BOOLEAN
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -119,7 +121,8 @@ def _leaf(leaf: Leaf, pairs: Pairs, plain: Callable[[ColumnRef, Literal], bool])
         case Opaque():
             if leaf in pairs:
                 return Or(tuple(IsNull(column) for column in pairs[leaf]))
-            return Opaque(f"({leaf.text}) IS NULL", leaf.columns)
+            null = None if leaf.scalar is None else FunctionCall("is null", (leaf.scalar,), BOOLEAN)
+            return Opaque(f"({leaf.text}) IS NULL", leaf.columns, null, leaf.why)
         case _:
             assert_never(leaf)
 

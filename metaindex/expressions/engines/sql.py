@@ -8,11 +8,12 @@ arguments: what a later parser adds is Opaque until somebody proves it.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from metaindex.expressions.literals import Literal, LiteralValue
+from metaindex.expressions.scalars.building import UnknownMeaning
+from metaindex.expressions.scalars.conditions import condition_of_scalar
 from metaindex.expressions.tree import (
     And,
     ColumnRef,
@@ -39,6 +42,7 @@ from metaindex.expressions.tree import (
 from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
+from .sql_scalars import ScalarReader
 from .sql_syntax import syntax_tree
 from .sql_text import to_sql
 from .sql_values import NotReadable, blob_value, cast_value, like_pattern, number_value
@@ -58,17 +62,26 @@ MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _MOST_COLUMN_PARTS: Final = 64
 
 
-def parse(text: str, dialect: str = "spark", *, timezone: str = "UTC", schema: pa.Schema | None = None) -> Predicate:
+def parse(
+    text: str,
+    dialect: str = "spark",
+    *,
+    timezone: str = "UTC",
+    schema: pa.Schema | None = None,
+    now: dt.datetime | None = None,
+) -> Predicate:
     """Read the text of a WHERE condition.
 
     `timezone` is the session zone, which gives `TIMESTAMP '2020-01-01 00:00:00'` its instant. With a `schema` a cast of
-    a column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through; without one it is Opaque.
+    a column that loses nothing (`CAST(an_int AS BIGINT)`) is seen through, functions of a column become ranges of it
+    where that is a proof, and what the tree cannot say can be applied to rows; without one all that is Opaque. `now`:
+    what `now()` and its kin are; the present moment.
     """
     is_column = partial(_is_column, dialect)
     plain = plain_equality(text, is_column)
     if plain is None:
         plain = plain_condition(text, is_column)
-    return _parsed(text, dialect, timezone, schema) if plain is None else plain
+    return _parsed(text, dialect, timezone, schema, now) if plain is None else plain
 
 
 @lru_cache(4096)
@@ -81,9 +94,11 @@ def condition_of(node: exp.Expression, dialect: str, timezone: str) -> Predicate
     return _SqlReader(dialect, timezone, None, hex_is_binary=False).predicate(node)
 
 
-def _parsed(text: str, dialect: str, timezone: str, schema: pa.Schema | None) -> Predicate:
+def _parsed(
+    text: str, dialect: str, timezone: str, schema: pa.Schema | None, now: dt.datetime | None = None
+) -> Predicate:
     tree = syntax_tree(text, dialect)
-    return _SqlReader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text)).predicate(tree)
+    return _SqlReader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text), now=now).predicate(tree)
 
 
 _HEX_NUMBER: Final = re.compile(r"\b0[xX]")
@@ -92,8 +107,16 @@ _HEX_NUMBER: Final = re.compile(r"\b0[xX]")
 class _SqlReader:
     """One walk over the parser's tree; `NotReadable` inside a node makes the nearest predicate Opaque."""
 
-    def __init__(self, dialect: str, timezone: str, schema: pa.Schema | None, *, hex_is_binary: bool) -> None:
-        self.dialect, self.timezone, self.schema = dialect, timezone, schema
+    def __init__(
+        self,
+        dialect: str,
+        timezone: str,
+        schema: pa.Schema | None,
+        *,
+        hex_is_binary: bool,
+        now: dt.datetime | None = None,
+    ) -> None:
+        self.dialect, self.timezone, self.schema, self.now = dialect, timezone, schema, now
         self.pairs: dict[Opaque, tuple[ColumnRef, ColumnRef]] = {}
         self.hex_is_binary = hex_is_binary  # the parser reads X'1F' and 0x1F, which is a name to Spark, as one
 
@@ -101,8 +124,28 @@ class _SqlReader:
         node = node.unnest()
         try:
             return self._read(node)
-        except (NotReadable, RecursionError):
+        except NotReadable:
+            return self._of_scalars(node)
+        except RecursionError:
             return Opaque(self._text(node), _columns(node))
+
+    def _of_scalars(self, node: exp.Expression) -> Predicate:
+        """What compares more than a column and a value."""
+        text, named = self._text(node), _columns(node)
+        if self._scalars is None:
+            return Opaque(text, named)
+        try:
+            return condition_of_scalar(self._scalars.boolean(node), text, named)
+        except UnknownMeaning as error:
+            return Opaque(text, named, why=str(error))
+        except RecursionError:
+            return Opaque(text, named)
+
+    @cached_property
+    def _scalars(self) -> ScalarReader | None:
+        if self.schema is None or self.dialect != "spark":
+            return None
+        return ScalarReader(self.schema, self.timezone, self.now or dt.datetime.now(dt.UTC))
 
     def _read(self, node: exp.Expression) -> Predicate:
         kind = type(node)
@@ -132,17 +175,24 @@ class _SqlReader:
             return self._of_two(node, self._column(left), self._column(right))
         return Comparison(self._column(left), op, Literal(self._value(right)))
 
-    def _of_two(self, node: exp.Expression, left: ColumnRef, right: ColumnRef) -> Opaque:
+    def _of_two(self, node: exp.Expression, left: ColumnRef, right: ColumnRef) -> Predicate:
         """What nobody answers but where it is NULL, which the types of both columns tell."""
-        opaque = Opaque(self._text(node), _columns(node))
-        if are_plain(self._type(left), self._type(right)):
+        opaque = self._of_scalars(node)
+        if isinstance(opaque, Opaque) and are_plain(self._type(left), self._type(right)):
             self.pairs[opaque] = left, right
         return opaque
 
     def _between(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "low", "high")
-        column = self._column(node.this.unnest())
-        low, high = Literal(self._value(node.args["low"])), Literal(self._value(node.args["high"]))
+        try:
+            column = self._column(node.this.unnest())
+            low, high = Literal(self._value(node.args["low"])), Literal(self._value(node.args["high"]))
+        except NotReadable:
+            if self._scalars is None:
+                raise
+            ends = ((exp.GTE, "low"), (exp.LTE, "high"))
+            sides = [side(this=node.this.copy(), expression=node.args[end].copy()) for side, end in ends]
+            return And(tuple(self.predicate(side) for side in sides))
         return And((Comparison(column, Op.GE, low), Comparison(column, Op.LE, high)))
 
     def _in(self, node: exp.Expression) -> Predicate:
@@ -166,7 +216,12 @@ class _SqlReader:
         return And((said if what.this else Not(said), Not(self._null_of(said))))
 
     def _is_null(self, node: exp.Expression) -> Predicate:
-        return IsNull(self._column(node)) if _may_be_column(node) else self._null_of(self.predicate(node))
+        if _may_be_column(node):
+            return IsNull(self._column(node))
+        said = self.predicate(node)
+        if isinstance(said, Opaque) and said.scalar is None and self._scalars is not None:
+            raise NotReadable  # it may be no condition: `upper(s) IS NULL`
+        return self._null_of(said)
 
     def _null_of(self, p: Predicate) -> Predicate:
         return null_of(p, self.pairs, lambda column, value: is_plain(value, self._type(column), self.timezone))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, assert_never
 from uuid import UUID
@@ -34,6 +35,7 @@ from metaindex.expressions.tree import (
 
 from .casts import field_type, is_bytes
 from .grid import GridPlace, on_grid
+from .scalar_text import DUCKDB, ScalarWriter
 
 
 def to_sql(predicate: Predicate, dialect: str = "spark", schema: pa.Schema | None = None) -> str:
@@ -53,6 +55,11 @@ def _dialect(name: str, schema: pa.Schema | None = None) -> _Dialect:
     return _DIALECTS[name](schema)
 
 
+def literal_writer(dialect: str) -> Callable[[Literal], str]:
+    """Writes values as text of the dialect."""
+    return _dialect(dialect).literal
+
+
 def _all_of(parts: list[str]) -> str:
     return f"({' AND '.join(parts)})" if parts else "TRUE"
 
@@ -62,6 +69,7 @@ def _any_of(parts: list[str]) -> str:
 
 
 class _Dialect(ABC):
+    name = "spark"
     null_safe_eq: str
     instant: str
     naive_timestamp: str
@@ -86,6 +94,8 @@ class _Dialect(ABC):
                 return self.starts_with(self.column(column), self.string(prefix))
             case Constant(value):
                 return self.literal(Literal(value))
+            case Opaque(scalar=scalar) if scalar is not None and self.name == "spark":
+                return ScalarWriter(self.name, lambda value: self.column(value.column), self.literal).write(scalar)
             case Opaque(text):
                 raise ExpressionError(
                     f"{text!r} was not understood and cannot be written as SQL; apply it in the engine it came from"
@@ -236,6 +246,7 @@ class _SparkColumn(_Spark):
 
 
 class _DuckDB(_Dialect):
+    name = DUCKDB
     null_safe_eq = "IS NOT DISTINCT FROM"
     instant = "TIMESTAMPTZ"
     naive_timestamp = "TIMESTAMP"
