@@ -13,6 +13,7 @@ replaced between this call and Spark's job is not noticed.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -101,6 +102,7 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
     texts = scan.snapshot.details.read_options().get("file_format") in ("csv", "json")
     floats = {leaf.parts for leaf in scan.snapshot.schema.leaves() if pa.types.is_floating(leaf.type)}
     opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    _refuse_other_arithmetic(opaque, frame.sparkSession)
     if opaque and scan.predicate_text is None and all(leaf.scalar is not None for leaf in opaque):
         _refuse_other_zone(scan, predicate, frame.sparkSession)
         return frame.where(_held_back(to_spark(predicate)))
@@ -146,6 +148,18 @@ def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession
             f" compared in {scan.time_zone} here and in {zone} by the session; set spark.sql.session.timeZone, or"
             f" Config(time_zone={zone!r})"
         )
+
+
+def _refuse_other_arithmetic(parts: Sequence[Opaque], spark: SparkSession) -> None:
+    """A number that does not fit is an error here, and so no file is read for what it would be without its highest
+    bits."""
+    for part in parts:
+        if part.scalar is not None and (spark.conf.get("spark.sql.ansi.enabled", "true") or "").lower() == "false":
+            raise ScanError(
+                "arithmetic and functions mean what they mean in ANSI mode, where what does not fit is an error; the"
+                f" session has spark.sql.ansi.enabled=false, and {part.text[:200]!r} may mean something else; set it to"
+                " true, or compare columns alone"
+            )
 
 
 def _refuse_other_words(text: str, spark: SparkSession) -> None:

@@ -150,3 +150,19 @@ def test_a_text_that_the_session_reads_otherwise_is_refused(spark: SparkSession,
         with pytest.raises(mi.ScanError, match=name):
             table.scan(condition).to_spark(session)
         session.conf.unset(name)
+
+
+def test_arithmetic_of_another_mode_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Without ANSI a sum that does not fit has its lowest bits, and files were chosen as if it had none."""
+    session = spark.newSession()
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for number, value in enumerate((1, 2**63 - 1)):
+        pq.write_table(pa.table({"x": [value]}), folder / f"{number}.parquet")
+    table = mi.open_table(folder)
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    assert table.scan("x + 1 = 2").to_spark(session).count() == 1
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    with pytest.raises(mi.ScanError, match=r"spark\.sql\.ansi\.enabled"):
+        table.scan("x + 1 < 0").to_spark(session)
+    assert table.scan("x < 2").to_spark(session).count() == 1
