@@ -4,6 +4,7 @@ every engine that reads rows here; what they raise, and what is refused by name.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from pathlib import Path
 
 import duckdb
@@ -299,3 +300,22 @@ def test_each_format_gives_the_rows(tmp_path: Path, form: str) -> None:
     elif form == "delta":
         with pytest.raises(ScanError, match="LIKE"):
             table.scan(condition).to_deltalake()
+
+
+def test_doubles_become_whole_numbers_as_in_java(tmp_path: Path) -> None:
+    """What Spark says of each: NaN is 0, and what is beyond a long the outermost one; and of the least number's
+    remainder."""
+    x = [math.nan, math.inf, -math.inf, 1.5, -1.5, None, 9.3e18, -9.3e18, 9223372036854774784.0]
+    table = pa.table({"x": x, "l": [-(2**63)] * len(x), "id": range(len(x))})
+    pq.write_table(table, tmp_path / "a.parquet")
+    for condition, ids in (
+        ("floor(x) = 0", [0]),
+        ("floor(x) = 9223372036854775807", [1, 6]),
+        ("ceil(x) = -9223372036854775808", [2, 7]),
+        ("floor(x) = -2", [4]),
+        ("floor(x) = 9223372036854774784", [8]),
+        ("l % -1 = 0", list(range(len(x)))),
+        ("x % -1 = 0.5", [3]),
+        ("x % -1 = -0.5", [4]),
+    ):
+        assert mi.open_table(tmp_path).scan(condition).to_arrow()["id"].to_pylist() == ids, condition

@@ -182,6 +182,16 @@ def _divided(signature: Signature, duckdb: str, spark: str) -> KnownFunction:
     return KnownFunction(signature, f"(CASE WHEN {{1}} = 0 THEN error('division by zero') ELSE {duckdb} END)", spark)
 
 
+def _whole(duckdb: str) -> str:
+    """Of a double, as Java makes a long of one: NaN is 0, and what is beyond them the outermost."""
+    return (
+        "(CASE WHEN isnan({0}) THEN 0 WHEN {0} >= 9223372036854775808 THEN 9223372036854775807"
+        f" WHEN {{0}} < -9223372036854775808 THEN -9223372036854775808 ELSE CAST({duckdb} AS BIGINT) END)"
+    )
+
+
+_NO_MINUS_ONE: Final = "(CASE WHEN {1} = -1 THEN 1 ELSE {1} END)"
+"""The same remainder, also of the least number, which DuckDB cannot divide by it."""
 _DAYS: Final = (DATE, CLOCK)
 _WHOLE: Final = (INT, BIGINT)
 
@@ -207,11 +217,11 @@ TABLE: Final[dict[str, KnownFunction]] = {
     "*": KnownFunction(_product, "CAST(({0} * {1}) AS {type})", "({0} * {1})"),
     "/": _divided(_quotient, "({0} / {1})", "({0} / {1})"),
     "div": _divided(_whole_quotient, "CAST(({0} // {1}) AS BIGINT)", "({0} div {1})"),
-    "%": _divided(_remainder, "CAST(({0} % {1}) AS {type})", "({0} % {1})"),
+    "%": _divided(_remainder, f"CAST(({{0}} % {_NO_MINUS_ONE}) AS {{type}})", "({0} % {1})"),
     "negative": KnownFunction(_signed, "CAST((-{0}) AS {type})", "(-{0})"),
     "abs": KnownFunction(_signed, "CAST(abs({0}) AS {type})", "abs({0})"),
-    "floor": KnownFunction(_of(BIGINT, DOUBLE), "CAST(floor({0}) AS BIGINT)", "floor({0})"),
-    "ceil": KnownFunction(_of(BIGINT, DOUBLE), "CAST(ceil({0}) AS BIGINT)", "ceil({0})"),
+    "floor": KnownFunction(_of(BIGINT, DOUBLE), _whole("floor({0})"), "floor({0})"),
+    "ceil": KnownFunction(_of(BIGINT, DOUBLE), _whole("ceil({0})"), "ceil({0})"),
     "isnan": KnownFunction(_of(BOOLEAN, DOUBLE), "coalesce(isnan({0}), FALSE)", "isnan({0})"),
     "length": KnownFunction(_of(INT, STRING), "CAST(length({0}) AS INTEGER)", "length({0})", null_of_null=True),
     "octet_length": KnownFunction(
