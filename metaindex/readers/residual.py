@@ -68,8 +68,8 @@ class RowScalars:
         if not columns:
             columns = [pa.nulls(rows, pa.bool_())]
         table = pa.table(dict(zip((f"{_PREFIX}{i}" for i in range(len(columns))), columns, strict=True)))
-        found = self._cursor.from_arrow(table).project(f"{written} AS r").to_arrow_table()
-        return one_array(found.column(0))
+        passing = self._cursor.from_arrow(table).project(f"{written} AS r").to_arrow_table()
+        return one_array(passing.column(0))
 
     def _with_columns(
         self,
@@ -162,12 +162,12 @@ class ResidualFilter:
 
     def _where(self, part: Predicate, batch: pa.RecordBatch, among: Mask) -> Mask:
         """Of the rows `among`, those for which the part is TRUE."""
-        found = np.zeros(batch.num_rows, np.bool_)
+        passing = np.zeros(batch.num_rows, np.bool_)
         if not among.any():
-            return found
+            return passing
         if not has_residual(part):
-            found[among] = self._told_plainly(part, _rows(batch, among))
-            return found
+            passing[among] = self._told_plainly(part, _rows(batch, among))
+            return passing
         match part:
             case And(parts):
                 for some in _plain_first(parts, And):
@@ -175,14 +175,14 @@ class ResidualFilter:
                 return among
             case Or(parts):
                 for some in _plain_first(parts, Or):
-                    found |= self._where(some, batch, among & ~found)
-                return found
+                    passing |= self._where(some, batch, among & ~passing)
+                return passing
             case Not(Opaque() as opaque):
-                found[among] = self._leaf(opaque, _rows(batch, among), wanted=False)
-                return found
+                passing[among] = self._leaf(opaque, _rows(batch, among), wanted=False)
+                return passing
             case Opaque():
-                found[among] = self._leaf(part, _rows(batch, among), wanted=True)
-                return found
+                passing[among] = self._leaf(part, _rows(batch, among), wanted=True)
+                return passing
             case _:
                 raise AssertionError("NOT stands above leaves in normal form")
 

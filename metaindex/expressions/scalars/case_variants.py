@@ -35,15 +35,15 @@ def variants(text: str, *, upper: bool) -> tuple[str, ...] | None:
     """The texts that are this one in that case; None where they are too many, or not known."""
     if not text.isascii() or text != (text.upper() if upper else text.lower()):
         return None
-    found: dict[int, list[str]] = {0: [""]}
+    by_length: dict[int, list[str]] = {0: [""]}
     for at in range(len(text)):
         for source, length in _sources(text[at:], upper=upper):
             if length <= len(text) - at:
-                found.setdefault(at + length, []).extend(before + source for before in found[at])
-        if any(len(some) > MOST_VARIANTS for some in found.values()):
+                by_length.setdefault(at + length, []).extend(before + source for before in by_length[at])
+        if any(len(some) > MOST_VARIANTS for some in by_length.values()):
             return None
-        del found[at]
-    return tuple(found[len(text)])
+        del by_length[at]
+    return tuple(by_length[len(text)])
 
 
 def beginnings(text: str, *, upper: bool) -> tuple[str, ...]:
@@ -52,26 +52,26 @@ def beginnings(text: str, *, upper: bool) -> tuple[str, ...]:
     if ascii_part != (ascii_part.upper() if upper else ascii_part.lower()):
         return ()
     whole: list[str] = []
-    found = [("", 0)]
-    while found:
+    begun = [("", 0)]
+    while begun:
         grown: list[tuple[str, int]] = []
-        for before, at in found:
+        for before, at in begun:
             if at >= len(ascii_part):
                 whole.append(before)
                 continue
             grown += [(before + source, at + length) for source, length in _sources(ascii_part[at:], upper=upper)]
         if len(whole) + len(grown) > MOST_BEGINNINGS:
             break
-        found = grown
-    return tuple(dict.fromkeys(some for some in (*whole, *(before for before, _ in found)) if some))
+        begun = grown
+    return tuple(dict.fromkeys(some for some in (*whole, *(before for before, _ in begun)) if some))
 
 
 def _sources(rest: str, *, upper: bool) -> list[tuple[str, int]]:
     """Characters whose case is what a text begins with, or begins with all of it; and how much of it that is."""
     first = rest[0]
     plain = dict.fromkeys((first, first.lower() if upper else first.upper()))
-    found = [(c, 1) for c in plain]
+    known = [(c, 1) for c in plain]
     for cased, sources in (_UPPER if upper else _LOWER).items():
         if rest.startswith(cased) or cased.startswith(rest):
-            found += [(c, len(cased)) for c in sources]
-    return found
+            known += [(c, len(cased)) for c in sources]
+    return known

@@ -71,8 +71,8 @@ def _solved(op: Op, scalar: Scalar, value: Any) -> Solved | None:
     if scalar.function == "local_time" and fixed_offset(_argument(scalar, 1)) is None:
         return _around(op, inner, value)
     cuts = _CUTS.get(scalar.function)
-    found = None if cuts is None else cuts(scalar, value)
-    return None if found is None else _between_cuts(op, inner, *found, exact=scalar.function not in _MAY_RAISE)
+    pair = None if cuts is None else cuts(scalar, value)
+    return None if pair is None else _between_cuts(op, inner, *pair, exact=scalar.function not in _MAY_RAISE)
 
 
 def _between_cuts(op: Op, inner: Scalar, first: Any, second: Any, *, exact: bool) -> Solved | None:

@@ -95,13 +95,13 @@ def as_decimal(t: pa.DataType) -> pa.Decimal128Type | None:
 def common_type(types: Iterable[pa.DataType]) -> pa.DataType | None:
     """The type in which Spark compares values of these types, and in which none of them changes; None where there is
     none, or it is not known here."""
-    found: pa.DataType = NULL
+    common: pa.DataType = NULL
     for t in types:
-        joined = _common(found, t)
+        joined = _common(common, t)
         if joined is None:
             return None
-        found = joined
-    return found
+        common = joined
+    return common
 
 
 def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
