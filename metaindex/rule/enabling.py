@@ -26,11 +26,13 @@ from metaindex.spark import callbacks
 from metaindex.spark.running import check_running
 
 from .looking import looking
+from .parsing import SessionParser, installed
 from .reading import read_survey
 from .reasons import Reason
 from .request import Survey
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
+from .statements import Answering
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,6 +72,7 @@ class Enabled:
     skipping: Skipping
     callback: Any  # held, as py4j holds it by its number
     sorted_buckets: bool = False  # was told to Spark, and is taken back
+    parser: SessionParser | None = None  # that takes statements about indexes
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> tuple[Any, Reason | None]:
         """A query execution of Spark's with, or without, the rule; it is planned and not run. And what went wrong, for
@@ -96,7 +99,8 @@ def enable(
     rule: RuleConfig | None = None,
 ) -> None:
     """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and
-    folders of Parquet, CSV and JSON files that have indexes.
+    folders of Parquet, CSV and JSON files that have indexes. Its SQL takes statements about indexes from then on
+    (`CREATE INDEX ...`, docs/guides/sql.md).
 
     Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
     `storage_options` are those of `open_table`, for all tables. `rule` has the knobs of the rule; what
@@ -131,7 +135,8 @@ def enable(
         spark._jsparkSession.listenerManager().register(_get(added, "failures"))
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
-        _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered)
+        parser = installed(spark, loader, Answering(spark, config or Config(), storage_options or {}))
+        _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered, parser)
 
 
 def surveyor(spark: SparkSession) -> Any:
@@ -174,6 +179,8 @@ def disable(spark: SparkSession) -> None:
                 _take(spark, "extraStrategies", strategy)
             if enabled.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
                 spark.conf.unset(SORTED_BUCKETS)
+            if enabled.parser is not None:
+                enabled.parser.remove(spark)
             enabled.skipping.close()
 
 

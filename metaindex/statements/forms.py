@@ -37,6 +37,7 @@ _FORMS: Final = (
         f"REFRESH INDEX [IF EXISTS] {_INDEX} [VERSION AS OF v | TIMESTAMP AS OF 't'] [INCREMENTAL | QUICK | FULL]"
         " [OPTIONS (key = value, ...)] [WHERE condition]",
         {**_BUILDER, "under": "a folder of the table"},
+        shared=True,
     ),
     Form(
         ("OPTIMIZE", "INDEX"),

@@ -3,6 +3,8 @@ nothing but a choice of columns on top."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
@@ -11,7 +13,7 @@ from .face import Table
 from .opening import open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.actions.action import Outcome
     from metaindex.kinds.kind import Kind
@@ -30,8 +32,9 @@ def create_index(frame: DataFrame, name: str, *kinds: Kind, **how: Any) -> Outco
     return table_of(frame).create_index(name, *kinds, **how)
 
 
-def table_of(frame: DataFrame) -> Table:
-    """The table that a DataFrame reads. Raises as `create_index` says."""
+def table_of(frame: DataFrame, *, others: Callable[[Any], None] | None = None, **how: Any) -> Table:
+    """The table that a DataFrame reads. Raises as `create_index` says. `how`: as for `open_table`; `others`: is told of
+    a table of a catalog that is none of ours, before it is refused."""
     if not hasattr(frame, "_jdf") and "pyspark" not in type(frame).__module__:
         raise ArgumentError(
             f"mi.create_index begins with a DataFrame of Spark; got {type(frame).__name__}; or write"
@@ -48,11 +51,28 @@ def table_of(frame: DataFrame) -> Table:
         raise _refused(f"this one has {other[0]}")
     if leaves.size() != 1:
         raise _refused(f"this one reads {leaves.size()}")
-    leaf = leaves.apply(0)
-    spark = frame.sparkSession
+    return _table_of_leaf(leaves.apply(0), frame.sparkSession, others, how)
+
+
+def tables_in(frame: DataFrame, **how: Any) -> list[Table]:
+    """Those that a query reads and that can have an index, each as often as it is read; what else it reads is left
+    out."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    tables = []
+    for at in range(leaves.size()):
+        with suppress(UnsupportedFeatureError):
+            tables.append(_table_of_leaf(leaves.apply(at), frame.sparkSession, None, how))
+    return tables
+
+
+def _table_of_leaf(
+    leaf: Any, spark: SparkSession, others: Callable[[Any], None] | None, how: Mapping[str, Any]
+) -> Table:
     if leaf.getClass().getSimpleName() == "DataSourceV2Relation":
         table = leaf.table()
         if table.getClass().getSimpleName() != "SparkTable":
+            if others is not None:
+                others(table)
             raise _refused(f"this one reads {table.getClass().getName()}")
         now = table.table().currentSnapshot()  # what a plain read is pinned to when it is analyzed
         if table.snapshotId() not in (None, None if now is None else now.snapshotId()) or table.branch() not in (
@@ -60,7 +80,9 @@ def table_of(frame: DataFrame) -> Table:
             "main",
         ):
             raise _refused("this one reads an older snapshot or a branch")
-        return open_table(_path(str(table.table().location())), format="iceberg", spark=spark)
+        return open_table(_path(str(table.table().location())), format="iceberg", spark=spark, **how)
+    if leaf.getClass().getSimpleName() != "LogicalRelation":
+        raise _refused(f"this one reads {leaf.getClass().getSimpleName()}")
     relation = leaf.relation()
     classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
     if "HadoopFsRelation" not in [class_.getSimpleName() for class_ in classes]:
@@ -70,7 +92,7 @@ def table_of(frame: DataFrame) -> Table:
     if files.getClass().getSimpleName() == "TahoeLogFileIndex":
         if files.isTimeTravelQuery():
             raise _refused("this one reads an older version")
-        return open_table(roots[0], format="delta", spark=spark)
+        return open_table(roots[0], format="delta", spark=spark, **how)
     kind = _FORMATS.get(relation.fileFormat().getClass().getSimpleName())
     if kind is None:
         raise _refused(f"this one reads {relation.fileFormat()}")
@@ -79,7 +101,7 @@ def table_of(frame: DataFrame) -> Table:
         options.pop(key, None)
     if kind != "parquet":
         options["schema"] = relation.schema().toDDL()
-    return open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **options)
+    return open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **how, **options)
 
 
 def _names(plan: Any) -> list[str]:

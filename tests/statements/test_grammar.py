@@ -211,6 +211,7 @@ SPARKS = [
     "DESC index",
     "DESCRIBE TABLE index",
     "REFRESH TABLE t",
+    "REFRESH index",
     "OPTIMIZE index WHERE a = 1",
     "OPTIMIZE index ZORDER BY (a)",
     "VACUUM index RETAIN 1 HOURS",

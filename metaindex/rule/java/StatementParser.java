@@ -1,0 +1,234 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.Origin;
+import org.apache.spark.sql.internal.VariableSubstitution;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * The session's parser, before which statements about indexes are taken out: by their first words, and by Python, which
+ * knows the grammar. All else goes to the parser that was there. A class that is made for the session's Spark
+ * (`SessionParser`, by `parsing.py`) implements what that parser does, and asks here first.
+ */
+public abstract class StatementParser {
+  private static final int WORD = 16;
+  public final ParserInterface parser; // that was there
+  private final Function python; // JSON to JSON
+  private final String token; // whoever asks without it is not this parser
+  private final Set words = new HashSet(); // the first two of each statement
+  private volatile boolean closed;
+
+  public StatementParser(Object parser, Object python, Object token, Object words) {
+    this.parser = (ParserInterface) parser;
+    this.python = (Function) python;
+    this.token = (String) token;
+    this.words.addAll(Arrays.asList(((String) words).split("\n")));
+  }
+
+  /** A statement about indexes, or null. */
+  protected LogicalPlan ours(String text) {
+    if (closed || text == null || !words.contains(firstWords(text))) {
+      return null;
+    }
+    JsonNode reply;
+    String said;
+    try {
+      said = new VariableSubstitution().substitute(text);
+      reply = ask("parse", said);
+    } catch (RuntimeException gone) { // the process that was to be asked ends
+      return null;
+    }
+    if (reply == null || reply.has("other")) {
+      return null;
+    }
+    if (reply.has("error")) {
+      Platform.throwException(wrong(said, reply));
+    }
+    List output = new ArrayList();
+    JsonNode columns = reply.get("columns");
+    for (int i = 0; i < columns.size(); i++) {
+      JsonNode column = (JsonNode) columns.get(i);
+      output.add(new AttributeReference(text(column, 0), DataType.fromDDL(text(column, 1)), true, Metadata.empty(),
+          NamedExpression$.MODULE$.newExprId(), Scala.none()));
+    }
+    return new IndexStatement(this, said, Scala.sequence(output));
+  }
+
+  private static String text(JsonNode array, int place) {
+    JsonNode item = (JsonNode) array.get(place);
+    return item.asText();
+  }
+
+  /** What Python says; null where it says nothing. */
+  JsonNode ask(String what, String text) {
+    ObjectNode request = Json.object();
+    request.put("what", what);
+    request.put("text", text);
+    String reply = (String) python.apply(token + '\n' + Json.text(request));
+    return reply == null || reply.isEmpty() ? null : Json.read(reply);
+  }
+
+  /** In capitals, with a blank between them; "" where the text does not begin with two words. */
+  static String firstWords(String text) {
+    int start = skipped(text, 0);
+    int end = wordEnd(text, start);
+    int second = skipped(text, end);
+    int last = wordEnd(text, second);
+    if (end == start || second == end || last == second) {
+      return "";
+    }
+    return (text.substring(start, end) + ' ' + text.substring(second, last)).toUpperCase(Locale.ROOT);
+  }
+
+  private static int wordEnd(String text, int at) {
+    int end = at;
+    while (end < text.length() && end - at < WORD && isLetter(text.charAt(end))) {
+      end++;
+    }
+    return end;
+  }
+
+  private static boolean isLetter(char one) {
+    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || one == '_';
+  }
+
+  /** Behind blanks and comments. */
+  private static int skipped(String text, int from) {
+    int at = from;
+    while (at < text.length()) {
+      if (Character.isWhitespace(text.charAt(at))) {
+        at++;
+      } else if (text.startsWith("--", at)) {
+        int end = text.indexOf('\n', at);
+        at = end < 0 ? text.length() : end + 1;
+      } else if (text.startsWith("/*", at)) {
+        at = commentEnd(text, at);
+      } else {
+        return at;
+      }
+    }
+    return at;
+  }
+
+  /** Comments stand inside comments. */
+  private static int commentEnd(String text, int from) {
+    int at = from + 2, depth = 1;
+    while (depth > 0 && at < text.length()) {
+      if (text.startsWith("/*", at)) {
+        depth++;
+        at += 2;
+      } else if (text.startsWith("*/", at)) {
+        depth--;
+        at += 2;
+      } else {
+        at++;
+      }
+    }
+    return at;
+  }
+
+  /** Spark's own error of a text, which shows the place; versions make it differently. */
+  private static Throwable wrong(String text, JsonNode reply) {
+    String message = reply.get("error").asText();
+    try {
+      Map said = new HashMap();
+      said.put("error", reply.get("near").asText());
+      said.put("hint", ": " + message);
+      Constructor[] every = ParseException.class.getConstructors();
+      for (int i = 0; i < every.length; i++) {
+        Object[] values = values(every[i].getParameterTypes(), text, origin(text, reply), Scala.map(said));
+        if (values != null) {
+          return (Throwable) every[i].newInstance(values);
+        }
+      }
+    } catch (Exception other) { // insides that are not known
+      return new IllegalArgumentException(message);
+    }
+    return new IllegalArgumentException(message);
+  }
+
+  private static Object[] values(Class[] types, String text, Object origin, Object said) {
+    Object[] values = new Object[types.length];
+    int texts = 0;
+    for (int i = 0; i < types.length; i++) {
+      if (types[i] == String.class && texts++ == 0) {
+        values[i] = "PARSE_SYNTAX_ERROR";
+      } else if (types[i].isInstance(origin)) {
+        values[i] = origin;
+      } else if (types[i].isInstance(said)) {
+        values[i] = said;
+      } else if (types[i] == scala.Option.class && i == 0) {
+        values[i] = scala.Option.apply(text);
+      } else {
+        return null;
+      }
+    }
+    return types.length > 0 && types[0] == scala.Option.class ? values : null;
+  }
+
+  private static Object origin(String text, JsonNode reply) throws Exception {
+    Constructor made = null;
+    Constructor[] every = Origin.class.getConstructors();
+    for (int i = 0; i < every.length; i++) {
+      made = made == null || every[i].getParameterTypes().length > made.getParameterTypes().length ? every[i] : made;
+    }
+    Object[] values = new Object[made.getParameterTypes().length];
+    Arrays.fill(values, scala.Option.empty());
+    String[] names = new String[] {"line", "column", "start", "stop"};
+    for (int i = 0; i < names.length; i++) {
+      values[i] = scala.Option.apply(Integer.valueOf(reply.get(names[i]).asInt()));
+    }
+    values[names.length] = scala.Option.apply(text);
+    return made.newInstance(values);
+  }
+
+  /** Puts a parser into a session's state, which keeps it in a field; true where it is the one that is expected there. */
+  static boolean replace(Object state, Object expected, Object other) throws Exception {
+    for (Class type = state.getClass(); type != null; type = type.getSuperclass()) {
+      Field[] fields = type.getDeclaredFields();
+      for (int i = 0; i < fields.length; i++) {
+        if (fields[i].getName().equals("sqlParser")) {
+          fields[i].setAccessible(true);
+          if (fields[i].get(state) != expected) {
+            return false;
+          }
+          fields[i].set(state, other);
+          return true;
+        }
+      }
+    }
+    throw new IllegalStateException(state.getClass().getName() + " has no field sqlParser");
+  }
+
+  public void install(Object state) throws Exception {
+    if (!replace(state, parser, this)) {
+      throw new IllegalStateException("the session has another parser by now");
+    }
+  }
+
+  /** Where somebody has put another parser around this one, it stays, and takes nothing out any more. */
+  public void remove(Object state) throws Exception {
+    closed = true;
+    replace(state, this, parser);
+  }
+}

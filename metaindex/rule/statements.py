@@ -1,0 +1,189 @@
+"""Statements about indexes in a session of Spark: its tables by their names, with the rights that the session has."""
+
+from __future__ import annotations
+
+import json
+import math
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from metaindex.advice.statements import column_sql
+from metaindex.config import Config
+from metaindex.errors import StatementError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError, NotATableError, first_line
+from metaindex.running.files import FORMATS, explained_table
+from metaindex.running.results import EXPLAINED, FORMATTED, StatementResult, result, schema_of
+from metaindex.running.run import run
+from metaindex.running.tables import AskedTables
+from metaindex.statements.errors import line_and_column, placed
+from metaindex.statements.parsing import is_ours, parsed
+from metaindex.statements.tree import ChangeIndex, CreateIndex, Statement, TableName
+from metaindex.table.face import Table
+from metaindex.table.frames import table_of, tables_in
+from metaindex.table.opening import open_table
+from metaindex.workloads.taking import workload
+from metaindex.workloads.template import Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from metaindex.build.protocol import Progress
+
+_TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+_INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
+
+
+class OthersIndexError(MetaIndexError):
+    """The table is of a catalog that has indexes of its own: the statement is Spark's."""
+
+
+class Answering:
+    """What the session's parser asks (`StatementParser.java`): is a text a statement of ours, and what does it give?
+    Nothing is raised: what goes wrong is told. `config`, `storage_options`: those of `open_table`."""
+
+    def __init__(self, spark: SparkSession, config: Config, storage_options: Mapping[str, str]) -> None:
+        self._spark = weakref.ref(spark)
+        self._how = {"config": config, "storage_options": dict(storage_options)}
+
+    def __call__(self, request: str) -> str:
+        asked = json.loads(request)
+        text = str(asked["text"])
+        try:
+            return json.dumps(self._parsed(text) if asked["what"] == "parse" else self._run(text))
+        except OthersIndexError:
+            return json.dumps({"other": True})
+        except Exception as error:  # noqa: BLE001 - told to whoever runs the statement
+            return json.dumps({"error": self._said(error, text)})
+
+    def _parsed(self, text: str) -> dict[str, object]:
+        if not is_ours(text):
+            return {"other": True}
+        try:
+            statement = parsed(text)
+        except StatementError as error:
+            line, column = line_and_column(text, error.at)
+            near = text[error.at : error.end] or "end of input"
+            place = {"line": line, "column": column - 1, "start": error.at, "stop": max(error.at, error.end - 1)}
+            return {"error": str(error).partition(": ")[2], "near": f"'{near}'", **place}
+        return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
+
+    def _run(self, text: str) -> dict[str, object]:
+        spark = self._spark()
+        if spark is None:
+            raise ArgumentError("a statement is run in a session; this one is gone; make another")
+        statement = parsed(text)
+        rows = run(statement, SparkTables(spark, self._how, statement)).rows
+        return {"rows": [[_plain(value) for value in row.values()] for row in rows.to_pylist()]}
+
+    def _said(self, error: Exception, text: str) -> str:
+        known = isinstance(error, MetaIndexError)
+        said = str(error) if known else first_line(error)
+        place = placed(text, said) if known else None
+        at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
+        return f"[{type(error).__name__}] {said}{at}"
+
+
+def _ddl(kind: pa.DataType) -> str:
+    return f"ARRAY<{_ddl(kind.value_type)}>" if pa.types.is_list(kind) else _TYPES[kind]
+
+
+def _plain(value: object) -> object:
+    """JSON has no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class SparkTables:
+    """The tables of a session: temporary views, catalogs, and formats with a path."""
+
+    def __init__(self, spark: SparkSession, how: Mapping[str, Any], statement: Statement | None = None) -> None:
+        self.spark, self._how = spark, how
+        self._passed_on = isinstance(statement, CreateIndex) or (
+            isinstance(statement, ChangeIndex) and statement.verb == "drop"
+        )
+        self.builder: str | None = None
+        self.progress: Progress | None = None
+
+    def open(self, name: TableName) -> Table:
+        options: dict[str, Any] = dict(name.options)
+        if name.path:
+            return open_table(name.path, spark=self.spark, **self._how, **options)
+        if not options:
+            return table_of(self._frame(f"TABLE {column_sql(name.parts)}"), **self._how, others=self._others)
+        if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS:
+            raise ArgumentError(
+                f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
+                " behind it; leave it out"
+            )
+        said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how)
+
+    def _read(self, format_: str, path: str, options: Mapping[str, str]) -> DataFrame:
+        from pyspark.errors import PySparkException
+
+        options = dict(options)
+        schema = options.pop("schema", None)
+        reader = self.spark.read.format(format_).options(**options)
+        try:
+            return (reader if schema is None else reader.schema(schema)).load(path)
+        except PySparkException as error:
+            raise NotATableError(f"a table is one that Spark can read; {first_line(error)[:300]}; mend it") from None
+
+    def _others(self, table: Any) -> None:
+        """Of a table that no catalog of ours has."""
+        names = [str(one.getName()) for one in table.getClass().getInterfaces()]
+        if self._passed_on and _INDEXED in names:
+            raise OthersIndexError
+
+    def _frame(self, query: str) -> DataFrame:
+        """A query, and nothing that changes anything."""
+        from pyspark.errors import PySparkException
+
+        try:
+            self.spark._jsparkSession.sessionState().sqlParser().parseQuery(query)
+            return self.spark.sql(query)
+        except PySparkException as error:
+            raise NotATableError(
+                f"a statement names tables, and queries, that Spark can read; it says: {first_line(error)[:300]};"
+                " mend it"
+            ) from None
+
+    def asked(self, query: str) -> AskedTables:
+        frame = self._frame(query)
+        queries = workload(frame)
+        opened: dict[str, Table] = {}
+        for table in tables_in(frame, **self._how):
+            opened.setdefault(table.path, table)
+        if not opened:
+            why = queries.problems[0].reason if queries.problems else "it reads none"
+            raise ArgumentError(f"a query reads tables that can have an index; of this one none can: {why}")
+        return AskedTables(queries, tuple(opened.values()), {})
+
+    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
+        return workload(Path(path), time_zone=tables[0].config.time_zone, spark=self.spark)
+
+    def explained(self, query: str, *, formatted: bool) -> StatementResult:
+        from .explaining import explain
+
+        told = explain(self._frame(query))
+        if formatted:
+            return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
+        rows = [row for scan in told.scans for row in _scan_rows(scan)]
+        return result(EXPLAINED, rows, explained_table(rows))
+
+
+def _scan_rows(scan: Any) -> Iterator[dict[str, object]]:
+    row: dict[str, object] = {"scan": scan.scan}
+    found = scan.result
+    if found is not None:
+        row |= {"files": found.kept_files, "total_files": found.total_files}
+        row |= {"size_bytes": found.kept_bytes, "total_bytes": found.total_bytes}
+    if not scan.indexes:
+        yield {**row, "reason": None if scan.reason is None else f"{scan.reason.name}: {scan.reason.value}"}
+    for verdict in scan.indexes:
+        code = "" if verdict.reason is None else f"{verdict.reason.name}: {verdict.reason.value}"
+        said = "; ".join(part for part in (code, verdict.detail) if part)
+        yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -1,0 +1,227 @@
+"""Statements about indexes in the session's own SQL; all else is parsed as before."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex import rule
+from metaindex.running.results import schema_of
+from metaindex.statements.parsing import parsed
+from tests.rule.parsed_texts import TEXTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FORMATS = ("delta", "iceberg", "parquet", "csv", "json")
+KINDS = (
+    "USING column_stats",
+    "(id)",
+    "USING values (id, (id, name)) OPTIONS (by = value)",
+    "USING bloom (name) OPTIONS (fpp = 0.001)",
+    "USING value_list (k)",
+    "USING covering (id) INCLUDE (name) OPTIONS (buckets = 3)",
+    "USING covering_range (id) INCLUDE (name)",
+    "USING covering_curve (id, k) INCLUDE (name)",
+    "USING column_stats (id) USING values (name)",
+)
+
+
+@pytest.fixture
+def sql(spark: SparkSession) -> Iterator[SparkSession]:
+    rule.enable(spark)
+    yield spark
+    rule.disable(spark)
+
+
+def made(spark: SparkSession, format_: str, folder: Path) -> tuple[str, str]:
+    """A table of 300 rows in three files: its name, and a query of it."""
+    frame = spark.range(0, 300, 1, 3).selectExpr("id", "CAST(id % 7 AS INT) AS k", "concat('n', id) AS name")
+    name = f"`t {format_}{time.time_ns()}`"
+    if format_ == "iceberg":
+        name = f"iceberg.db.`t{time.time_ns()}`"
+        frame.writeTo(name).using("iceberg").create()
+    elif format_ in ("csv", "json"):
+        options = {"header": "true"} if format_ == "csv" else {}
+        frame.write.options(**options).format(format_).save(str(folder / "t x"))
+        spark.sql(
+            f"CREATE TEMPORARY VIEW {name} (id BIGINT, k INT, name STRING) USING {format_}"
+            f" OPTIONS (path '{folder / 't x'}', header true)"
+        )
+    else:
+        frame.write.format(format_).save(str(folder / "t x"))
+        name = f"{format_}.`{folder / 't x'}`"
+    return name, f"SELECT name FROM {name} WHERE id = 7"
+
+
+def rows(spark: SparkSession, statement: str) -> list[dict[str, Any]]:
+    frame = spark.sql(statement)
+    assert frame.columns == schema_of(parsed(statement)).names
+    return [row.asDict() for row in frame.collect()]
+
+
+@pytest.mark.rotating(of=12)
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("kinds", KINDS)
+def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str, tmp_path: Path) -> None:
+    name, query = made(sql, format_, tmp_path)
+    create = f"CREATE INDEX IF NOT EXISTS `a.b` ON {name} {kinds}"
+    (created,) = rows(sql, create)
+    assert (created["changed"], created["state"], created["files"]) == (True, "ACTIVE", 3)
+    assert created["kinds"] == [kind.name for kind in parsed(create).kinds]  # type: ignore[union-attr]
+    assert rows(sql, create)[0]["changed"] is False
+    assert [row["name"] for row in rows(sql, f"SHOW INDEXES FROM {name}")] == ["a.b"]
+    assert sql.sql(query).collect()[0]["name"] == "n7"
+    told = rows(sql, f"EXPLAIN INDEXES {query}")
+    assert [row["index"] for row in told] == ["a.b"], told
+    assert rows(sql, f"REFRESH INDEX `a.b` ON {name} FULL")[0]["state"] == "ACTIVE"
+    assert rows(sql, f"OPTIMIZE INDEX `a.b` ON {name} FULL")[0]["state"] == "ACTIVE"
+    assert rows(sql, f"VERIFY INDEX `a.b` ON {name}")[0]["sound"] is True
+    said = {row["name"]: row["value"] for row in rows(sql, f"DESCRIBE INDEX `a.b` ON {name}")}
+    assert parsed(said["statement"]).kinds == parsed(create).kinds  # type: ignore[union-attr]
+    assert rows(sql, f"DROP INDEX `a.b` ON {name}")[0]["state"] == "DELETED"
+    assert rows(sql, f"RESTORE INDEX `a.b` ON {name}")[0]["state"] == "ACTIVE"
+    rows(sql, f"DROP INDEX `a.b` ON {name}")
+    assert rows(sql, f"VACUUM INDEX `a.b` ON {name}")[0]["state"] == "DOESNOTEXIST"
+    assert rows(sql, f"DROP INDEX IF EXISTS `a.b` ON {name}")[0]["changed"] is False
+
+
+def test_a_statement_runs_once_when_it_is_given(sql: SparkSession, tmp_path: Path) -> None:
+    """As commands do; its rows are kept, whatever is done with them."""
+    name, query = made(sql, "parquet", tmp_path)
+    table = mi.open_table(tmp_path / "t x")
+    frame = sql.sql(f"CREATE INDEX one ON {name} (id)")
+    assert [info.name for info in table.indexes()] == ["one"]
+    assert frame.collect() == frame.collect()
+    assert frame.where("changed").count() == 1
+    assert len(table.history("one").entries) == 2
+    sql.sql(f"EXPLAIN CREATE INDEX two ON {name} (id)")
+    sql._jsparkSession.sessionState().sqlParser().parsePlan(f"CREATE INDEX two ON {name} (id)")
+    assert [info.name for info in table.indexes()] == ["one"]
+    (weighed,) = (row for row in rows(sql, f"EXPLAIN WHATIF {query} WITH INDEX USING bloom (id)") if row["index_bytes"])
+    assert weighed["candidate"] == "bloom_filters(id)"
+    assert "FileScan" in rows(sql, f"EXPLAIN INDEXES FORMATTED {query}")[0]["plan"]
+    log = tmp_path / "log.sql"
+    log.write_text(f"{query};")
+    assert rows(sql, f"RECOMMEND INDEXES ON {name} FROM '{log}' OPTIONS (copies = false)")
+
+
+def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:
+    """Temporary views, databases, catalogs; quoted, with dots, in other letters, amid comments, by variables."""
+    frame = sql.range(10).selectExpr("id", "id AS `a.b`")
+    path = tmp_path / "ä b"
+    frame.write.parquet(str(path))
+    sql.sql("CREATE DATABASE IF NOT EXISTS statements")
+    sql.sql(f"CREATE OR REPLACE TEMPORARY VIEW `v.1` AS SELECT id FROM parquet.`{path}`")
+    sql.sql(f"CREATE TABLE IF NOT EXISTS statements.`té` USING parquet LOCATION '{path}'")
+    try:
+        sql.conf.set("spark.statements.name", "`v.1`")
+        for name in (
+            "`v.1`",
+            "statements.`té`",
+            "Spark_Catalog.statements.`té`",
+            "/* c */ `v.1` -- c\n",
+            f"'{path}'",
+            f"parquet.`{path}`",
+            "${spark.statements.name}",
+        ):
+            sql.sql(f"CREATE INDEX i ON {name} (id)" if "té" not in name else f"CREATE INDEX i ON {name} (`a.b`)")
+            assert [info.name for info in mi.open_table(path).indexes()] == ["i"]
+            sql.sql(f"DROP INDEX i ON {name}")
+            sql.sql(f"VACUUM INDEX i ON {name}")
+        sql.sql("USE statements")
+        assert sql.sql("SHOW INDEXES ON `té`").collect() == []
+    finally:
+        sql.sql("USE default")
+        sql.sql("DROP TABLE statements.`té`")
+        sql.sql("DROP DATABASE statements")
+
+
+def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import ParseException, PySparkException
+
+    with pytest.raises(ParseException) as raised:
+        sql.sql("CREATE INDEX a\n  ON t USING blom (b)")
+    said = str(raised.value)
+    assert "did you mean bloom?" in said
+    assert "line 2, pos 13" in said
+    assert "-------------^^^" in said
+    name, _ = made(sql, "parquet", tmp_path)
+    for statement, told in (
+        (f"CREATE INDEX a ON {name} (idd)", "[UnknownColumnError] .* near names: id.*; line 1, column"),
+        (f"DROP INDEX nope ON {name}", r"\[IndexNotFoundError\]"),
+        ("DROP INDEX nope ON no.such", r"\[NotATableError\] .*TABLE_OR_VIEW_NOT_FOUND"),
+        ("CREATE INDEX a ON iceberg.no.such (b)", r"\[NotATableError\]"),
+        ("EXPLAIN INDEXES DROP TABLE t", r"\[NotATableError\]"),
+        ("EXPLAIN WHATIF INSERT INTO t VALUES (1)", r"\[NotATableError\]"),
+        ("EXPLAIN WHATIF SELECT 1", r"\[ArgumentError\]"),
+    ):
+        with pytest.raises(PySparkException, match=told):
+            sql.sql(statement)
+    sql.sql("CREATE OR REPLACE TEMPORARY VIEW narrowed AS SELECT 1 AS id")
+    with pytest.raises(PySparkException, match=r"\[UnsupportedFeatureError\]"):
+        sql.sql("CREATE INDEX a ON narrowed (id)")
+
+
+def test_everything_else_is_parsed_as_before(spark: SparkSession) -> None:
+    """The same plan, or the same error."""
+
+    def said() -> list[str]:
+        parser = spark._jsparkSession.sessionState().sqlParser()
+        return [_plan(parser, text) for text in TEXTS]
+
+    rule.disable(spark)
+    without = said()
+    rule.enable(spark)
+    try:
+        assert said() == without
+    finally:
+        rule.disable(spark)
+    assert said() == without
+
+
+def _plan(parser: Any, text: str) -> str:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        plan = str(parser.parsePlan(text).treeString())
+    except (PySparkException, Py4JJavaError) as error:
+        plan = f"{type(error).__name__}: {error}"
+    return re.sub(r"#\d+|@[0-9a-f]+|\$Lambda[^ ]*|[0-9a-f-]{36}", "", plan)
+
+
+def test_the_parser_that_was_there_comes_back(spark: SparkSession) -> None:
+    state = spark._jsparkSession.sessionState()
+    rule.disable(spark)
+    before = state.sqlParser()
+    rule.enable(spark)
+    rule.enable(spark)
+    ours = state.sqlParser()
+    assert "metaindex" in ours.getClass().getName()
+    assert not spark.newSession()._jsparkSession.sessionState().sqlParser().equals(ours)
+    rule.disable(spark)
+    assert state.sqlParser().equals(before)
+    plain = _plan(before, "SHOW INDEXES ON t")
+    assert _plan(ours, "SHOW INDEXES ON t") == plain, "one that was taken out takes nothing any more"
+
+
+def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(sql: SparkSession) -> None:
+    """Columns are Spark's types; those that statements give are."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for statement in ("SHOW INDEXES ON t", "VERIFY INDEX a ON t", "RECOMMEND INDEXES ON t", "EXPLAIN WHATIF SELECT 1"):
+        plan = sql._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+        named = [
+            (plan.output().apply(at).name(), plan.output().apply(at).dataType().simpleString())
+            for at in range(plan.output().size())
+        ]
+        schema: pa.Schema = schema_of(parsed(statement))
+        assert named == [(field.name, field.dataType.simpleString()) for field in from_arrow_schema(schema)]
