@@ -4,9 +4,13 @@ index proves to hold no matching row."""
 from .enabling import RuleCounts, counts, disable, enable, hint, is_enabled
 from .executed import ScanRead
 from .explaining import ExplainedScan, QueryExplanation, explain
+from .parsing import ANSWERS
 from .reasons import Reason
 from .settings import RuleConfig
+from .statements import Answering
 from .why_not import IndexVerdict
+
+ANSWERS[:] = [Answering]
 
 __all__ = [
     "ExplainedScan",

@@ -32,7 +32,6 @@ from .reasons import Reason
 from .request import Survey
 from .settings import HINT, RuleConfig
 from .skipping import Skipping
-from .statements import Answering
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,7 +134,7 @@ def enable(
         spark._jsparkSession.listenerManager().register(_get(added, "failures"))
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
-        parser = installed(spark, loader, Answering(spark, config or Config(), storage_options or {}))
+        parser = installed(spark, loader, config or Config(), storage_options or {})
         _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered, parser)
 
 

@@ -8,9 +8,10 @@ for. So the class in front is written anew for each: every method of the interfa
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from metaindex.config import Config
 from metaindex.expressions.records import dataclass
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
@@ -38,13 +39,21 @@ class SessionParser:
         self.parser.remove(spark._jsparkSession.sessionState())
 
 
-def installed(spark: SparkSession, loader: Any, answer: Callable[[str], str]) -> SessionParser | None:
+Answers = Callable[["SparkSession", Config, Mapping[str, str]], Callable[[str], str]]
+ANSWERS: Final[list[Answers]] = []
+"""One, where the room is loaded (`statements.Answering`): what a statement is, and what it gives. It asks for
+explanations, which stand above those who enable."""
+
+
+def installed(
+    spark: SparkSession, loader: Any, config: Config, storage_options: Mapping[str, str]
+) -> SessionParser | None:
     """Puts ours in front. None, with a warning, where this Spark has other insides: all but statements works there, and
-    `mi.sql` runs those. `answer`: what a statement is, and what it gives (`statements.Answering`)."""
+    `mi.sql` runs those."""
     from py4j.protocol import Py4JJavaError
 
     state = spark._jsparkSession.sessionState()
-    token, callback = callbacks.function(answer)
+    token, callback = callbacks.function(ANSWERS[0](spark, config, storage_options))
     words = "\n".join(" ".join(form) for form in (*FORMS, *ALSO))
     try:
         there = state.sqlParser()

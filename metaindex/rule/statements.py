@@ -19,8 +19,9 @@ from metaindex.running.files import FORMATS, explained_table
 from metaindex.running.results import EXPLAINED, FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
 from metaindex.running.tables import AskedTables
-from metaindex.statements.errors import line_and_column, placed
+from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
+from metaindex.statements.places import placed
 from metaindex.statements.tree import ChangeIndex, CreateIndex, Statement, TableName
 from metaindex.table.face import Table
 from metaindex.table.frames import table_of, tables_in

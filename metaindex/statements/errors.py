@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from metaindex.errors import StatementError
 from metaindex.expressions.shown import one_line
 
 _LONGEST = 60
-_QUOTED = re.compile(r"'([^']{1,200})'")
 
 
 def wrong(text: str, at: int, fact: str, rule: str = "", cure: str = "", end: int | None = None) -> StatementError:
@@ -30,22 +28,6 @@ def near(word: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else ""
-
-
-def placed(text: str, message: str) -> tuple[int, int] | None:
-    """Where the first word stands that a message has in quotes, as 'user_id'; None where no word of the text is it."""
-    from .tokens import TokenKind, tokens
-
-    named = _QUOTED.findall(message)
-    try:
-        every = [token for token in tokens(text) if token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)]
-    except StatementError:
-        return None
-    for name in named:
-        for token in every:
-            if token.value == name:
-                return token.start, token.end
-    return None
 
 
 def pointed(error: StatementError) -> str:
