@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,7 +46,7 @@ class Answering:
     Nothing is raised: what goes wrong is told. `config`, `storage_options`: those of `open_table`."""
 
     def __init__(self, spark: SparkSession, config: Config, storage_options: Mapping[str, str]) -> None:
-        self._spark = weakref.ref(spark)
+        self._spark = spark
         self._how = {"config": config, "storage_options": dict(storage_options)}
 
     def __call__(self, request: str) -> str:
@@ -73,11 +72,8 @@ class Answering:
         return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
 
     def _run(self, text: str) -> dict[str, object]:
-        spark = self._spark()
-        if spark is None:
-            raise ArgumentError("a statement is run in a session; this one is gone; make another")
         statement = parsed(text)
-        rows = run(statement, SparkTables(spark, self._how, statement)).rows
+        rows = run(statement, SparkTables(self._spark, self._how, statement)).rows
         return {"rows": [[_plain(value) for value in row.values()] for row in rows.to_pylist()]}
 
     def _said(self, error: Exception, text: str) -> str:

@@ -107,11 +107,22 @@ def _table_of_leaf(
 def _names(plan: Any) -> list[str]:
     """Of every node, and of what columns are computed by."""
     if plan.getClass().getSimpleName() == "Project":
-        computed = [str(expression.getClass().getSimpleName()) for expression in _each(plan.projectList())]
-        if other := [name for name in computed if name != "AttributeReference"]:
+        every = _each(plan.projectList())
+        if other := [str(each.getClass().getSimpleName()) for each in every if not _is_column(each)]:
             return other
     below = [name for child in _each(plan.children()) for name in _names(child)]
     return [str(plan.getClass().getSimpleName()), *below]
+
+
+def _is_column(expression: Any) -> bool:
+    """A column as it is; a view names each again, as of the type that it has."""
+    kind = expression.getClass().getSimpleName()
+    if kind != "Alias":
+        return bool(kind == "AttributeReference")
+    child = expression.child()
+    if child.getClass().getSimpleName() in ("Cast", "UpCast") and child.dataType().equals(child.child().dataType()):
+        child = child.child()
+    return bool(child.getClass().getSimpleName() == "AttributeReference" and child.name() == expression.name())
 
 
 def _each(sequence: Any) -> list[Any]:

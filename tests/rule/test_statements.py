@@ -213,15 +213,43 @@ def test_the_parser_that_was_there_comes_back(spark: SparkSession) -> None:
     assert _plan(ours, "SHOW INDEXES ON t") == plain, "one that was taken out takes nothing any more"
 
 
-def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(sql: SparkSession) -> None:
-    """Columns are Spark's types; those that statements give are."""
+def test_columns_are_known_before_anything_is_run(sql: SparkSession) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     for statement in ("SHOW INDEXES ON t", "VERIFY INDEX a ON t", "RECOMMEND INDEXES ON t", "EXPLAIN WHATIF SELECT 1"):
-        plan = sql._jsparkSession.sessionState().sqlParser().parsePlan(statement)
-        named = [
-            (plan.output().apply(at).name(), plan.output().apply(at).dataType().simpleString())
-            for at in range(plan.output().size())
-        ]
+        output = sql._jsparkSession.sessionState().sqlParser().parsePlan(statement).output()
+        columns = [output.apply(at) for at in range(output.size())]
         schema: pa.Schema = schema_of(parsed(statement))
-        assert named == [(field.name, field.dataType.simpleString()) for field in from_arrow_schema(schema)]
+        assert [(column.name(), column.dataType().simpleString()) for column in columns] == [
+            (field.name, field.dataType.simpleString()) for field in from_arrow_schema(schema)
+        ]
+
+
+def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(spark: SparkSession) -> None:
+    """Spark's catalog of JDBC; Derby's dialect refuses indexes, in the same words with us and without."""
+    from pyspark.errors import PySparkException
+
+    catalog = "spark.sql.catalog.derby"
+    spark.conf.set(catalog, "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog")
+    spark.conf.set(f"{catalog}.url", "jdbc:derby:memory:statements;create=true")
+    spark.conf.set(f"{catalog}.driver", "org.apache.derby.jdbc.EmbeddedDriver")
+    spark.sql("CREATE TABLE derby.APP.T (a INT)")
+
+    def said(statement: str) -> str:
+        with pytest.raises(PySparkException) as raised:
+            spark.sql(statement)
+        return str(raised.value).splitlines()[0]
+
+    statements = ("CREATE INDEX i ON derby.APP.T (a)", "DROP INDEX i ON derby.APP.T")
+    rule.disable(spark)
+    without = [said(statement) for statement in statements]
+    rule.enable(spark)
+    try:
+        assert [said(statement) for statement in statements] == without
+        assert "this one reads" in said("SHOW INDEXES ON derby.APP.T")
+        assert "this one reads" in said("REFRESH INDEX i ON derby.APP.T")
+    finally:
+        rule.disable(spark)
+        spark.sql("DROP TABLE derby.APP.T")
+        for name in (f"{catalog}.url", f"{catalog}.driver", catalog):
+            spark.conf.unset(name)
