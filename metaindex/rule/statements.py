@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from metaindex.advice.statements import column_sql
 from metaindex.config import Config
 from metaindex.errors import StatementError
 from metaindex.expressions.errors import ArgumentError, MetaIndexError, NotATableError, first_line
+from metaindex.readers.jvm import jvm_of
 from metaindex.running.files import FORMATS, explained_table
 from metaindex.running.results import EXPLAINED, FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
@@ -28,12 +30,17 @@ from metaindex.table.opening import open_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
+from .enabling import rule_of
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.build.protocol import Progress
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+_QUERY: Final = re.compile(
+    r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|table|values)\b", re.IGNORECASE
+)
 _INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
 
 
@@ -140,13 +147,29 @@ class SparkTables:
         from pyspark.errors import PySparkException
 
         try:
-            self.spark._jsparkSession.sessionState().sqlParser().parseQuery(query)
+            self._check(query)
             return self.spark.sql(query)
         except PySparkException as error:
             raise NotATableError(
                 f"a statement names tables, and queries, that Spark can read; it says: {first_line(error)[:300]};"
                 " mend it"
             ) from None
+
+    def _check(self, query: str) -> None:
+        """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an
+        expression. Nothing is run by that."""
+        parser, state = rule_of(self.spark).parser, self.spark._jsparkSession.sessionState()
+        if parser is None or not _QUERY.match(query):
+            raise ArgumentError(
+                f"a query begins with SELECT, WITH, FROM, TABLE or VALUES; this one does not: {query[:80]!r}"
+            )
+        plan = state.sqlParser().parsePlan(query)
+        other = parser.parser.changes(plan)
+        if other is None:
+            mode = jvm_of(self.spark).org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+            other = parser.parser.changes(state.executePlan(plan, mode).analyzed())
+        if other is not None:
+            raise ArgumentError(f"a query changes nothing; this one has {other}; give the query alone")
 
     def asked(self, query: str) -> AskedTables:
         frame = self._frame(query)

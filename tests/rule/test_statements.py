@@ -159,8 +159,14 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
         (f"DROP INDEX nope ON {name}", r"\[IndexNotFoundError\]"),
         ("DROP INDEX nope ON no.such", r"\[NotATableError\] .*TABLE_OR_VIEW_NOT_FOUND"),
         ("CREATE INDEX a ON iceberg.no.such (b)", r"\[NotATableError\]"),
-        ("EXPLAIN INDEXES DROP TABLE t", r"\[NotATableError\]"),
-        ("EXPLAIN WHATIF INSERT INTO t VALUES (1)", r"\[NotATableError\]"),
+        ("EXPLAIN INDEXES DROP TABLE t", r"\[ArgumentError\] a query begins with"),
+        ("EXPLAIN INDEXES EXECUTE IMMEDIATE 'DROP TABLE t'", r"\[ArgumentError\] a query begins with"),
+        ("EXPLAIN INDEXES DROP INDEX i ON t", r"\[ArgumentError\] a query begins with"),
+        (
+            f"EXPLAIN WHATIF WITH x AS (SELECT 1) INSERT INTO {name} SELECT * FROM x",
+            r"\[ArgumentError\] a query changes",
+        ),
+        (f"EXPLAIN INDEXES FROM {name} INSERT INTO {name} SELECT *", r"\[ArgumentError\] a query changes"),
         ("EXPLAIN WHATIF SELECT 1", r"\[ArgumentError\]"),
     ):
         with pytest.raises(PySparkException, match=told):

@@ -22,7 +22,7 @@ public class IndexStatement extends LogicalPlan implements LeafRunnableCommand {
   private final scala.collection.immutable.Seq columns;
   private scala.collection.immutable.Seq patterns;
 
-  public IndexStatement(StatementParser parser, String text, scala.collection.immutable.Seq columns) {
+  public IndexStatement(String text, StatementParser parser, scala.collection.immutable.Seq columns) {
     this.parser = parser;
     this.text = text;
     this.columns = columns;
@@ -94,6 +94,14 @@ public class IndexStatement extends LogicalPlan implements LeafRunnableCommand {
     return this;
   }
 
+  /** Spark copies a plan by its constructor, with what it is a product of and these. */
+  public scala.collection.immutable.Seq otherCopyArgs() {
+    List more = new ArrayList();
+    more.add(parser);
+    more.add(columns);
+    return Scala.sequence(more);
+  }
+
   public scala.collection.immutable.Map metrics() {
     return Scala.map(new HashMap());
   }
@@ -128,10 +136,11 @@ public class IndexStatement extends LogicalPlan implements LeafRunnableCommand {
   }
 
   public boolean equals(Object other) {
-    return this == other;
+    return other instanceof IndexStatement && text.equals(((IndexStatement) other).text)
+        && columns.equals(((IndexStatement) other).columns);
   }
 
   public int hashCode() {
-    return System.identityHashCode(this);
+    return text.hashCode();
   }
 }

@@ -18,7 +18,9 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.internal.VariableSubstitution;
 import org.apache.spark.sql.types.DataType;
@@ -71,12 +73,28 @@ public abstract class StatementParser {
       output.add(new AttributeReference(text(column, 0), DataType.fromDDL(text(column, 1)), true, Metadata.empty(),
           NamedExpression$.MODULE$.newExprId(), Scala.none()));
     }
-    return new IndexStatement(this, said, Scala.sequence(output));
+    return new IndexStatement(said, this, Scala.sequence(output));
   }
 
   private static String text(JsonNode array, int place) {
     JsonNode item = (JsonNode) array.get(place);
     return item.asText();
+  }
+
+  /** The part of a plan that changes something; null where it is a query. */
+  public String changes(Object plan) {
+    LogicalPlan node = (LogicalPlan) plan;
+    if (node instanceof Command || node instanceof ParsedStatement) {
+      return node.nodeName();
+    }
+    List children = Scala.list(node.children());
+    for (int i = 0; i < children.size(); i++) {
+      String below = changes(children.get(i));
+      if (below != null) {
+        return below;
+      }
+    }
+    return null;
   }
 
   /** What Python says; null where it says nothing. */
