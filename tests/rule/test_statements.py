@@ -120,27 +120,29 @@ def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:
     frame.write.parquet(str(path))
     sql.sql("CREATE DATABASE IF NOT EXISTS statements")
     sql.sql(f"CREATE OR REPLACE TEMPORARY VIEW `v.1` AS SELECT id FROM parquet.`{path}`")
-    sql.sql(f"CREATE TABLE IF NOT EXISTS statements.`té` USING parquet LOCATION '{path}'")
+    sql.sql(f"CREATE TABLE IF NOT EXISTS statements.`t_e` USING parquet LOCATION '{path}'")
     try:
         sql.conf.set("spark.statements.name", "`v.1`")
         for name in (
             "`v.1`",
-            "statements.`té`",
-            "Spark_Catalog.statements.`té`",
+            "statements.`t_e`",
+            "Spark_Catalog.statements.`t_e`",
             "/* c */ `v.1` -- c\n",
             f"'{path}'",
             f"parquet.`{path}`",
             "${spark.statements.name}",
         ):
-            sql.sql(f"CREATE INDEX i ON {name} (id)" if "té" not in name else f"CREATE INDEX i ON {name} (`a.b`)")
+            sql.sql(f"CREATE INDEX i ON {name} (id)" if "t_e" not in name else f"CREATE INDEX i ON {name} (`a.b`)")
             assert [info.name for info in mi.open_table(path).indexes()] == ["i"]
             sql.sql(f"DROP INDEX i ON {name}")
             sql.sql(f"VACUUM INDEX i ON {name}")
         sql.sql("USE statements")
-        assert sql.sql("SHOW INDEXES ON `té`").collect() == []
+        assert sql.sql("SHOW INDEXES ON `t_e`").collect() == []
     finally:
         sql.sql("USE default")
-        sql.sql("DROP TABLE statements.`té`")
+        sql.conf.unset("spark.statements.name")
+        sql.sql("DROP VIEW `v.1`")
+        sql.sql("DROP TABLE statements.`t_e`")
         sql.sql("DROP DATABASE statements")
 
 
