@@ -84,7 +84,7 @@ def applied(
     if not section and not sections.get(""):
         return parsed
     known = _options(parser, words[0])
-    said = [word for one in (sections.get("", {}), section) for word in _words(one, known)]
+    said = [word for each in (sections.get("", {}), section) for word in _words(each, known)]
     try:
         with_file = parser.parse_args([words[0], *said, *words[1:]])
     except NotUnderstood as stop:

@@ -1,7 +1,7 @@
 """The session's SQL takes statements about indexes: its parser gets one of ours in front, in the JVM, so that whoever
 runs SQL in the session has them, also without Python (docs/decisions/0039).
 
-A parser of Spark has an interface with other methods in every version, and Iceberg's has one more, which Iceberg looks
+A parser of Spark has an interface with other methods in every version, and Iceberg's has interface more, which Iceberg looks
 for. So the class in front is written anew for each: every method of the interfaces that the parser has, each handed on.
 """
 
@@ -72,7 +72,7 @@ def installed(
 def _class(spark: SparkSession, loader: Any, parser: Any) -> Any:
     jvm = jvm_of(spark)
     interfaces = _interfaces(jvm, parser.getClass())
-    names = ",".join(sorted(str(one.getName()) for one in interfaces))
+    names = ",".join(sorted(str(interface.getName()) for interface in interfaces))
     key = id(gateway_of(spark)), names
     if key not in _CLASSES:
         name = f"SessionParser{len(_CLASSES)}"
@@ -87,13 +87,13 @@ def _class(spark: SparkSession, loader: Any, parser: Any) -> Any:
 def _interfaces(jvm: Any, kind: Any) -> list[Any]:
     """Those of parsers that a class has, the narrowest first."""
     wanted = kind.getClassLoader().loadClass(_INTERFACE)
-    found: dict[str, Any] = {}
+    public: dict[str, Any] = {}
     while kind is not None:
-        for one in kind.getInterfaces():
-            if wanted.isAssignableFrom(one) and jvm.java.lang.reflect.Modifier.isPublic(one.getModifiers()):
-                found[str(one.getName())] = one
+        for interface in kind.getInterfaces():
+            if wanted.isAssignableFrom(interface) and jvm.java.lang.reflect.Modifier.isPublic(interface.getModifiers()):
+                public[str(interface.getName())] = interface
         kind = kind.getSuperclass()
-    return [one for name, one in found.items() if name != _INTERFACE] or [wanted]
+    return [interface for name, interface in public.items() if name != _INTERFACE] or [wanted]
 
 
 def _source(jvm: Any, name: str, interfaces: list[Any]) -> str:
@@ -103,11 +103,11 @@ def _source(jvm: Any, name: str, interfaces: list[Any]) -> str:
         for method in interface.getMethods():
             if not jvm.java.lang.reflect.Modifier.isStatic(method.getModifiers()):
                 of = str(interface.getCanonicalName())
-                types = [str(one.getCanonicalName()) for one in method.getParameterTypes()]
-                thrown = [str(one.getCanonicalName()) for one in method.getExceptionTypes()]
+                types = [str(kind.getCanonicalName()) for kind in method.getParameterTypes()]
+                thrown = [str(kind.getCanonicalName()) for kind in method.getExceptionTypes()]
                 signature = f"{method.getName()}({', '.join(types)})"
                 methods.setdefault(signature, _method(method, of, types, thrown))
-    implemented = ", ".join(str(one.getCanonicalName()) for one in interfaces)
+    implemented = ", ".join(str(interface.getCanonicalName()) for interface in interfaces)
     return (
         f"package metaindex;\n\npublic class {name} extends StatementParser implements {implemented} {{\n"
         f"  public {name}(Object parser, Object python, Object token, Object words) {{\n"

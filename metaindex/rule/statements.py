@@ -138,7 +138,7 @@ class SparkTables:
 
     def _others(self, table: Any) -> None:
         """Of a table that no catalog of ours has."""
-        names = [str(one.getName()) for one in table.getClass().getInterfaces()]
+        names = [str(interface.getName()) for interface in table.getClass().getInterfaces()]
         if self._passed_on and _INDEXED in names:
             raise OthersIndexError
 
@@ -197,10 +197,10 @@ class SparkTables:
 
 def _scan_rows(scan: Any) -> Iterator[dict[str, object]]:
     row: dict[str, object] = {"scan": scan.scan}
-    found = scan.result
-    if found is not None:
-        row |= {"files": found.kept_files, "total_files": found.total_files}
-        row |= {"size_bytes": found.kept_bytes, "total_bytes": found.total_bytes}
+    pruned = scan.result
+    if pruned is not None:
+        row |= {"files": pruned.kept_files, "total_files": pruned.total_files}
+        row |= {"size_bytes": pruned.kept_bytes, "total_bytes": pruned.total_bytes}
     if not scan.indexes:
         yield {**row, "reason": None if scan.reason is None else f"{scan.reason.name}: {scan.reason.value}"}
     for verdict in scan.indexes:
