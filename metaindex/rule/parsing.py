@@ -1,7 +1,7 @@
 """The session's SQL takes statements about indexes: its parser gets one of ours in front, in the JVM, so that whoever
 runs SQL in the session has them, also without Python (docs/decisions/0039).
 
-A parser of Spark has an interface with other methods in every version, and Iceberg's has interface more, which Iceberg looks
+A parser of Spark has an interface with other methods in every version, and Iceberg's has one more, which Iceberg looks
 for. So the class in front is written anew for each: every method of the interfaces that the parser has, each handed on.
 """
 
