@@ -220,7 +220,7 @@ public abstract class StatementParser {
     return made.newInstance(values);
   }
 
-  /** Puts a parser into a session's state, which keeps it in a field; true where it is the one that is expected there. */
+  /** Puts a parser into a session's state, which keeps it in a field; true where that has the one that is expected. */
   static boolean replace(Object state, Object expected, Object other) throws Exception {
     for (Class type = state.getClass(); type != null; type = type.getSuperclass()) {
       Field[] fields = type.getDeclaredFields();
