@@ -67,7 +67,7 @@ def rows(spark: SparkSession, statement: str) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
 
 
-@pytest.mark.rotating(of=12)
+@pytest.mark.rotating(of=45)
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("kinds", KINDS)
 def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str, tmp_path: Path) -> None:
@@ -93,6 +93,7 @@ def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str,
     assert rows(sql, f"DROP INDEX IF EXISTS `a.b` ON {name}")[0]["changed"] is False
 
 
+@pytest.mark.rotating(family="statements of a session")
 def test_a_statement_runs_once_when_it_is_given(sql: SparkSession, tmp_path: Path) -> None:
     """As commands do; its rows are kept, whatever is done with them."""
     name, query = made(sql, "parquet", tmp_path)
@@ -113,6 +114,7 @@ def test_a_statement_runs_once_when_it_is_given(sql: SparkSession, tmp_path: Pat
     assert rows(sql, f"RECOMMEND INDEXES ON {name} FROM '{log}' OPTIONS (copies = false)")
 
 
+@pytest.mark.rotating(family="statements of a session")
 def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:
     """Temporary views, databases, catalogs; quoted, with dots, in other letters, amid comments, by variables."""
     frame = sql.range(10).selectExpr("id", "id AS `a.b`")
@@ -233,6 +235,7 @@ def test_columns_are_known_before_anything_is_run(sql: SparkSession) -> None:
         ]
 
 
+@pytest.mark.rotating(family="statements of a session")
 def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(spark: SparkSession) -> None:
     """Spark's catalog of JDBC; Derby's dialect refuses indexes, in the same words with us and without."""
     from pyspark.errors import PySparkException
@@ -248,7 +251,11 @@ def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(spark: SparkSess
             spark.sql(statement)
         return str(raised.value).splitlines()[0]
 
-    statements = ("CREATE INDEX i ON derby.APP.T (a)", "DROP INDEX i ON derby.APP.T")
+    statements = (
+        "CREATE INDEX i ON derby.APP.T (a)",
+        "CREATE INDEX i ON TABLE derby.APP.T USING btree (a OPTIONS (x = 'y')) OPTIONS (z = 1)",
+        "DROP INDEX i ON derby.APP.T",
+    )
     rule.disable(spark)
     without = [said(statement) for statement in statements]
     rule.enable(spark)

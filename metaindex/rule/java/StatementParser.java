@@ -14,14 +14,18 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.CreateIndex;
+import org.apache.spark.sql.catalyst.plans.logical.DropIndex;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ParsedStatement;
 import org.apache.spark.sql.catalyst.trees.Origin;
+import org.apache.spark.sql.connector.catalog.index.SupportsIndex;
 import org.apache.spark.sql.internal.VariableSubstitution;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
@@ -95,6 +99,18 @@ public abstract class StatementParser {
       }
     }
     return null;
+  }
+
+  /** The table that a statement of Spark's about an index names, to be resolved; null where it is none. */
+  public Object theirs(Object text) {
+    LogicalPlan plan = (LogicalPlan) Reflected.invoke(parser, "parsePlan", new Object[] {text});
+    return plan instanceof CreateIndex ? ((CreateIndex) plan).table()
+        : plan instanceof DropIndex ? ((DropIndex) plan).table() : null;
+  }
+
+  /** Is it a table of a catalog that has indexes of its own? */
+  public boolean hasIndexes(Object table) {
+    return table instanceof ResolvedTable && ((ResolvedTable) table).table() instanceof SupportsIndex;
   }
 
   /** What Python says; null where it says nothing. */
