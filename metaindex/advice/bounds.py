@@ -62,6 +62,7 @@ class BoundsOf:
     indexes: Sequence[OpenIndex]
     notes: list[str] = field(default_factory=list)
     opens: bool = True  # footers of files, where nothing else tells of them
+    logged: bool = True  # what the log says of columns that are no partitions
     _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
     _files: FileIdentities | None = None
@@ -75,6 +76,14 @@ class BoundsOf:
             some = leaves[start : start + _LEAVES]
             for leaf, logged in zip(some, self._log_bounds(some), strict=True):
                 yield self._column(leaf, logged, footers.get(leaf.parts))
+
+    def indexed(self, leaf: Leaf) -> ColumnFacts:
+        """What the indexes alone know of a column."""
+        known = _Found(leaf, unknown_facts(leaf.type, len(self.snapshot.files)))
+        for index in self._in_order():
+            for rows, bounds in self._of_index(index, leaf):
+                known.take(f"index {index.name}", rows, bounds)
+        return ColumnFacts(leaf, known.facts, known.sources)
 
     @property
     def _file_format(self) -> object:
@@ -101,6 +110,8 @@ class BoundsOf:
         return ColumnFacts(leaf, known.facts, known.sources)
 
     def _log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        if not self.logged:
+            return [None] * len(leaves)
         details = self.snapshot.details
         if isinstance(details, ManyLogBounds):
             return details.many_log_bounds(leaves)

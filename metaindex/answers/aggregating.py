@@ -43,7 +43,7 @@ def aggregate(
 ) -> Answers:
     """`kept`: the files that may hold rows that match; `certain`: where every row of a file does, of all files. `scan`
     gives what reads some files, of some columns."""
-    known, keys, partials = _from_metadata(asked, files)
+    known, keys, partials = from_metadata(asked, files)
     known &= certain
     answered = kept[known[kept]]
     opened = kept[~known[kept]]
@@ -59,7 +59,7 @@ def aggregate(
     return Answers(gathered.table(), answered, opened)
 
 
-def _from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
+def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
     """Of which files all is known that is asked; and of all files the keys and the partial answers, which mean nothing
     of the others. A file without a live row brings in nothing, and that has to be known."""
     known = files.live.known.copy()

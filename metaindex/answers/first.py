@@ -56,7 +56,7 @@ def first_in_order(scan: Scan, limit: object, order_by: object, indexes: Sequenc
     best, files = column.best(), scan.file_rows
     threshold = column.threshold(rows, live, deleted, certain_files(scan))
     if threshold is not None:
-        files = files[~best.behind(threshold)[files]]
+        files = files[~best.behind(threshold.place)[files]]
     files = files[best.take(files).best_first()]
     return replace(scan, rows=files, first=FirstRows(rows, keys=keys, best=best.take(files)))
 

@@ -43,6 +43,11 @@ class Measure:
         return f"{self.how.value}({'*' if self.field is None else self.field.name})"
 
     @property
+    def compares(self) -> bool:
+        """Is the answer one of the values?"""
+        return self.how in (How.MIN, How.MAX)
+
+    @property
     def merge(self) -> str:
         """How partial answers are put together: an aggregation of Arrow's."""
         match self.how:

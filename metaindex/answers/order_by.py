@@ -67,6 +67,14 @@ def _key(given: object, schema: Schema, version: object) -> SortKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Threshold:
+    """A place behind which no row of an answer stands. `proof`: the files whose rows prove it."""
+
+    place: OrderPlace
+    proof: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Sorted:
     """What the facts of a column say of the order by it, file by file."""
 
@@ -92,7 +100,7 @@ class Sorted:
         ranks = np.where(state == StatState.UNKNOWN, NULL_FIRST, ranks).astype(np.int8)
         return OrderPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
 
-    def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> OrderPlace | None:
+    def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> Threshold | None:
         """A place at which, or before which, `limit` live rows stand in files of which every row matches. None where
         that is not known of so many."""
         sure = certain & live.known & deleted.known & self._nulls.known & self._nans.known
@@ -108,23 +116,29 @@ class Sorted:
             (attained, VALUE, self._bound(better=True), np.ones(len(gone), np.int64)),
             (bounded, VALUE, self._bound(better=False), values - attained),
         ]
-        places, counts = self._joined(entries)
+        places, counts, files = self._joined(entries)
         order = places.best_first()
         reached = np.cumsum(counts[order]) >= limit
-        return places[int(order[np.argmax(reached)])] if reached.any() else None
+        if not reached.any():
+            return None
+        last = int(np.argmax(reached))
+        return Threshold(places[int(order[last])], np.unique(files[order[: last + 1]]))
 
     def _joined(
         self, entries: Sequence[tuple[Mask, int, pa.Array | None, npt.NDArray[np.int64]]]
-    ) -> tuple[OrderPlaces, npt.NDArray[np.int64]]:
-        """Entries of files as one list: where, at which rank, at which bound, how many rows."""
+    ) -> tuple[OrderPlaces, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Entries of files as one list, how many rows each has, and of which file it is. An entry: where, at which
+        rank, at which bound, how many rows."""
         domain = self._bound(better=True).type
-        ranks, values, counts = [], [], []
+        ranks, values, counts, files = [], [], [], []
         for where, rank, bound, rows in entries:
             at = np.flatnonzero(where)
+            files.append(at)
             ranks.append(np.full(len(at), rank, np.int8))
             values.append(pa.nulls(len(at), domain) if bound is None else bound.take(from_vector(at, None, pa.int64())))
             counts.append(rows[at])
-        return OrderPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction), np.concatenate(counts)
+        places = OrderPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction)
+        return places, np.concatenate(counts), np.concatenate(files)
 
     @property
     def _state(self) -> npt.NDArray[np.int8]:

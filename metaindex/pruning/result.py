@@ -138,6 +138,17 @@ class PruneResult(Shown):
         none = pa.array(np.zeros(len(self.files), np.bool_))
         return replace(self, keys=told, _walked=replace(self._walked, certain=lambda: none))
 
+    def without(self, more: Mask) -> PruneResult:
+        """The same with these of the kept files left out, too, for another reason than the predicate."""
+        before, out, rows = self._walked, self.files.filter(pa.array(more)), np.flatnonzero(~more)
+        walked = replace(
+            before,
+            dropped=lambda: FileTable(pa.concat_tables([before.dropped().table, out.table], promote_options="default")),
+            certain=lambda: before.certain().filter(pa.array(~more)),
+            row_groups=lambda row, groups: before.row_groups(int(rows[row]), groups),
+        )
+        return replace(self, files=self.files.filter(pa.array(~more)), _walked=walked)
+
     @property
     def kept_files(self) -> int:
         return len(self.files)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Schema
+from metaindex.formats.model import Leaf, Schema
 from metaindex.table.face import Table, handle_of
 
 from . import parquet_scans, text_scans
@@ -29,6 +29,30 @@ def judged_of_files(table: Table, filters: Sequence[Predicate], source: Files) -
         types = {parts: type_ for parts, type_ in types.items() if not text_scans.has_instants(type_)}
     asked = [condition for condition in asked if all(_as_spark_reads(condition, schema, types) for schema in schemas)]
     return asked or Reason.OTHER_TYPES
+
+
+def are_columns_alike(table: Table, columns: Sequence[Leaf], source: Delta | Iceberg | Files) -> bool:
+    """Does Spark read of plain files in these columns what an index has of them? Of tables with a log it does."""
+    if not isinstance(source, Files):
+        return True
+    if source.catalog and any(leaf.field.partition for leaf in columns):
+        return False  # the catalog says what it holds
+    if source.text and any(text_scans.has_instants(leaf.type) for leaf in columns):
+        return text_scans.same_zone(table, source) and _same_everywhere(table, columns, source)
+    return _same_everywhere(table, columns, source)
+
+
+def _same_everywhere(table: Table, columns: Sequence[Leaf], source: Files) -> bool:
+    """In all schemas that indexes have recorded."""
+    types = parquet_scans.types_of(source)
+    schemas = [schema for _, schema in handle_of(table).recorded()]
+    if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
+        return False
+    return all(
+        any(leaf.parts == other.parts and _alike(other.type, types.get(leaf.parts, pa.null())) for other in of.leaves())
+        for leaf in columns
+        for of in schemas
+    )
 
 
 def are_rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:

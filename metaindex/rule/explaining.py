@@ -19,6 +19,7 @@ from .executed import run as executed
 from .reasons import Reason
 from .request import SparkScan
 from .settings import DisplayMode, RuleConfig
+from .skipping import Taken
 from .why_not import IndexVerdict, verdicts
 
 if TYPE_CHECKING:
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, repr=False)
 class ExplainedScan(Shown):
     """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
-    covering index that is read in its place."""
+    covering index that is read in its place. `taken`: what is proved where the plan takes the first rows of an order,
+    an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting."""
 
     scan: str
     result: PruneResult | None
     reason: Reason | None
     indexes: tuple[IndexVerdict, ...] = ()
     cover: Cover | None = None
+    taken: Taken | Reason | None = None
 
     @property
     def refused(self) -> dict[str, Reason]:
@@ -44,20 +47,13 @@ class ExplainedScan(Shown):
     def _printed(self) -> str:
         if self.cover is not None:
             return f"{self.scan}: {self.cover}"
+        if self.taken is not None and not isinstance(self.taken, Reason):
+            return f"{self.scan}: {_reads(self.taken.result, _told(self.taken, self.result))}"
+        more = f"; {self.taken.name}: {self.taken.value}" if self.taken is not None else ""
         if self.result is None:
             assert self.reason is not None
-            return f"{self.scan}: read whole: {self.reason.name}: {self.reason.value}"
-        kept, every = self.result.kept_files, self.result.total_files
-        by = ", ".join(
-            f"{report.name} by {', '.join(report.columns)}"
-            for report in self.result.indexes
-            if report.used and report.dropped_files
-        )
-        return (
-            f"{self.scan}: reads {kept:,} of {every:,} files, {human_bytes(self.result.kept_bytes)} of"
-            f" {human_bytes(self.result.total_bytes)}, "
-            f"at version {self.result.version}: {by}"
-        )
+            return f"{self.scan}: read whole: {self.reason.name}: {self.reason.value}{more}"
+        return f"{self.scan}: {_reads(self.result, _filtered(self.result))}{more}"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -76,7 +72,20 @@ class ExplainedScan(Shown):
         ]
         reason = self.reason.name if self.reason else None
         covering = self.cover.to_json() if self.cover is not None else None
-        return {"scan": self.scan, "reason": reason, "result": result, "covering": covering, "indexes": indexes}
+        return {
+            "scan": self.scan,
+            "reason": reason,
+            "result": result,
+            "covering": covering,
+            "taken": self._taken_json(),
+            "indexes": indexes,
+        }
+
+    def _taken_json(self) -> dict[str, object] | None:
+        taken = self.taken
+        if taken is None or isinstance(taken, Reason):
+            return None if taken is None else {"reason": taken.name}
+        return {"what": str(taken), "indexes": list(taken.indexes), "read_files": taken.result.kept_files}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,9 +195,30 @@ def _scans(enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig) -> li
                 answer if isinstance(answer, Reason) else None,
                 verdicts(enabled.skipping, scan, planned, rule),
                 planned.cover,
+                planned.taken,
             )
         )
     return scans
+
+
+def _reads(result: PruneResult, why: str) -> str:
+    return (
+        f"reads {result.kept_files:,} of {result.total_files:,} files, {human_bytes(result.kept_bytes)} of"
+        f" {human_bytes(result.total_bytes)}, at version {result.version}: {why}"
+    )
+
+
+def _filtered(result: PruneResult) -> str:
+    return ", ".join(
+        f"{report.name} by {', '.join(report.columns)}"
+        for report in result.indexes
+        if report.used and report.dropped_files
+    )
+
+
+def _told(taken: Taken, filtered: PruneResult | None) -> str:
+    by = f" by {', '.join(taken.indexes)}" if taken.indexes else ""
+    return ", ".join(part for part in (_filtered(filtered) if filtered is not None else "", f"{taken}{by}") if part)
 
 
 def _text(execution: Any) -> str:

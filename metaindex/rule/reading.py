@@ -10,12 +10,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from metaindex.answers.measures import How
 from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.order import Direction
 
 from .request import (
+    AggregateAsked,
     Delta,
     Files,
     Filters,
+    FirstAsked,
     Group,
     Iceberg,
     JoinSide,
@@ -113,7 +117,35 @@ def _scan(node: Any) -> SparkScan:
         _of(node, "pruned", bool),
         size if size >= 0 else None,
         _texts(node["order"], "order") if "order" in node else (),
+        _first(node["first"]) if "first" in node else None,
+        _aggregate(node["aggregate"]) if "aggregate" in node else None,
+        _of(node, "any", bool, False),
     )
+
+
+def _first(node: Any) -> FirstAsked:
+    rows = _of(node, "rows", int)
+    if rows < 0:
+        raise _wrong("rows", rows)
+    direction = Direction(_of(node, "descending", bool), _of(node, "nulls_first", bool))
+    return FirstAsked(_of(node, "column", str), direction, rows)
+
+
+def _aggregate(node: Any) -> AggregateAsked:
+    keys = _of(node, "keys", list)
+    return AggregateAsked(_texts(keys, "keys") if keys else (), _each(node, "measures", _measure))
+
+
+def _measure(node: Any) -> tuple[How, str | None]:
+    how = _of(node, "how", str)
+    if how not in _MEASURES:
+        raise _wrong("how", how)
+    if "column" not in node and how != How.COUNT.value:
+        raise _wrong("column", None)
+    return _MEASURES[how], _of(node, "column", str) if "column" in node else None
+
+
+_MEASURES: Final = {how.value: how for how in (How.COUNT, How.MIN, How.MAX)}
 
 
 def _source(node: Any) -> Delta | Iceberg | Files:

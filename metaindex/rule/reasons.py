@@ -42,6 +42,13 @@ class Reason(Enum):
     )
     UNSUPPORTED = "the table has what metaindex does not read, which the log told once"
     FAILED = "metaindex failed, which the log and `counts` tell"
+    # of the first rows of an order, of some rows, and of an aggregate
+    PART_UNKNOWN = "its filters say something that no index judges, so it is not known of which files every row passes"
+    NO_THRESHOLD = "of too few rows it is known where they stand at worst: by an index's statistics of whole files"
+    NOTHING_BEHIND = "every file may hold a row that comes as early"
+    NOTHING_ANSWERED = "of no file, of which every row passes, all that is asked is known exactly"
+    TOO_MANY_GROUPS = "what is known makes too many groups to be put into a plan"
+    NOTHING_CERTAIN = "of no file, or of all, every row passes"
     # of one index
     NOT_USABLE = "it is deleted, disabled, damaged, or being made"
     OTHER_COLUMNS = "it knows none of the columns that the filters name"

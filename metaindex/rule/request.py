@@ -10,8 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from metaindex.answers.measures import How
 from metaindex.expressions.deadline import look
 from metaindex.expressions.engines import CatalystNodes, to_predicate
+from metaindex.expressions.order import Direction
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import conjuncts
 from metaindex.expressions.tree import Predicate
@@ -160,11 +162,36 @@ class JoinSide:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstAsked:
+    """Of the rows of a scan, filtered, the plan takes the first so many by a column, whatever sorts those that are
+    level."""
+
+    column: str
+    direction: Direction
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateAsked:
+    """All that the plan asks of a scan's rows, filtered: answers (what, and of which column; None: of rows) by groups,
+    which are made of these columns."""
+
+    keys: tuple[str, ...]
+    measures: tuple[tuple[How, str | None], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys((*self.keys, *(name for _, name in self.measures if name is not None))))
+
+
+@dataclass(frozen=True, slots=True)
 class SparkScan:
     """One scan of a query, whose wants stand in the order in which the plan comes upon them from below. `gathered`:
     nobody sees in what order the rows come; `harmless`: no filter fails of a row that the scan would not have read;
     `pruned`: Spark leaves partitions out once the query runs; `bytes`: of the files that it lists, where that is
-    known; `order`: columns by which the plan sorts all rows, some with " DESC" behind them."""
+    known; `order`: columns by which the plan sorts all rows, some with " DESC" behind them. `first`, `aggregate`: all
+    that the plan takes of its rows; `any`: it takes some, whichever come first."""
 
     root: str
     source: Delta | Iceberg | Files
@@ -176,6 +203,9 @@ class SparkScan:
     pruned: bool = False
     bytes: int | None = None
     order: tuple[str, ...] = ()
+    first: FirstAsked | None = None
+    aggregate: AggregateAsked | None = None
+    any: bool = False
 
     def __str__(self) -> str:
         return f"{self.source.name} {self.root}"

@@ -31,6 +31,9 @@ class RuleConfig:
       deleted bytes in those of the index; shares of 1.
     * `use_bucket_spec`: a filter on a covering index reads it as a bucketed table, which leaves buckets out and takes
       one task a bucket.
+    * `top_k`: files behind the first rows of an order (`ORDER BY ... LIMIT`) are left out.
+    * `limit`: where a query takes some rows (`LIMIT`), files of which every row matches are read first.
+    * `aggregates`: counts and extremes are answered for files by what is known of them.
     * `timeout_seconds`: an answer that takes longer is not waited for, nor is the rule's own work in Spark's JVM.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of
@@ -47,6 +50,9 @@ class RuleConfig:
     max_appended_ratio: float = 0.3
     max_deleted_ratio: float = 0.2
     use_bucket_spec: bool = False
+    top_k: bool = True
+    limit: bool = True
+    aggregates: bool = True
     timeout_seconds: float = 10.0
     cache_expiry_seconds: float = 10.0
     indexes: tuple[str, ...] = ()
@@ -154,6 +160,9 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "max_appended_ratio": _share("hybridScan.maxAppendedRatio"),
     "max_deleted_ratio": _share("hybridScan.maxDeletedRatio"),
     "use_bucket_spec": _switch("filterRule.useBucketSpec"),
+    "top_k": _switch("topK.enabled"),
+    "limit": _switch("limit.enabled"),
+    "aggregates": _switch("aggregates.enabled"),
     "timeout_seconds": _seconds("timeoutSeconds", 0.001),
     "cache_expiry_seconds": _seconds("cache.expiryDurationInSeconds", 0),
     "indexes": _listed("indexes"),

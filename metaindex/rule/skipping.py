@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow.compute as pc
 
@@ -32,22 +32,27 @@ from metaindex.table.face import Table, handle_of, queries_of
 
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files
+from .answered import Answered, answered
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, cover_now, ranked
+from .first_rows import CertainFirst, FirstFound, certain_first, first_rows
 from .reading import Requests
 from .reasons import Reason
 from .replaced import looked_at_once, proved_now
 from .replies import normal, packed, signs
-from .request import Files, Iceberg, Request, SparkScan
+from .request import AggregateAsked, Files, FirstAsked, Iceberg, Request, SparkScan
 from .scans import at_version
 from .settings import RuleConfig
 from .tables import Tables
+from .whole_files import whole_files
 
 if TYPE_CHECKING:
     from .noting import NotedScan
 
 logger = logging.getLogger("metaindex")
+Taken: TypeAlias = FirstFound | Answered | CertainFirst
+_PARTS = {FirstFound: "first", Answered: "aggregate", CertainFirst: "certain"}
 _TOLD = 1_000  # of what is not supported: more is not told
 
 
@@ -71,6 +76,7 @@ class Planned:
     refused: Mapping[str, Reason]
     table: Table | None
     asked: PruneResult | Reason  # the same, with an answer that proves nothing for what it is
+    taken: Taken | Reason | None = None  # for what the plan takes of its rows; None: all of them
 
 
 @dataclass(slots=True)
@@ -176,6 +182,8 @@ class Skipping:
             if isinstance(planned.skipping, PruneResult):
                 names = ", ".join(each.name for each in planned.skipping.indexes if each.used and each.dropped_files)
                 reply = {"label": names, "dropped": _dropped(planned.skipping)}
+            if planned.cover is None and planned.taken is not None and not isinstance(planned.taken, Reason):
+                reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
                 reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
             if reply:
@@ -206,6 +214,7 @@ class Skipping:
             pruned = [self.pruned(scan, rule) for scan in scans]
             decided = [decided_by(answer) for answer in pruned]
             look()
+            taken = [self._taken(scan, rule) for scan in scans]
             offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
             chosen = ranked(scans, [some for _, some in offers], rule)
             now = [
@@ -214,10 +223,40 @@ class Skipping:
                 else cover_now(cover, handle_of(table).root(None), some, rule)
                 for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
             ]
-        return [
-            Planned(skipping, cover, some.refused, table, answer)
-            for skipping, cover, (table, some), answer in zip(decided, now, offers, pruned, strict=True)
-        ]
+        return [_planned(*parts) for parts in zip(decided, now, offers, pruned, taken, strict=True)]
+
+    def _taken(self, scan: SparkScan, rule: RuleConfig) -> Taken | Reason | None:
+        """What is proved for the first rows of an order, an aggregate, or some rows, where the plan takes those
+        alone."""
+        asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
+        if asked is None and not (scan.any and rule.limit):
+            return None
+        look()
+        try:
+            table = self._tables.usable(scan, rule)
+            if isinstance(table, Reason):
+                return table
+            allowed = self._allowed(table, rule)
+            known = Reason.NOT_ALLOWED if allowed == [] else whole_files(table, scan, allowed)
+            if isinstance(known, Reason):
+                return known
+            match asked:
+                case FirstAsked():
+                    return first_rows(asked, known)
+                case AggregateAsked():
+                    return answered(asked, known)
+                case _:
+                    return certain_first(known)
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+            return Reason.UNSUPPORTED
+        except Exception as error:  # noqa: BLE001 - the plan stays as it was
+            self._failed(error)
+            return Reason.FAILED
+
+    def _allowed(self, table: Table, rule: RuleConfig) -> list[str] | None:
+        """Names of the indexes that may be used; None: all."""
+        return [name for name in handle_of(table).usable_indexes() if rule.allows(name)] if rule.restricted else None
 
     def _offered(
         self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig
@@ -292,7 +331,7 @@ class Skipping:
         table = self._tables.usable(scan, rule)
         if isinstance(table, Reason):
             return table
-        allowed = [name for name in handle_of(table).usable_indexes() if rule.allows(name)] if rule.restricted else None
+        allowed = self._allowed(table, rule)
         if allowed == []:
             return Reason.NOT_ALLOWED
         if not isinstance(scan.source, Files):
@@ -306,6 +345,23 @@ class Skipping:
         if scan.text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
             return Reason.READER_OPTIONS
         return proved_now(result)
+
+
+def _planned(
+    skipping: PruneResult | Reason,
+    cover: Cover | None,
+    offer: tuple[Table | None, Offered],
+    answer: PruneResult | Reason,
+    taken: Taken | Reason | None,
+) -> Planned:
+    """Of an index in the scan's place and files left out of it for what the plan takes, what reads less."""
+    table, some = offer
+    if taken is not None and not isinstance(taken, Reason):
+        if cover is not None and (isinstance(taken, CertainFirst) or taken.result.kept_bytes > cover.read_bytes):
+            taken = None
+        else:
+            cover, answer = None, taken.result
+    return Planned(skipping, cover, some.refused, table, answer, taken)
 
 
 def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:

@@ -59,6 +59,9 @@ def _verdict(
     if cover is not None and cover.index == name:
         expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
         return IndexVerdict(name, None, f"stands for the scan, {expected}")
+    taken = planned.taken
+    if taken is not None and not isinstance(taken, Reason) and name in taken.indexes:
+        return IndexVerdict(name, None, str(taken))
     refused = planned.refused.get(name)
     if refused is not None and all(serves_rows(kind) for kind in info.kinds):
         return IndexVerdict(name, refused)

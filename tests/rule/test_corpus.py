@@ -19,6 +19,7 @@ from metaindex import rule
 from tests.figures import count
 from tests.rule import lakes
 from tests.rule.queries import ROWS, Queries, batch
+from tests.rule.takers import Takers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +31,7 @@ IN_SOAK = bool(os.environ.get("METAINDEX_FIGURES"))  # `make soak`, its quick fo
 # Of each state of a format. Delta runs a job for every scan before the query's own.
 A_STATE = {"parquet": 28, "csv": 28, "json": 28, "delta": 6, "iceberg": 7}
 COVERED = {"parquet": 14, "csv": 7, "json": 7, "delta": 4, "iceberg": 7}
+TAKERS = {"parquet": 20, "csv": 20, "json": 20, "delta": 10, "iceberg": 10}
 TOGETHER = 14
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # a cast that does not fit is NULL, in whatever order rows come
@@ -146,6 +148,21 @@ def test_a_covering_index_in_place_of_the_table_gives_the_same(
         # Of the rest Spark folds what can't be true, and groups by few values or rows with no condition cost less
         # plain.
         assert covered * 3 >= asked, (covered, asked)
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", lakes.FORMATS)
+def test_first_rows_and_aggregates_are_those_without_the_rule(
+    session: SparkSession, made: Callable[[str], list[lakes.Lake]], name: str, seed: int
+) -> None:
+    for lake in made(name):
+        looked_at(session, lake)
+        queries = Takers(f"{lake.name} {seed} takers").some(TAKERS[name] * (10 if SOAK else 1))
+        for start in range(0, len(queries), TOGETHER):
+            compare(session, queries[start : start + TOGETHER], lake.name)
+    counts = rule.counts(session)
+    assert (counts.failed, counts.timed_out) == (0, 0), counts
 
 
 @pytest.mark.rotating

@@ -11,11 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex.answers.measures import How
 from metaindex.config import Config
 from metaindex.expressions.build import col
 from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.order import Direction
 from metaindex.rule.reading import read_request, read_survey, read_surveys
-from metaindex.rule.request import Delta, Files, Group, Iceberg, JoinSide, Need, Session
+from metaindex.rule.request import (
+    AggregateAsked,
+    Delta,
+    Files,
+    FirstAsked,
+    Group,
+    Iceberg,
+    JoinSide,
+    Need,
+    Session,
+)
 from metaindex.rule.settings import RuleConfig
 from metaindex.rule.skipping import Skipping
 from tests.rule.test_requests import equal
@@ -49,7 +61,11 @@ WANTS = [
 REQUEST: dict[str, Any] = {
     "settings": {"spark.metaindex.hint": "a"},
     "broken": {"run": "part"},
-    "scans": [DELTA, ICEBERG | {"needs": [FIELD], "wants": WANTS, "order": ["k", "s.x DESC"]}, FILES],
+    "scans": [
+        DELTA | {"first": {"column": "k", "descending": True, "nulls_first": False, "rows": 5}, "any": True},
+        ICEBERG | {"needs": [FIELD], "wants": WANTS, "order": ["k", "s.x DESC"]},
+        FILES | {"aggregate": {"keys": ["k"], "measures": [{"how": "count"}, {"how": "max", "column": "k"}]}},
+    ],
     "limit": 5,
 }
 
@@ -68,6 +84,9 @@ def test_a_request_is_read_as_it_is_sent() -> None:
     sides = (Group(("k",)), Group(("k",), whole=True), JoinSide(0, 1, ("k",), small=True, partial=True))
     assert iceberg.wants == sides
     assert (delta.order, iceberg.order, read.limit) == ((), ("k", "s.x DESC"), 5)
+    assert delta.first == FirstAsked("k", Direction(descending=True, nulls_first=False), 5)
+    assert files.aggregate == AggregateAsked(("k",), ((How.COUNT, None), (How.MAX, "k")))
+    assert (delta.any, iceberg.any, iceberg.first, iceberg.aggregate) == (True, False, None, None)
     assert isinstance(files.source, Files)
     assert (files.source.session, files.source.catalog, files.text, files.plain) == (None, True, "csv", True)
     assert (files.source.schema.names, files.source.partitions.names, files.bytes) == (("k",), (), None)

@@ -350,7 +350,7 @@ class Covering {
     return all(one.own(), new ArrayList());
   }
 
-  private static Expression all(List parts, List more) {
+  static Expression all(List parts, List more) {
     Expression all = null;
     parts.addAll(more);
     for (Iterator each = parts.iterator(); each.hasNext(); ) {

@@ -58,6 +58,28 @@ class DeltaScan extends RelationScan {
     return once(found, adds.size());
   }
 
+  Map deleted() {
+    Map found = new HashMap();
+    List adds = adds();
+    for (int i = 0; i < adds.size(); i++) {
+      Object vector = Reflected.call(adds.get(i), "deletionVector");
+      if (vector != null) {
+        found.put(name(adds.get(i)), Reflected.call(vector, "cardinality"));
+      }
+    }
+    return found;
+  }
+
+  LogicalPlan only(Map files, String label) {
+    List kept = new ArrayList(), adds = adds();
+    for (int i = 0; i < adds.size(); i++) {
+      if (sign(adds.get(i)).equals(files.get(name(adds.get(i))))) {
+        kept.add(adds.get(i));
+      }
+    }
+    return kept.isEmpty() ? null : over(kept, label);
+  }
+
   LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
     List kept = kept(dropped);
     return kept.size() == adds().size() ? null : over(kept, label);

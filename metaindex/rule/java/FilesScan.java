@@ -85,6 +85,11 @@ class FilesScan extends RelationScan {
     return one.getLen() + ":" + one.getModificationTime();
   }
 
+  LogicalPlan only(Map wanted, String label) {
+    KeptFiles kept = new KeptFiles(files.location(), wanted, true);
+    return kept.kept == 0 ? null : over(kept, label + ": " + kept.kept + "/" + kept.total + " files");
+  }
+
   LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
     KeptFiles kept = new KeptFiles(files.location(), dropped);
     return over(kept, label + ": " + kept.kept + "/" + kept.total + " files");

@@ -25,6 +25,9 @@ public class Found {
   final boolean gathered; // nobody sees in what order the rows come
   final List wants = new ArrayList(); // ObjectNode: joins and groups that want its rows partitioned by their keys
   final List order = new ArrayList(); // String: columns by which the plan above sorts all rows, " DESC" behind some
+  First first; // of its rows, filtered, what the plan above takes; null: all of them
+  Counted counted; // the aggregate right above its filters, where what is known of whole files may answer it
+  boolean any; // the plan takes some of its rows, filtered, whichever come first
   Fields fields; // which fields of structs the plan above names
 
   Found(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
@@ -80,6 +83,15 @@ public class Found {
       need((Attribute) output.get(i), needs);
     }
     out.putArray("wants").addAll(wants);
+    if (first != null) {
+      out.set("first", first.request(leaf));
+    }
+    if (any) {
+      out.put("any", true);
+    }
+    if (counted != null) {
+      out.set("aggregate", counted.request());
+    }
     ArrayNode sorted = order.isEmpty() ? null : out.putArray("order");
     for (int i = 0; i < order.size(); i++) {
       sorted.add((String) order.get(i));

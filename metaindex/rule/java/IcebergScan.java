@@ -114,15 +114,45 @@ class IcebergScan extends Scan {
     return survey.alone(one, true);
   }
 
+  Map deleted() {
+    Map found = new HashMap();
+    List tasks = (List) Reflected.call(scan, "tasks");
+    for (int i = 0; i < tasks.size(); i++) {
+      long rows = IcebergTasks.deleted(tasks.get(i));
+      if (rows != 0) {
+        found.put(IcebergTasks.name(Reflected.call(tasks.get(i), "file")), Long.valueOf(rows));
+      }
+    }
+    return found;
+  }
+
+  boolean canBeAnswered(Found one, Survey survey) {
+    return !isDone() && survey.only(one);
+  }
+
   LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
     if (!isDone() && survey.alone(one, false)) {
-      new IcebergTasks(scan, dropped, done).apply(label, dropped.hashCode());
+      new IcebergTasks(scan, dropped, done, label, dropped.hashCode()).apply();
+    }
+    return null;
+  }
+
+  LogicalPlan answered(Found one, Map dropped, String label, Survey survey, List later) {
+    later.add(new IcebergTasks(scan, dropped, done, label, dropped.hashCode()));
+    return null;
+  }
+
+  LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey) {
+    if (!isDone() && survey.only(one)) {
+      IcebergTasks tasks = new IcebergTasks(scan, dropped, done, label, dropped.hashCode() * 31 + certain.hashCode());
+      tasks.first(certain);
+      tasks.apply();
     }
     return null;
   }
 
   LogicalPlan rest(Map served, String label, List later) {
-    IcebergTasks tasks = new IcebergTasks(scan, served, done);
+    IcebergTasks tasks = new IcebergTasks(scan, served, done, "covering", served.hashCode());
     later.add(tasks);
     return tasks.kept.isEmpty() ? null : leaf;
   }

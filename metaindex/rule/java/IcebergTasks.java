@@ -1,6 +1,7 @@
 package metaindex;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
@@ -9,12 +10,17 @@ import org.apache.hadoop.fs.Path;
 class IcebergTasks {
   final List before, kept = new ArrayList();
   private final Object scan;
+  private boolean moved;
   private final Marks done;
-  private final String note;
+  private final String note, label;
+  private final int sign;
 
-  IcebergTasks(Object scan, Map without, Marks done) {
+  /** `label`, `sign`: said in plans of what is left; scans of other files have another sign. */
+  IcebergTasks(Object scan, Map without, Marks done, String label, int sign) {
     this.scan = scan;
     this.done = done;
+    this.label = label;
+    this.sign = sign;
     this.before = (List) Reflected.call(scan, "tasks");
     for (int i = 0; i < before.size(); i++) {
       Object file = Reflected.call(before.get(i), "file");
@@ -31,12 +37,37 @@ class IcebergTasks {
     return Scans.normal(new Path(String.valueOf(Reflected.call(file, "location"))).toUri());
   }
 
+  /** Of a task's file, how many rows are deleted; -1 where that is not counted. */
+  static long deleted(Object task) {
+    List deletes = (List) Reflected.call(task, "deletes");
+    if (deletes.isEmpty()) {
+      return 0;
+    }
+    Object only = deletes.get(0);
+    boolean counted = deletes.size() == 1 && "PUFFIN".equals(String.valueOf(Reflected.call(only, "format")));
+    return counted ? ((Number) Reflected.call(only, "recordCount")).longValue() : -1;
+  }
+
   static String sign(Object file) {
     return Reflected.call(file, "fileSizeInBytes") + ":" + Reflected.call(file, "dataSequenceNumber");
   }
 
-  void apply(String label, int sign) {
-    if (kept.size() < before.size()) {
+  /** Of the files that are left those come first. */
+  void first(Map files) {
+    List others = new ArrayList();
+    for (Iterator each = kept.iterator(); each.hasNext(); ) {
+      Object task = each.next(), file = Reflected.call(task, "file");
+      if (!sign(file).equals(files.get(name(file)))) {
+        others.add(task);
+        each.remove();
+      }
+    }
+    moved = !others.isEmpty() && !kept.isEmpty();
+    kept.addAll(others);
+  }
+
+  void apply() {
+    if (moved || kept.size() < before.size()) {
       mark(label + ": " + note + " #" + Integer.toHexString(sign));
       Reflected.invoke(scan, "resetTasks", new Object[] {kept});
     }

@@ -11,18 +11,25 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * A list of files without those that are proved to hold no matching row. What it lists decides: a file that is not
- * there as the proof has it, by path, size and time, stays.
+ * there as the proof has it, by path, size and time, stays. Or (`only`) the list of those files alone: each file of the
+ * base is in one of the two.
  */
 public class KeptFiles implements FileIndex {
   public final FileIndex base;
   private final Map dropped;
+  private final boolean only;
   public int kept, total;
   private long size;
   private final String[] names;
 
   public KeptFiles(FileIndex base, Map dropped) {
+    this(base, dropped, false);
+  }
+
+  public KeptFiles(FileIndex base, Map dropped, boolean only) {
     this.base = base;
     this.dropped = dropped;
+    this.only = only;
     List files = new ArrayList();
     scala.collection.Iterator folders = base.listFiles(Scala.none(), Scala.none()).iterator();
     while (folders.hasNext()) {
@@ -42,7 +49,7 @@ public class KeptFiles implements FileIndex {
 
   private boolean stays(FileStatusWithMetadata one) {
     Object proof = dropped.get(Scans.normal(one.getPath().toUri()));
-    return proof == null || !proof.equals(FilesScan.sign(one));
+    return (proof != null && proof.equals(FilesScan.sign(one))) == only;
   }
 
   public scala.collection.immutable.Seq rootPaths() {
@@ -92,11 +99,11 @@ public class KeptFiles implements FileIndex {
 
   public boolean equals(Object other) {
     return other instanceof KeptFiles && ((KeptFiles) other).base.equals(base)
-        && ((KeptFiles) other).dropped.equals(dropped);
+        && ((KeptFiles) other).only == only && ((KeptFiles) other).dropped.equals(dropped);
   }
 
   public int hashCode() {
-    return base.hashCode() * 31 + dropped.size();
+    return base.hashCode() * 31 + (only ? -dropped.size() : dropped.size());
   }
 
   public String toString() {

@@ -156,30 +156,40 @@ public class MetaIndexRule extends Rule {
     Map places = new IdentityHashMap();
     Hybrid hybrid = new Hybrid();
     List later = new ArrayList(); // changes in place wait until nothing can fail any more
-    List instead = new ArrayList(); // of each leaf
+    // Of each leaf what stands in a copy of its side of a join, which has no answers beside it.
+    List copies = new ArrayList();
+    Answering answering = new Answering();
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
       LogicalPlan leaf = (LogicalPlan) survey.leaves.get(i);
       int number = survey.number(i);
-      LogicalPlan other = number >= 0 ? instead((Found) found.get(number), answers, number, survey, later) : null;
-      instead.add(other);
+      Found one = number >= 0 ? (Found) found.get(number) : null;
+      Shrunk shrunk = one == null ? null : new Shrunk(one, answers, number, survey);
+      LogicalPlan other = one == null ? null : instead(one, shrunk, later);
+      boolean answered = shrunk != null && shrunk.aggregate != null;
+      copies.add(answered ? null : other);
+      if (one != null && one.counted != null) {
+        answering.add(one.counted.plan(), shrunk.aggregate);
+      }
+      changed = changed || answered;
       changed = changed || other != null;
       if (other instanceof Union) {
-        hybrid.add((Union) other, ((Found) found.get(number)).own());
+        hybrid.add((Union) other, one.own());
       }
       if (!places.containsKey(leaf)) {
         places.put(leaf, new LinkedList());
       }
       ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
     }
-    LogicalPlan after = changed ? (LogicalPlan) plan.transformUp(new Substitution(places)) : plan;
+    LogicalPlan after = answering.isEmpty() ? plan : (LogicalPlan) plan.transformDown(answering);
+    after = changed ? (LogicalPlan) after.transformUp(new Substitution(places)) : after;
     after = hybrid.isEmpty() ? after : (LogicalPlan) after.transformUp(hybrid);
-    after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, instead, hybrid))
+    after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, copies, hybrid))
         : after;
     deadline.over(); // what is changed in place is changed as a whole
     for (int i = 0; i < later.size(); i++) {
       try {
-        ((IcebergTasks) later.get(i)).apply("covering", reply.hashCode());
+        ((IcebergTasks) later.get(i)).apply();
       } catch (RuntimeException error) {
         for (int j = 0; j <= i; j++) {
           ((IcebergTasks) later.get(j)).undo();
@@ -191,12 +201,12 @@ public class MetaIndexRule extends Rule {
   }
 
   /** What stands in place of a scan; null: the scan itself, which may have been changed in place. */
-  private LogicalPlan instead(Found one, Reply answers, int number, Survey survey, List later) {
-    JsonNode cover = answers.cover(number);
+  private LogicalPlan instead(Found one, Shrunk shrunk, List later) {
+    JsonNode cover = shrunk.cover();
     if (cover != null) {
       int waiting = later.size();
       try {
-        LogicalPlan other = new Covering(one, cover).plan(survey, later);
+        LogicalPlan other = new Covering(one, cover).plan(shrunk.survey, later);
         if (other != null) {
           check(one.output(), other);
           rewritten++;
@@ -210,14 +220,11 @@ public class MetaIndexRule extends Rule {
         later.remove(later.size() - 1);
       }
     }
-    if (!answers.has(number)) {
-      return null;
-    }
-    LogicalPlan other = one.scan.without(one, answers.dropped(number), answers.label(number), survey);
+    LogicalPlan other = shrunk.plan(later);
     if (other != null) {
       check(one.output(), other);
     }
-    rewritten++;
+    rewritten += shrunk.changed ? 1 : 0;
     return other;
   }
 

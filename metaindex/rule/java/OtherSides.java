@@ -68,7 +68,8 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
 
   /** Are they one scan under the same filters? */
   static boolean same(Found one, Found other) {
-    if (other == null || one.leaf != other.leaf && !one.leaf.equals(other.leaf)) {
+    if (other == null || one.leaf != other.leaf && !one.leaf.equals(other.leaf)
+        || !First.same(one.first, other.first) || one.any != other.any) {
       return false;
     }
     List these = parts(one), those = parts(other);

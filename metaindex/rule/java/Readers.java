@@ -52,6 +52,13 @@ class Readers {
     return true;
   }
 
+  /** Is a leaf the only one that reads by its scan, subqueries included? */
+  boolean only(Found one) {
+    Object key = Scans.shared(one.leaf);
+    Integer leaves = (Integer) own.get(key);
+    return !refused && leaves != null && leaves.intValue() == 1 && !inside.containsKey(key);
+  }
+
   private void collect(LogicalPlan plan) {
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (!plan.children().isEmpty() && expressions.hasNext()) {

@@ -2,12 +2,16 @@ package metaindex;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -98,6 +102,27 @@ abstract class RelationScan extends Scan implements Json.Names {
       }
     }
     return any;
+  }
+
+  /** The same attributes of those files alone, in a plan that says so; null: none of them is listed. */
+  abstract LogicalPlan only(Map files, String label);
+
+  LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey) {
+    Map other = new HashMap(dropped);
+    other.putAll(certain);
+    LogicalPlan first = only(certain, label + ", certain ones first"), rest = rest(other, label, new ArrayList());
+    if (first == null || rest == null) {
+      return dropped.isEmpty() ? null : without(one, dropped, label, survey);
+    }
+    List output = one.output(), own = one.own(), branches = new ArrayList();
+    Expression filter = Covering.all(own, one.pruning());
+    branches.add(Attributes.project(output, output, Attributes.ids(output), filtered(filter, first)));
+    branches.add(Attributes.project(output, output, Attributes.newIds(output), filtered(filter, rest)));
+    return new Union(Scala.sequence(branches), false, false);
+  }
+
+  private static LogicalPlan filtered(Expression filter, LogicalPlan plan) {
+    return filter == null ? plan : new Filter(filter, plan);
   }
 
   /** The same attributes of fewer files. */

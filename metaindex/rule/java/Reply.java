@@ -18,22 +18,19 @@ public class Reply {
     answers = Json.read(text);
   }
 
-  public boolean has(int id) {
-    return answers.has(String.valueOf(id)) && answers.get(String.valueOf(id)).has("dropped");
-  }
-
   /** What a covering index gives in place of a scan; null where none does. */
   public JsonNode cover(int id) {
     return answers.has(String.valueOf(id)) ? answers.get(String.valueOf(id)).get("cover") : null;
   }
 
-  public String label(int id) {
-    return answers.get(String.valueOf(id)).get("label").asText();
+  /** Some part of an answer; null where it has none. */
+  JsonNode part(int id, String name) {
+    return answers.has(String.valueOf(id)) ? answers.get(String.valueOf(id)).get(name) : null;
   }
 
   /** Path in normal form to its sign (`Scan.listed`). */
-  public Map dropped(int id) {
-    String[] parts = unpacked(answers.get(String.valueOf(id)).get("dropped"));
+  static Map files(JsonNode node) {
+    String[] parts = unpacked(node);
     Map dropped = new HashMap(parts.length);
     for (int i = 0; i + 1 < parts.length; i += 2) {
       dropped.put(parts[i], parts[i + 1]);

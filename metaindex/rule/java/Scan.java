@@ -1,6 +1,7 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -30,6 +31,30 @@ abstract class Scan {
    * it, or left as it was. `one`: its place.
    */
   abstract LogicalPlan without(Found one, Map dropped, String label, Survey survey);
+
+  /** Of the files that it lists, how many rows are deleted, where any may be: by path in normal form; -1: not known. */
+  Map deleted() {
+    return new HashMap();
+  }
+
+  /** Can files be left out of it whose rows are answered for elsewhere? Nobody else may read by it. */
+  boolean canBeAnswered(Found one, Survey survey) {
+    return true;
+  }
+
+  /**
+   * The same without files whose rows are answered for elsewhere in the plan; what has to be changed in place is put
+   * into `later`.
+   */
+  LogicalPlan answered(Found one, Map dropped, String label, Survey survey, List later) {
+    return without(one, dropped, label, survey);
+  }
+
+  /**
+   * The same with those files first that are `certain` to give rows: in the order of its partitions. Each file that is
+   * not dropped is read once.
+   */
+  abstract LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey);
 
   /**
    * The scan without files that an index serves; null where nothing is left. What has to be changed in place is put

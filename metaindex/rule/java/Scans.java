@@ -28,6 +28,18 @@ public class Scans {
         && !name.startsWith("Merge") && !name.startsWith("Insert");
   }
 
+  /** May the session's queries be answered so? It is a setting. */
+  boolean allows(String what) {
+    return conf == null
+        || !"false".equalsIgnoreCase(conf.getConfString(MetaIndexRule.PREFIX + what + ".enabled", "").trim());
+  }
+
+  /** Does a query fail of a file that is gone, or damaged? Where it reads on, a file with the rows of a proof may give none. */
+  boolean readsEveryFile() {
+    SQLConf now = SQLConf.get();
+    return !now.ignoreMissingFiles() && !now.ignoreCorruptFiles();
+  }
+
   /** The scan that a leaf is; null where it is none that can be asked about. */
   Scan of(LogicalPlan leaf) {
     if (IcebergScan.is(leaf)) {

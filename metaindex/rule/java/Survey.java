@@ -18,7 +18,6 @@ import org.apache.spark.sql.catalyst.expressions.Descending$;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Rand;
 import org.apache.spark.sql.catalyst.expressions.Randn;
@@ -32,9 +31,11 @@ import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Offset;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
 import org.apache.spark.sql.internal.SQLConf;
@@ -82,11 +83,23 @@ class Survey {
   private boolean structs; // does some scan give any?
   private final String target; // of a plain insert
   private boolean shown = true; // is there nothing above but what gives every row on?
+  private final boolean topK, aggregates; // may be asked
+  private First first; // what the node above takes of the rows of the next one; null: all of them
+  private Object[] sorted; // of the limit above, the sort of which it takes the first rows, and how many
+  private final LogicalPlan any; // of whose rows the whole plan takes some; null: there is none
+  private boolean some; // does it of those of the next node?
+  private Counted counted; // the aggregate above, with nothing between but what it knows
 
   Survey(Scans scans, LogicalPlan plan) {
     this.scans = scans;
     this.plan = plan;
     target = Writes.target(plan);
+    // A subquery that names columns of the outer query is taken apart once it is optimized.
+    boolean asks = !(plan instanceof Subquery && ((Subquery) plan).correlated()) && scans.readsEveryFile();
+    topK = asks && scans.allows("topK");
+    aggregates = asks && scans.allows("aggregates");
+    // Only of the result itself does Spark take rows partition by partition until it has enough.
+    any = plan instanceof GlobalLimit && scans.allows("limit") ? limited(plan) : null;
     collect(plan, new ArrayList(), null);
     every = new ArrayList(places);
     if (refused == null && target != null && Writes.reads(leaves, scans, target)) {
@@ -98,7 +111,8 @@ class Survey {
       if (one != null) {
         one.fields = fields;
       }
-      if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && one.scan.texts())) {
+      if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && one.scan.texts())
+          && one.first == null && one.counted == null) {
         passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
         places.set(i, null);
       } else if (one != null) {
@@ -131,10 +145,19 @@ class Survey {
 
   /** Does nothing else in the plan read by the same scan? `replaced`: an index is to stand beside it. */
   boolean alone(Found one, boolean replaced) {
+    return readers().alone(one, replaced);
+  }
+
+  /** Does nothing else in the plan, its subqueries included, read by the same scan? */
+  boolean only(Found one) {
+    return readers().only(one);
+  }
+
+  private Readers readers() {
     if (readers == null) {
       readers = new Readers(scans, plan, leaves);
     }
-    return readers.alone(one, replaced);
+    return readers;
   }
 
   /**
@@ -148,22 +171,35 @@ class Survey {
     if (refused != null) {
       return new HashMap();
     }
+    First taken = first;
+    Counted within = counted;
+    boolean these = some || plan == any;
+    first = null;
+    counted = null;
+    some = false;
     if (plan.children().isEmpty()) {
-      return leaf(plan, filters, needed);
+      return leaf(plan, filters, needed, taken, within, these);
     }
     if (plan instanceof Filter) {
       List more = new ArrayList(filters);
       more.add(((Filter) plan).condition());
+      first = taken;
+      counted = within;
+      some = these;
       return collect(child(plan, 0), more, with(needed, plan));
     }
     // Delta puts one between filter and scan; what a filter says of other attributes than the scan's is not understood.
     if (plan instanceof Project) {
+      first = taken == null ? null : taken.below(((Project) plan).projectList().iterator());
+      counted = within;
+      some = these;
       return renamed(collect(child(plan, 0), filters, with(new HashSet(), plan)),
           ((Project) plan).projectList().iterator());
     }
     if (plan instanceof Aggregate) {
       boolean before = gathered;
       gathered = blind((Aggregate) plan);
+      counted = aggregates ? Counted.of((Aggregate) plan) : null;
       Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
       gathered = before;
       want(below, ((Aggregate) plan).groupingExpressions(), false);
@@ -185,7 +221,16 @@ class Survey {
     Map all = new HashMap();
     boolean before = gathered;
     gathered = before && (plan instanceof Union || name.equals("Expand"));
+    Object[] below = topK ? First.sorted(plan) : null;
+    sorted = below == null ? sorted : below;
+    if (sorted != null && sorted[0] == plan) {
+      taken = First.of((Sort) plan, ((Long) sorted[1]).longValue());
+      sorted = null;
+    } else if (!(plan instanceof Union)) {
+      taken = null;
+    }
     for (int i = 0; i < plan.children().size(); i++) {
+      first = taken == null || !(plan instanceof Union) ? taken : taken.branch(plan, i);
       all.putAll(collect(child(plan, i), new ArrayList(),
           named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
     }
@@ -224,9 +269,15 @@ class Survey {
     return true;
   }
 
-  private Map leaf(LogicalPlan plan, List filters, Set needed) {
+  private Map leaf(LogicalPlan plan, List filters, Set needed, First taken, Counted within,
+      boolean these) {
     Scan scan = scans.of(plan);
     Found one = scan == null || Scans.asksForFiles(plan) ? null : new Found(plan, scan, filters, needed, gathered);
+    if (one != null) {
+      one.first = taken == null || taken.request(plan) == null ? null : taken;
+      one.counted = within != null && within.leaf == plan ? within : null;
+      one.any = these && !filters.isEmpty();
+    }
     if (one == null && scans.reads(plan)) {
       passed.add(new String[] {scans.name(plan), scan == null ? "OTHER_SOURCE" : "FILE_METADATA"});
     }
@@ -318,15 +369,22 @@ class Survey {
     }
   }
 
+  /** What a limit takes rows of, as they come. */
+  private static LogicalPlan limited(LogicalPlan limit) {
+    LogicalPlan node = child(limit, 0);
+    while (node instanceof LocalLimit || node instanceof Offset) {
+      node = child(node, 0);
+    }
+    return node;
+  }
+
   /** Of the whole plan; -1 where there is none. */
   static long limit(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (node instanceof Project || node instanceof Sort || node instanceof LocalLimit) {
       node = child(node, 0);
     }
-    Object count = node instanceof GlobalLimit ? ((GlobalLimit) node).limitExpr() : null;
-    Object value = count instanceof Literal ? ((Literal) count).value() : null;
-    return value instanceof Number ? ((Number) value).longValue() : -1;
+    return node instanceof GlobalLimit ? First.number(((GlobalLimit) node).limitExpr()) : -1;
   }
 
   /**

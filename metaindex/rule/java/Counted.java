@@ -1,0 +1,356 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+
+/**
+ * An aggregate over one scan, with filters and projections between, that asks what may be known of a whole file: how
+ * many rows, how many values of a column, the least and the greatest. What is known of some files stands beside the rows
+ * of the others in one shape (a row: its group, and what it brings in to each answer), and one aggregate puts both
+ * together: counts are added up, extremes are compared.
+ *
+ *   Aggregate [day], [day, count(1), max(v)]
+ *     Filter, scan
+ * becomes
+ *   Aggregate [day], [day, coalesce(sum(n), 0), max(m)]
+ *     Union
+ *       Project [day, 1 AS n, v AS m]
+ *         Filter, scan of the other files
+ *       Project [day, n, m]
+ *         LocalRelation
+ *
+ * A sum would be another measure: stored sums beside the column's own values, under the same function.
+ */
+class Counted {
+  private static final String COUNT = "count", MIN = "min", MAX = "max";
+  final LogicalPlan leaf;
+  private final Aggregate plan;
+  private final List groups = new ArrayList(); // Attribute: by which the rows are grouped
+  private final List made = new ArrayList(); // Expression: of the leaf's attributes, what each of them is
+  private final List keys = new ArrayList(); // Attribute of the leaf: what those are made of, each once
+  private final List measures = new ArrayList(); // AggregateExpression, each once
+  private final List asked = new ArrayList(); // of each {its name, Attribute of the leaf or null: rows}
+
+  private Counted(Aggregate plan, LogicalPlan leaf) {
+    this.plan = plan;
+    this.leaf = leaf;
+  }
+
+  /** Null where it asks for anything else, or something else stands between. */
+  static Counted of(Aggregate plan) {
+    List projects = new ArrayList();
+    LogicalPlan node = plan.child();
+    while (node instanceof Filter || node instanceof Project) {
+      if (node instanceof Project) {
+        projects.add(node);
+      }
+      node = (LogicalPlan) node.children().apply(0);
+    }
+    if (!node.children().isEmpty()) {
+      return null;
+    }
+    Counted out = new Counted(plan, node);
+    return out.groups(out.meanings(projects)) && out.measures(out.meanings(projects)) ? out : null;
+  }
+
+  /** What each attribute above the projections is, of the leaf's attributes: its id to an expression. */
+  private Map meanings(List projects) {
+    Map known = new HashMap();
+    scala.collection.Iterator output = leaf.output().iterator();
+    while (output.hasNext()) {
+      Attribute one = (Attribute) output.next();
+      known.put(Found.id(one), one);
+    }
+    for (int i = projects.size() - 1; i >= 0; i--) {
+      Map above = new HashMap();
+      scala.collection.Iterator list = ((Project) projects.get(i)).projectList().iterator();
+      while (list.hasNext()) {
+        NamedExpression one = (NamedExpression) list.next();
+        Expression from = one instanceof Alias ? (Expression) ((Alias) one).child() : (Expression) one;
+        if (SubqueryExpression$.MODULE$.hasSubquery(from)) {
+          continue;
+        }
+        above.put(Long.valueOf(one.exprId().id()), from.transformUp(new Meant(known)));
+      }
+      known = above;
+    }
+    return known;
+  }
+
+  private boolean groups(Map meanings) {
+    for (int i = 0; i < plan.groupingExpressions().size(); i++) {
+      Object group = plan.groupingExpressions().apply(i);
+      Expression from = group instanceof Attribute ? (Expression) meanings.get(Found.id((Attribute) group)) : null;
+      if (from == null || !from.deterministic() || !((AttributeSet) from.references()).subsetOf(leaf.outputSet())) {
+        return false;
+      }
+      groups.add(group);
+      made.add(from);
+      scala.collection.Iterator each = ((AttributeSet) from.references()).iterator();
+      while (each.hasNext()) {
+        Attribute one = (Attribute) each.next();
+        if (place(keys, one) < 0) {
+          keys.add(one);
+        }
+      }
+    }
+    return true;
+  }
+
+  private boolean measures(Map meanings) {
+    for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
+      if (!measures((Expression) plan.aggregateExpressions().apply(i), meanings)) {
+        return false;
+      }
+    }
+    return !measures.isEmpty() || !groups.isEmpty();
+  }
+
+  private boolean measures(Expression one, Map meanings) {
+    if (one instanceof AggregateExpression) {
+      return measure((AggregateExpression) one, meanings);
+    }
+    if (SubqueryExpression$.MODULE$.hasSubquery(one)) {
+      return false;
+    }
+    for (int i = 0; i < one.children().size(); i++) {
+      if (!measures((Expression) one.children().apply(i), meanings)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean measure(AggregateExpression one, Map meanings) {
+    Object function = one.aggregateFunction();
+    if (one.isDistinct() || one.filter().isDefined() || one.mode() != Complete$.MODULE$) {
+      return false;
+    }
+    Object[] said;
+    if (function instanceof Count && ((Count) function).children().size() == 1) {
+      Expression of = (Expression) ((Count) function).children().head();
+      boolean rows = of instanceof Literal && ((Literal) of).value() != null;
+      said = rows ? new Object[] {COUNT, null} : column(COUNT, of, meanings);
+    } else if (function instanceof Min) {
+      said = column(MIN, ((Min) function).child(), meanings);
+    } else {
+      said = function instanceof Max ? column(MAX, ((Max) function).child(), meanings) : null;
+    }
+    if (said != null && number(one) < 0) {
+      measures.add(one);
+      asked.add(said);
+    }
+    return said != null;
+  }
+
+  private static Object[] column(String how, Expression of, Map meanings) {
+    Object from = of instanceof Attribute ? meanings.get(Found.id((Attribute) of)) : null;
+    return from instanceof Attribute ? new Object[] {how, from, of} : null;
+  }
+
+  /** The place of a measure that asks the same; -1 where none does. */
+  private int number(AggregateExpression one) {
+    for (int i = 0; i < measures.size(); i++) {
+      if (((AggregateExpression) measures.get(i)).aggregateFunction().semanticEquals(one.aggregateFunction())) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private static int place(List attributes, Attribute one) {
+    for (int i = 0; i < attributes.size(); i++) {
+      if (((Attribute) attributes.get(i)).exprId().equals(one.exprId())) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  ObjectNode request() {
+    ObjectNode out = Json.object();
+    ArrayNode names = out.putArray("keys"), questions = out.putArray("measures");
+    for (int i = 0; i < keys.size(); i++) {
+      names.add(((Attribute) keys.get(i)).name());
+    }
+    for (int i = 0; i < asked.size(); i++) {
+      Object[] one = (Object[]) asked.get(i);
+      ObjectNode question = questions.addObject().put("how", (String) one[0]);
+      if (one[1] != null) {
+        question.put("column", ((Attribute) one[1]).name());
+      }
+    }
+    return out;
+  }
+
+  Aggregate plan() {
+    return plan;
+  }
+
+  /**
+   * The aggregate over what is known of some files, and over the rows of the others. `rows`: of what is known, the keys
+   * and the answers, as texts (`Values`).
+   */
+  LogicalPlan over(JsonNode rows) {
+    List others = new ArrayList(groups); // of the rows that are read: groups, and what a row brings in
+    List stored = new ArrayList(); // attributes of what is known
+    for (int i = 0; i < keys.size(); i++) {
+      Attribute key = (Attribute) keys.get(i);
+      stored.add(attribute(key.name(), key.dataType(), key.nullable()));
+    }
+    Map known = new HashMap();
+    for (int i = 0; i < keys.size(); i++) {
+      known.put(Found.id((Attribute) keys.get(i)), stored.get(i));
+    }
+    List told = new ArrayList(); // the same of what is known
+    for (int i = 0; i < groups.size(); i++) {
+      Expression group = (Expression) ((Expression) made.get(i)).transformUp(new Meant(known));
+      told.add(alias(group, ((Attribute) groups.get(i)).name()));
+    }
+    for (int i = 0; i < asked.size(); i++) {
+      Object[] one = (Object[]) asked.get(i);
+      boolean counts = one[0].equals(COUNT);
+      DataType type = counts ? DataTypes.LongType : ((Expression) one[2]).dataType();
+      Attribute partial = attribute("_mi_" + one[0], type, !counts);
+      stored.add(partial);
+      told.add(alias(partial, partial.name()));
+      others.add(alias(one[1] == null ? number(1) : counts ? counted((Expression) one[2]) : (Expression) one[2],
+          partial.name()));
+    }
+    LogicalPlan local = new Project(Scala.sequence(told), local(stored, rows));
+    List branches = new ArrayList();
+    branches.add(new Project(Scala.sequence(others), plan.child()));
+    branches.add(local);
+    Union union = new Union(Scala.sequence(branches), false, false);
+    List answers = new ArrayList();
+    Merged merged = new Merged(union.output());
+    for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
+      answers.add(((Expression) plan.aggregateExpressions().apply(i)).transformUp(merged));
+    }
+    Object[] parts = new Object[plan.productArity()];
+    for (int i = 0; i < parts.length; i++) {
+      Object part = plan.productElement(i);
+      parts[i] = part == plan.aggregateExpressions() ? Scala.sequence(answers) : part == plan.child() ? union : part;
+    }
+    return (LogicalPlan) ((TreeNode) plan).makeCopy(parts);
+  }
+
+  private LogicalPlan local(List attributes, JsonNode rows) {
+    List out = new ArrayList();
+    for (Iterator each = rows.iterator(); each.hasNext(); ) {
+      JsonNode row = (JsonNode) each.next();
+      List values = new ArrayList();
+      for (int i = 0; i < attributes.size(); i++) {
+        Attribute one = (Attribute) attributes.get(i);
+        Object value = Values.of((JsonNode) row.get(i), one.dataType());
+        if (value == null && !one.nullable()) {
+          throw new IllegalStateException("a column without NULL has one: " + one);
+        }
+        values.add(value);
+      }
+      out.add(InternalRow.fromSeq(Scala.sequence(values)));
+    }
+    return new LocalRelation(Scala.sequence(attributes), Scala.sequence(out), false, scala.Option.empty());
+  }
+
+  private static Attribute attribute(String name, DataType type, boolean nullable) {
+    return new AttributeReference(name, type, nullable, Metadata.empty(), NamedExpression$.MODULE$.newExprId(),
+        Scala.none());
+  }
+
+  private static Alias alias(Expression one, String name) {
+    return new Alias(one, name, NamedExpression$.MODULE$.newExprId(), Scala.none(), scala.Option.empty(), Scala.none());
+  }
+
+  private static Expression counted(Expression of) {
+    return new If(new IsNotNull(of), number(1), number(0));
+  }
+
+  private static Literal number(long value) {
+    return new Literal(Long.valueOf(value), DataTypes.LongType);
+  }
+
+  /** Attributes by what they are below. */
+  static class Meant extends scala.runtime.AbstractPartialFunction {
+    private final Map known; // id to Expression
+
+    Meant(Map known) {
+      this.known = known;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof Attribute && known.containsKey(Found.id((Attribute) node));
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 other) {
+      return isDefinedAt(node) ? known.get(Found.id((Attribute) node)) : other.apply(node);
+    }
+  }
+
+  /** The measures, of what rows bring in to them. */
+  class Merged extends scala.runtime.AbstractPartialFunction {
+    private final scala.collection.immutable.Seq partials;
+
+    Merged(scala.collection.immutable.Seq partials) {
+      this.partials = partials;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AggregateExpression;
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 other) {
+      if (!isDefinedAt(node)) {
+        return other.apply(node);
+      }
+      int number = number((AggregateExpression) node);
+      Expression partial = (Expression) partials.apply(groups.size() + number);
+      Object how = ((Object[]) asked.get(number))[0];
+      if (how.equals(MIN)) {
+        return new Min(partial).toAggregateExpression();
+      }
+      if (how.equals(MAX)) {
+        return new Max(partial).toAggregateExpression();
+      }
+      List either = new ArrayList();
+      either.add(new Sum(partial).toAggregateExpression());
+      either.add(number(0)); // no row at all
+      return new Coalesce(Scala.sequence(either));
+    }
+  }
+}

@@ -1,0 +1,77 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * A scan without the files that an answer leaves out of it: those that its filters prove out; those behind the first
+ * rows of an order; those whose rows are answered for. What the latter two rest on are rows of other files, so Spark's
+ * own list has to have those files as the answer knows them, with as many rows deleted.
+ */
+class Shrunk {
+  private final Found one;
+  private final Reply answers;
+  private final int number;
+  final Survey survey;
+  boolean changed; // is it other than it was, be it in place?
+  LogicalPlan aggregate; // that stands in place of the one above; null where that stays
+
+  Shrunk(Found one, Reply answers, int number, Survey survey) {
+    this.one = one;
+    this.answers = answers;
+    this.number = number;
+    this.survey = survey;
+  }
+
+  /** What stands in its place; null: the scan itself, which may be changed in place, now or `later`. */
+  LogicalPlan plan(List later) {
+    Map out = part("dropped") == null ? new HashMap() : Reply.files(part("dropped"));
+    String label = part("label") == null ? "" : part("label").asText();
+    JsonNode first = part("first"), known = part("aggregate");
+    if (first != null && one.first != null && stand(first)) {
+      out.putAll(Reply.files(first.get("dropped")));
+      label = first.get("label").asText();
+    }
+    if (known != null && one.counted != null && one.scan.canBeAnswered(one, survey) && stand(known)) {
+      aggregate = one.counted.over(known.get("rows"));
+      String[] files = Reply.unpacked(known.get("proof"));
+      for (int i = 0; i + 2 < files.length; i += 3) {
+        out.put(files[i], files[i + 1]);
+      }
+      changed = true;
+      return one.scan.answered(one, out, known.get("label").asText(), survey, later);
+    }
+    JsonNode certain = part("certain");
+    if (certain != null && one.any) {
+      changed = true;
+      return one.scan.certainFirst(one, Reply.files(certain.get("files")), out, certain.get("label").asText(), survey);
+    }
+    changed = !out.isEmpty();
+    return changed ? one.scan.without(one, out, label, survey) : null;
+  }
+
+  /** What a covering index gives in its place; null where none does. */
+  JsonNode cover() {
+    return answers.cover(number);
+  }
+
+  private JsonNode part(String name) {
+    return answers.part(number, name);
+  }
+
+  /** Are the files that prove something listed as they were known, with the deletes that were counted? */
+  private boolean stand(JsonNode proved) {
+    String[] files = Reply.unpacked(proved.get("proof"));
+    Map listed = one.scan.listed(), deleted = one.scan.deleted();
+    for (int i = 0; i + 2 < files.length; i += 3) {
+      Object rows = deleted.get(files[i]);
+      if (!files[i + 1].equals(listed.get(files[i])) || !files[i + 2].equals(rows == null ? "0" : rows.toString())) {
+        return false;
+      }
+    }
+    return true;
+  }
+}

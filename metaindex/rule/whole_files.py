@@ -1,0 +1,151 @@
+"""What is known of whole files of a scan: of which every row passes the filters, how many rows live, and the columns'
+extremes. On that rest answers that leave out files whose rows would pass (`first_rows`, `answered`), so more is asked
+than of a skip: every filter has to be understood, and what a log says of columns is not believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.advice.bounds import BoundsOf
+from metaindex.answers.believed import counted_rows
+from metaindex.answers.first import certain_files
+from metaindex.answers.live import KnownCounts, deleted_rows
+from metaindex.expressions.errors import UnknownColumnError
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import And, Constant, Opaque
+from metaindex.expressions.vectors import Mask
+from metaindex.formats.model import FileTable, Leaf
+from metaindex.pruning.result import PruneResult
+from metaindex.table.face import Table, handle_of, queries_of
+
+from . import text_scans
+from .alike import are_columns_alike, is_read_as_written, judged_of_files
+from .reasons import Reason
+from .replaced import replaced
+from .replies import normal, packed, signs
+from .request import Files, Iceberg, SparkScan
+from .scans import at_version, named, of_this_table
+
+Rows = npt.NDArray[np.int64]
+_SPARK_TYPES: Final = {
+    pa.bool_(): "boolean",
+    pa.int8(): "byte",
+    pa.int16(): "short",
+    pa.int32(): "integer",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFiles:
+    """Of the files of a version, row by row of its snapshot. `kept`: those that the filters leave; `certain`: of which
+    every row passes."""
+
+    table: Table
+    scan: SparkScan
+    result: PruneResult
+    files: FileTable
+    kept: Mask
+    certain: Mask
+    bounds: BoundsOf
+    deleted: KnownCounts
+
+    @property
+    def live(self) -> KnownCounts:
+        """Rows that are not deleted."""
+        return counted_rows(self.bounds).less(self.deleted)
+
+    def leaf(self, name: str) -> Leaf | Reason:
+        """The column of the scan, where Spark shows of it what an index knows."""
+        schema = self.bounds.snapshot.schema
+        stable = named(schema, self.scan).get((name,))
+        found = next((leaf for leaf in schema.leaves() if leaf.stable == stable and len(leaf.path) == 1), None)
+        need = next((need for need in self.scan.needs if need.name == name), None)
+        if found is None or need is None or need.altered or not _same_type(found, need.type):
+            return Reason.OTHER_TYPES
+        if found.field.default is not None or not found.field.default_known:
+            return Reason.OTHER_TYPES  # files without the column show it
+        return found if are_columns_alike(self.table, [found], self.scan.source) else Reason.OTHER_TYPES
+
+    def changed(self, rows: Rows) -> Mask:
+        """Which of these files are others now than an index knows: of plain files alone."""
+        if not self.scan.plain or not len(rows):
+            return np.zeros(len(rows), np.bool_)
+        return replaced(self.files.take(pa.array(rows)), self.result.table)
+
+    def told(self, rows: Rows) -> str:
+        """Files, path and sign by turns."""
+        some = self.files.take(pa.array(rows))
+        return packed(pc.binary_join_element_wise(normal(some, self.result.table), signs(some), "\0").to_pylist())
+
+    def proof(self, rows: Rows) -> str:
+        """The same with the number of rows that are deleted of each."""
+        some, gone = self.files.take(pa.array(rows)), pa.array(self.deleted.values[rows]).cast(pa.string())
+        names = normal(some, self.result.table)
+        return packed(pc.binary_join_element_wise(names, signs(some), gone, "\0").to_pylist())
+
+    def without(self, out: Mask) -> PruneResult:
+        """The answer to the filters without these files."""
+        paths = self.files.paths.filter(pa.array(out)).combine_chunks()
+        return self.result.without(np.asarray(pc.is_in(self.result.files.paths, value_set=paths)))
+
+
+def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> WholeFiles | Reason:
+    """`allowed`: names of the indexes that may be asked."""
+    source = scan.source
+    if isinstance(source, Iceberg) and source.version is None:
+        return Reason.NO_VERSION
+    if not is_read_as_written(source):
+        return Reason.READER_OPTIONS
+    conditions = [condition for condition in scan.conditions if condition != Constant(True)]
+    if any(isinstance(leaf, Opaque) for condition in conditions for leaf in leaves(condition)):
+        return Reason.PART_UNKNOWN
+    if isinstance(source, Files):
+        judged = judged_of_files(table, conditions, source) if conditions else conditions
+        if isinstance(judged, Reason) or len(judged) < len(conditions):
+            return Reason.PART_UNKNOWN
+    asked = at_version(And(tuple(conditions)), scan) if conditions else Constant(True)
+    try:
+        every = queries_of(table).over_files(asked, None, source.version, None, allowed)
+    except UnknownColumnError:
+        return Reason.PART_UNKNOWN
+    result, snapshot = every.result, every.snapshot
+    assert result is not None, "a predicate was asked"
+    if not of_this_table(scan, snapshot.version):
+        return Reason.OTHER_TABLE
+    if scan.text and not text_scans.tabs_are_told(table, (snapshot.files.paths,)):
+        return Reason.READER_OPTIONS
+    kept = np.zeros(len(snapshot.files), np.bool_)
+    kept[every.file_rows] = True
+    indexes = handle_of(table).open_indexes(allowed)[0]
+    bounds = BoundsOf(snapshot, every.storage, indexes, opens=False, logged=False)
+    certain = certain_files(every) & kept
+    return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted_rows(snapshot.files))
+
+
+def _same_type(leaf: Leaf, spark: object) -> bool:
+    """Is it the type that Spark has for the column?"""
+    type_ = leaf.type
+    if leaf.field.logical:
+        return False
+    if leaf.field.partition and pa.types.is_timestamp(type_):
+        return False  # a text that is read in some zone
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return spark == "string"
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return spark == "binary"
+    if pa.types.is_timestamp(type_):
+        return type_.unit != "ns" and spark == ("timestamp" if type_.tz is not None else "timestamp_ntz")
+    if pa.types.is_decimal(type_):
+        return spark == f"decimal({type_.precision},{type_.scale})"
+    return _SPARK_TYPES.get(type_) == spark
