@@ -46,7 +46,12 @@ def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], in
     with tagged(context) as tag, counted_bytes(session):
         execution.toRdd().count()
         read = sum(int(stage.inputBytes()) for stage in stages(context, tag))
-    return tuple(scan_read for leaf in leaves(execution.executedPlan()) if (scan_read := _read(leaf)) is not None), read
+    return reads(execution.executedPlan()), read
+
+
+def reads(plan: Any) -> tuple[ScanRead, ...]:
+    """What the scans of a plan have read that was run."""
+    return tuple(scan_read for leaf in leaves(plan) if (scan_read := _read(leaf)) is not None)
 
 
 def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:

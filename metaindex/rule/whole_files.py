@@ -17,7 +17,7 @@ from metaindex.advice.bounds import BoundsOf
 from metaindex.answers.believed import counted_rows
 from metaindex.answers.first import certain_files
 from metaindex.answers.live import KnownCounts, deleted_rows
-from metaindex.expressions.errors import UnknownColumnError
+from metaindex.expressions.errors import ObjectNotFoundError, UnknownColumnError
 from metaindex.expressions.references import leaves
 from metaindex.expressions.tree import And, Constant, Opaque
 from metaindex.expressions.vectors import Mask
@@ -119,6 +119,10 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
         every = queries_of(table).over_files(asked, None, source.version, None, allowed)
     except UnknownColumnError:
         return Reason.PART_UNKNOWN
+    except ObjectNotFoundError:
+        if scan.plain:
+            return Reason.CHANGED  # a file that the index recorded is gone
+        raise
     result, snapshot = every.result, every.snapshot
     assert result is not None, "a predicate was asked"
     if not of_this_table(scan, snapshot.version):
