@@ -30,7 +30,7 @@ from .alike import are_columns_alike, is_read_as_written, judged_of_files
 from .reasons import Reason
 from .replaced import replaced
 from .replies import normal, packed, signs
-from .request import Files, Iceberg, SparkScan
+from .request import Delta, Files, Iceberg, SparkScan
 from .scans import at_version, named, of_this_table
 
 Rows = npt.NDArray[np.int64]
@@ -44,6 +44,7 @@ _SPARK_TYPES: Final = {
     pa.float64(): "double",
     pa.date32(): "date",
 }
+_READ_ON: Final = frozenset({"ignorecorruptfiles", "ignoremissingfiles"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
     source = scan.source
     if isinstance(source, Iceberg) and source.version is None:
         return Reason.NO_VERSION
-    if not is_read_as_written(source):
+    if not is_read_as_written(source) or _reads_on(source):
         return Reason.READER_OPTIONS
     conditions = [condition for condition in scan.conditions if condition != Constant(True)]
     if any(isinstance(leaf, Opaque) for condition in conditions for leaf in leaves(condition)):
@@ -135,6 +136,12 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
     bounds = BoundsOf(snapshot, every.storage, indexes, opens=False, logged=False)
     certain = certain_files(every) & kept
     return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted_rows(snapshot.files))
+
+
+def _reads_on(source: Delta | Iceberg | Files) -> bool:
+    """Does the reader leave out files that are gone or damaged, where it might fail?"""
+    said = {} if isinstance(source, Iceberg) else source.options
+    return any(name.lower() in _READ_ON and value.lower() != "false" for name, value in said.items())
 
 
 def _same_type(leaf: Leaf, spark: object) -> bool:

@@ -109,6 +109,12 @@ def test_a_column_that_spark_shows_otherwise_proves_nothing(lake: Path, needs: l
     assert taken(request(lake, aggregate=COUNTS, needs=needs)) is Reason.OTHER_TYPES
 
 
+def test_a_reader_that_leaves_out_what_is_gone_is_given_every_file(lake: Path) -> None:
+    for value, found in (("true", Reason.READER_OPTIONS), ("false", 5)):
+        answer = taken(request(lake, first=LATEST, options={"ignoreMissingFiles": value}))
+        assert (answer if isinstance(answer, Reason) else len(answer.out)) == found
+
+
 def test_texts_have_no_threshold(lake: Path) -> None:
     found = taken(request(lake, first=LATEST | {"column": "s", "rows": 1}))
     assert found is Reason.NO_THRESHOLD or len(found.out) > 0

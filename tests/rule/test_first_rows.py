@@ -19,6 +19,7 @@ from metaindex import rule
 from metaindex.readers.spark_jobs import setting
 from metaindex.rule.executed import reads
 from tests.rule.lakes import location_of
+from tests.rule.queries import batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,7 +57,6 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         " 'write.metadata.metrics.default'='none')"
     )
     rows.writeTo("iceberg.first.t").append()
-    rows.write.partitionBy("day").option("header", True).csv(str(folder / "csv"))
     named = {
         "parquet": f"parquet.`{folder}/files`",
         "delta": f"delta.`{folder}/delta`",
@@ -91,6 +91,7 @@ def same(spark: SparkSession, text: str) -> DataFrame:
     return frame
 
 
+@pytest.mark.rotating(family="few files", always="parquet")
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_few_files_are_opened(enabled: SparkSession, tables: dict[str, str], name: str) -> None:
     t, iceberg = tables[name], name == "iceberg"
@@ -111,6 +112,7 @@ def test_few_files_are_opened(enabled: SparkSession, tables: dict[str, str], nam
     json.dumps(told.to_json())
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dict[str, str], name: str) -> None:
     """Of the first and the last file some rows pass, of those between all do; none is left out."""
@@ -125,6 +127,7 @@ def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dic
     assert rule.counts(enabled).failed == 0, rule.counts(enabled).last_error
 
 
+@pytest.mark.rotating(of=4)
 @pytest.mark.parametrize(
     "text",
     [
@@ -208,6 +211,7 @@ def damaged(source: Path, to: Path, change: dict[str, Any]) -> str:
     return str(to)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     "change",
     [
@@ -226,14 +230,15 @@ def test_a_log_that_says_what_is_not_loses_no_row(
         write_deltalake(str(tmp_path / "right"), content(number), mode="append")
     path = damaged(tmp_path / "right", tmp_path / "wrong", change)
     mi.open_table(path).create_index("stats", index, builder="local")
-    for text in (
-        "SELECT at FROM {t} ORDER BY at DESC LIMIT 60",
-        "SELECT at, x FROM {t} WHERE at >= 20 ORDER BY x NULLS FIRST, at LIMIT 7",
-        "SELECT min(at), max(at), count(x) FROM {t} WHERE at >= 20",
-        "SELECT count(*) FROM {t} WHERE at >= 20",
-        "SELECT at FROM {t} WHERE at >= 20 LIMIT 180",
-    ):
-        same(enabled, text.format(t=f"delta.`{path}`"))
+    t = f"delta.`{path}`"
+    asked = [
+        f"SELECT at FROM {t} ORDER BY at DESC LIMIT 60",
+        f"SELECT at, x FROM {t} WHERE at >= 20 ORDER BY x NULLS FIRST, at LIMIT 7",
+        f"SELECT min(at) AS a, max(at) AS b, count(x) AS c FROM {t} WHERE at >= 20",
+        f"SELECT count(*) AS c FROM {t} WHERE at >= 20",
+    ]
+    same(enabled, batch(asked))
+    assert enabled.sql(f"SELECT at FROM {t} WHERE at >= 20 LIMIT 180").count() == 180
 
 
 def test_files_that_are_gone_or_others_prove_nothing(enabled: SparkSession, tmp_path: Path) -> None:
@@ -305,8 +310,8 @@ def test_types_and_overflow_are_those_of_spark(enabled: SparkSession, tmp_path: 
             frame = same(enabled, f"SELECT count(*), {asked} FROM {t}")
             assert frame.schema == enabled.sql(f"SELECT count(*), {asked} FROM {t}").schema
             same(enabled, f"SELECT tiny, b, nothing, count(*), max(ts), min(wide) FROM {t} GROUP BY tiny, b, nothing")
+    ends = [f"SELECT {name} AS x FROM {t} ORDER BY {name}{way} LIMIT 1" for name in names for way in ("", " DESC")]
+    same(enabled, batch(ends))
     for name in names:
-        same(enabled, f"SELECT {name} FROM {t} ORDER BY {name} LIMIT 1")
-        same(enabled, f"SELECT {name} FROM {t} ORDER BY {name} DESC LIMIT 1")
         plan = mi.explain(enabled.sql(f"SELECT min({name}) FROM {t}")).with_indexes
         assert "LocalTableScan" in plan or name == "bytes", plan
