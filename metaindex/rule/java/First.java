@@ -17,9 +17,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 
 /**
- * What a plan takes of the rows of a place in it: the first so many by one attribute, whatever else sorts those that are
- * level. It holds below filters, projections that pass the attribute on, and in each branch of a union, whose first rows
- * are among the first of its branches; below anything else nothing is taken.
+ * What a plan takes of the rows of a place in it: the first so many by one attribute, whatever else sorts those that
+ * are level. It holds below filters, projections that pass the attribute on, and in each branch of a union, whose
+ * first rows are among the first of its branches; below anything else nothing is taken.
  */
 class First {
   private final Long key; // the attribute's id

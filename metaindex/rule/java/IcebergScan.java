@@ -144,7 +144,8 @@ class IcebergScan extends Scan {
 
   LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey) {
     if (!isDone() && survey.only(one)) {
-      IcebergTasks tasks = new IcebergTasks(scan, dropped, done, label, dropped.hashCode() * 31 + certain.hashCode());
+      int sign = dropped.hashCode() * 31 + certain.hashCode();
+      IcebergTasks tasks = new IcebergTasks(scan, dropped, done, label, sign);
       tasks.first(certain);
       tasks.apply();
     }

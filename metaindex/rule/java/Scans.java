@@ -34,7 +34,10 @@ public class Scans {
         || !"false".equalsIgnoreCase(conf.getConfString(MetaIndexRule.PREFIX + what + ".enabled", "").trim());
   }
 
-  /** Does a query fail of a file that is gone, or damaged? Where it reads on, a file with the rows of a proof may give none. */
+  /**
+   * Does a query fail of a file that is gone, or damaged? Where it reads on, a file with the rows of a proof may give
+   * none.
+   */
   boolean readsEveryFile() {
     SQLConf now = SQLConf.get();
     return !now.ignoreMissingFiles() && !now.ignoreCorruptFiles();
