@@ -14,12 +14,19 @@ RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517 --config-settings editable_mode=compat
 PACKAGES := $(VENV)/.packages-installed
 
+# Another Spark than the pinned one has an environment that lies on top of the first: only what differs is installed.
+SPARK ?= 3.5
+SPARK_NAME = $(subst .,,$(SPARK))
+SPARK_VENV = $(VENV)-spark$(SPARK_NAME)
+SPARK_PACKAGES = $(SPARK_VENV)/.packages-installed
+SPARK_RUN = $(SPARK_VENV)/bin/python
+
 # One host: Spark talks to itself over loopback only.
 export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast s3-server browser lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast test-spark s3-server browser lint bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -57,6 +64,22 @@ test: install ## every test, with Spark; ARGS="-k bloom" narrows
 test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: a minute or two
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "not spark and not s3 and not slow" $(ARGS)
 
+# The share of this commit of what rotates, where files are named too.
+test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make test-spark SPARK=3.5 (or 4.0)
+	@$(SPARK_RUN) -m metaindex.spark java
+	@$(SPARK_RUN) -m metaindex.spark jars
+	@METAINDEX_ROTATION=$${METAINDEX_ROTATION:-$$(git rev-parse --short=7 HEAD)} $(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)
+
+$(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt
+	@echo "install: Spark $(SPARK) in $(SPARK_VENV), on top of $(VENV) (requirements/spark$(SPARK_NAME).txt)"
+	@rm -rf $(SPARK_VENV)
+	@$(RUN) -m venv --without-pip $(SPARK_VENV)
+	@site=$$($(SPARK_RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	below=$$($(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	$(PIP) --no-deps --target "$$site" --require-hashes --requirement requirements/spark$(SPARK_NAME).txt; \
+	echo "import site; site.addsitedir('$$below')" > "$$site/below.pth"
+	@touch $@
+
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)
 	@$(RUN) -m tests.s3.build
 
@@ -90,7 +113,7 @@ mutants: $(PACKAGES) ## changes one critical line at a time in a copy, and says 
 
 clean: ## remove the virtual environment and everything built (not the jar cache)
 	@echo "clean: $(VENV), caches and build output"
-	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(VENV)-spark* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list

@@ -26,6 +26,7 @@ from metaindex.kinds.described import Level
 from metaindex.kinds.kind import PlannedKey
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.served import RowPlan
+from metaindex.spark.frames import frame_of
 from metaindex.store.layout import PartInfo
 from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
@@ -142,7 +143,7 @@ class SparkBuilder:
 
     def _frame(self, table: pa.Table) -> DataFrame:
         """An Arrow table as a DataFrame, without a Python object a row."""
-        return self.spark.createDataFrame(table)
+        return frame_of(self.spark, table)
 
     def _read(self, request: BuildRequest, source: FactScan, files: DataFrame) -> DataFrame:
         task = ReadTask(request.ref.storage, source)

@@ -46,7 +46,9 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
 
     progress(what, *said)
     with tagged(context) as tag:
-        thread = InheritableThread(target=watch, args=(tag,), name=tag, daemon=True, session=spark)
+        # Before Spark 4 a thread is of the context alone.
+        of_session = {"session": spark} if hasattr(spark, "addTag") else {}
+        thread = InheritableThread(target=watch, args=(tag,), name=tag, daemon=True, **of_session)
         thread.start()
         try:
             yield

@@ -26,6 +26,7 @@ from metaindex.kinds.keyed import UNKEYED
 from metaindex.kinds.row_sums import RowSum, sum_of_counts
 from metaindex.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
 from metaindex.log.entry import CoveredKey
+from metaindex.spark.frames import arrow_of, frame_of
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
@@ -222,14 +223,14 @@ class FileRows:
         total_bytes = int(pc.sum(self.files.column("size_bytes").take(pa.array(ordinals))).as_py() or 0)
         task = SampledRows(self.request.ref.storage, self.source, SAMPLE_ROWS, total_bytes)
         frame = self._over(ordinals, task.run, struct(schema))
-        return frame.toArrow().rename_columns(schema.names).cast(schema)
+        return arrow_of(frame).rename_columns(schema.names).cast(schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         rows = self._over(ordinals, Doubts(self.request.ref.storage, self.source).run, sql_schema(GATHERED)).collect()
         return {ordinal: str(why) for ordinal, why in unpickled(rows)}
 
     def _over(self, ordinals: Ordinals, run: Run, schema: object) -> DataFrame:
-        files = self.spark.createDataFrame(self.files.take(pa.array(ordinals)))
+        files = frame_of(self.spark, self.files.take(pa.array(ordinals)))
         tasks = min(tasks_for(self.request, self.files_per_task), max(1, len(ordinals)))
         spread = files.coalesce(1) if tasks == 1 else files.repartition(tasks)
 

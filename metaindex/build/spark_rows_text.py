@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
 from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
+from metaindex.spark.frames import arrow_of, frame_of
 
 from .collect import FactScan
 from .protocol import BuildRequest
@@ -100,7 +101,7 @@ class TextRows:
         size = int(pc.sum(self.request.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0)
         share = min(1.0, SAMPLE_ROWS * _LEAST_ROW_BYTES / max(1, size))
         rows = self._rows(np.unique(some)).sample(share, seed=0).limit(_MOST_ROWS * SAMPLE_ROWS)
-        return rows.toArrow().rename_columns(schema.names).cast(schema)
+        return arrow_of(rows).rename_columns(schema.names).cast(schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         """See `spark_rows.RowsToStore`."""
@@ -122,9 +123,7 @@ class TextRows:
         numbers = pa.array(ordinals_shown, pa.int32())
         names = [_PATH, ORDINAL, *self.common.column_names]
         common = [column.combine_chunks().take(numbers) for column in self.common.columns]
-        return self.spark.createDataFrame(
-            pa.Table.from_arrays([pa.array(shown, pa.string()), numbers, *common], names=names)
-        )
+        return frame_of(self.spark, pa.Table.from_arrays([pa.array(shown, pa.string()), numbers, *common], names=names))
 
 
 def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
@@ -140,5 +139,5 @@ def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
         [pa.array(range(count), pa.int32()), *(request.files.table.column(n) for n in ("path", "size_bytes")), *zeros],
         schema=FILE,
     )
-    unreadable = spark.createDataFrame(files).mapInArrow(checked, sql_schema(KEYED)).filter("problem IS NOT NULL")
+    unreadable = frame_of(spark, files).mapInArrow(checked, sql_schema(KEYED)).filter("problem IS NOT NULL")
     return {row["ordinal"]: row["problem"] for row in unreadable.select("ordinal", "problem").collect()}

@@ -27,6 +27,7 @@ from metaindex.expressions.statistics import ColumnBounds
 from metaindex.formats.model import Field, Leaf, Trust
 from metaindex.formats.storage import Storage
 from metaindex.kinds.facts import facts_of, replace_rows, unknown_facts
+from metaindex.spark.frames import spark_schema
 
 from .collect import UNREADABLE, Collected, FactScan
 from .protocol import BuildRequest
@@ -190,12 +191,11 @@ def _aggregate(spark: SparkSession, source: FactScan, uris: list[str], *, texts:
 
 def text_frame(spark: SparkSession, source: FactScan, uris: list[str], fields: Sequence[Field]) -> DataFrame:
     """The files as Spark's reader shows them: the fields, and CORRUPT."""
-    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StringType, StructField, StructType
 
     arrow = pa.schema([pa.field(field.name, field.type) for field in fields])
     # A moment without a zone stays one, whatever the session prefers: as an instant, a text with a zone is a value.
-    columns = from_arrow_schema(arrow, prefer_timestamp_ntz=True)
+    columns = spark_schema(arrow)
     schema = StructType([*columns, StructField(CORRUPT, StringType())])
     options = {name: _option(value) for name, value in source.options if name.lower() not in _NOT_PASSED}
     if "timezone" not in {name.lower() for name in options}:

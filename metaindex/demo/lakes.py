@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import pyarrow as pa
 
+from metaindex.spark.frames import arrow_of
+
 from .data import DDL, SCHEMA
 from .questions import DemoQuestion
 
@@ -173,5 +175,5 @@ def spark_answers(frame: DataFrame, questions: Sequence[DemoQuestion]) -> list[p
 
     flags = {f"answers_{i}": expr(f"coalesce({question.sql}, false)") for i, question in enumerate(questions)}
     asked = frame.select(*SCHEMA.names, *(flag.alias(name) for name, flag in flags.items()))
-    flagged = asked.where(" OR ".join(flags)).toArrow()
+    flagged = arrow_of(asked.where(" OR ".join(flags)))
     return [flagged.filter(flagged.column(name)).select(SCHEMA.names) for name in flags]

@@ -19,7 +19,9 @@ import metaindex as mi
 from metaindex.config import Config
 from metaindex.errors import BuildError
 from metaindex.expressions.errors import MissingDependencyError
+from metaindex.kinds.covering.spark import by_number
 from metaindex.pruning.result import human_bytes
+from metaindex.spark.frames import frame_of
 from metaindex.spark.quiet import quiet_session
 from metaindex.table.face import Table, handle_of
 from metaindex.table.opening import open_table
@@ -189,7 +191,7 @@ def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
     day = days(table)
     numbered = table.append_column("day_of_year", day)
     count = len(day.unique())
-    return spark.createDataFrame(numbered).repartitionById(count, "day_of_year").drop("day_of_year")
+    return by_number(frame_of(spark, numbered), count, "day_of_year").drop("day_of_year")
 
 
 def _index(spark: SparkSession, lake: DemoLake, report: Report) -> Indexed:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from metaindex.readers.jvm import gateway_of, jvm_of, source_loader
+from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.spark.sources import session_sources, source_loader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +24,7 @@ def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
     gateway = gateway_of(spark)
     classes = next((loader for known, loader in _LOADERS if known is gateway), None)
     if classes is None:
-        classes = source_loader(spark, "metaindex.hooks")
+        classes = source_loader(jvm_of(spark), session_sources(spark, __package__))
         _LOADERS.append((gateway, classes))
     values = jvm_of(spark).java.util.ArrayList()
     for argument in arguments:

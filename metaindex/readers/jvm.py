@@ -4,7 +4,6 @@ text."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from metaindex.expressions.vectors import one_array, valid_mask, vector
 from metaindex.formats.model import Snapshot
+from metaindex.spark.sources import session_sources, source_loader
 
 from .errors import ScanError, describe
 
@@ -51,20 +51,9 @@ def compiled(spark: SparkSession, name: str) -> Any:
     known = _INSTANCES.setdefault(gateway_of(spark), {})
     if name not in known:
         if "" not in known:
-            known[""] = source_loader(spark, "metaindex.readers")
+            known[""] = source_loader(jvm_of(spark), session_sources(spark, __package__))
         known[name] = _loaded(known[""], name).getConstructors()[0].newInstance(_no_objects(spark))
     return known[name]
-
-
-def source_loader(spark: SparkSession, package: str) -> Any:
-    """A class loader that compiles the Java sources of a package of Python, each class when it is first asked for."""
-    jvm = jvm_of(spark)
-    sources = jvm.java.util.HashMap()
-    for source in files(package).joinpath("java").iterdir():
-        sources.put(f"metaindex/{source.name}", bytearray(source.read_bytes()))
-    finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
-    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    return jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
 
 
 def _loaded(loader: Any, name: str) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from metaindex.expressions.engines.spark import check_as_written, to_spark
 from metaindex.expressions.references import columns, conjuncts, leaves
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.formats.model import Snapshot
+from metaindex.spark.frames import spark_schema
 from metaindex.spark.running import check_running
 
 from .errors import ScanError
@@ -197,7 +198,7 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
 
     options = dict(snapshot.details.read_options())
     file_format = str(options.get("file_format", "parquet"))
-    reader = spark.read.format(file_format).schema(_spark_schema(snapshot.schema.arrow()))
+    reader = spark.read.format(file_format).schema(spark_schema(snapshot.schema.arrow()))
     if file_format in ("csv", "json"):
         reader = reader.option(
             "timeZone", "UTC"
@@ -220,19 +221,13 @@ def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     from pyspark.sql import DataFrame
 
     session = spark._jsparkSession
-    schema = session.parseDataType(_spark_schema(snapshot.schema.shown.arrow()).json())
+    schema = session.parseDataType(spark_schema(snapshot.schema.shown.arrow()).json())
     return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)
 
 
 def _literal_path(path: str) -> str:
     """Spark takes a path for a pattern: what has a meaning in one is escaped."""
     return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
-
-
-def _spark_schema(schema: pa.Schema) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def _quoted(name: str) -> str:

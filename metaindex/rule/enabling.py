@@ -13,17 +13,18 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.config import Config
-from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError, first_line
 from metaindex.expressions.records import dataclass
 from metaindex.pruning.ranking import CORES
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks
+from metaindex.spark.releases import release_of, scala_of
 from metaindex.spark.running import check_running
+from metaindex.spark.sources import session_sources, source_loader
 
 from .looking import looking
 from .parsing import SessionParser, installed
@@ -40,6 +41,11 @@ SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
 """Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering
 index are. The session's own setting stands, where it has one; where it has none, other tables are planned as without it
 (`Unsorted.java`)."""
+_WITHOUT: Final = {
+    "merging": "joins sort the rows of an index again, where they are read beside files that it lacks",
+    "grouping": "groups by the keys of an index are hashed",
+    "few": "a task is made for each bucket of an index, also for those that are left out",
+}
 logger = logging.getLogger("metaindex")
 _LOCK = threading.Lock()
 _LOADERS: dict[
@@ -72,6 +78,7 @@ class Enabled:
     callback: Any  # held, as py4j holds it by its number
     sorted_buckets: bool = False  # was told to Spark, and is taken back
     parser: SessionParser | None = None  # that takes statements about indexes
+    missing: tuple[str, ...] = ()  # what cannot be had in this Spark, and how it plans without
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> tuple[Any, Reason | None]:
         """A query execution of Spark's with, or without, the rule; it is planned and not run. And what went wrong, for
@@ -104,7 +111,8 @@ def enable(
     Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
     `storage_options` are those of `open_table`, for all tables. `rule` has the knobs of the rule; what
     `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes
-    the newer values. UnsupportedFeatureError for Spark Connect.
+    the newer values. UnsupportedFeatureError for Spark Connect, and for a Spark with insides that metaindex does not
+    know: the session is as it was then.
     """
     if _is_remote(spark):
         raise UnsupportedFeatureError(
@@ -114,6 +122,7 @@ def enable(
     check_running(spark)
     from pyspark.java_gateway import ensure_callback_server_started
 
+    release_of(spark.version)
     disable(spark)
     ensure_callback_server_started(gateway_of(spark))
     rule = rule or RuleConfig()
@@ -122,12 +131,18 @@ def enable(
     with _LOCK:
         loader = _loader(spark)
         ordered = spark.conf.get(SORTED_BUCKETS, None) is None
-        added, limit = _made(spark, loader, rule, callback, token, ordered)
+        try:
+            added, limit = _made(spark, loader, rule, callback, token, ordered)
+        except UnsupportedFeatureError:
+            skipping.close()
+            raise
         planner = spark._jsparkSession.sessionState().planner()
         grouping = _strategy(spark, loader, "metaindex.GroupStrategy", limit, planner.Aggregation(), SORTED_BUCKETS)
         merging = _strategy(spark, loader, "metaindex.MergeStrategy", limit)
         few = _strategy(spark, loader, "metaindex.BucketStrategy", limit)
-        strategies = tuple(made for made in (merging, grouping, few) if made is not None)
+        made = {"merging": merging, "grouping": grouping, "few": few}
+        strategies = tuple(strategy for strategy in made.values() if strategy is not None)
+        missing = tuple(_WITHOUT[name] for name, strategy in made.items() if strategy is None)
         _add(spark, "extraOptimizations", added)
         for strategy in strategies:
             _add(spark, "extraStrategies", strategy)
@@ -135,7 +150,7 @@ def enable(
         if ordered:
             spark.conf.set(SORTED_BUCKETS, "true")
         parser = installed(spark, loader, config or Config(), storage_options or {})
-        _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered, parser)
+        _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered, parser, missing)
 
 
 def surveyor(spark: SparkSession) -> Any:
@@ -151,10 +166,19 @@ def _made(
     spark: SparkSession, loader: Any, rule: RuleConfig, callback: Any, token: str, ordered: bool
 ) -> tuple[Any, Any]:
     """The rule, and how long its work may take."""
-    scans = _new(spark, loader, "metaindex.Scans")
+    from py4j.protocol import Py4JJavaError
+
     conf = spark._jsparkSession.sessionState().conf()
-    limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
-    return _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, limit, ordered), limit
+    try:
+        scans = _new(spark, loader, "metaindex.Scans")
+        limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
+        return _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, limit, ordered), limit
+    except Py4JJavaError as error:
+        raise UnsupportedFeatureError(
+            "the rule is compiled by the session's Spark, against what that has inside; this one"
+            f" ({spark.version}, Scala {scala_of(jvm_of(spark))}) has something else: {_said(error)}; take the rows by"
+            " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
+        ) from error
 
 
 def _cores(spark: SparkSession) -> int:
@@ -257,29 +281,13 @@ def _key(spark: SparkSession) -> tuple[int, int]:
 def _loader(spark: SparkSession) -> Any:
     gateway = gateway_of(spark)
     if id(gateway) not in _LOADERS:
-        _LOADERS[id(gateway)] = _loader_of(spark, _sources())
+        _LOADERS[id(gateway)] = source_loader(jvm_of(spark), _sources(spark))
     return _LOADERS[id(gateway)]
 
 
-def _sources() -> dict[str, bytes]:
+def _sources(spark: SparkSession) -> dict[str, str]:
     """By the names of their classes, with loops that end in time."""
-    folder = (files(__package__) / "java").iterdir()
-    return {
-        source.name.removesuffix(".java"): looking(source.read_text("utf-8")).encode()
-        for source in folder
-        if source.name.endswith(".java")
-    }
-
-
-def _loader_of(spark: SparkSession, sources: Mapping[str, bytes]) -> Any:
-    """Compiles a class when it is first asked for."""
-    jvm = jvm_of(spark)
-    texts = jvm.java.util.HashMap()
-    for name, text in sources.items():
-        texts.put(f"metaindex/{name}.java", bytearray(text))
-    finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(texts)
-    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    return jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+    return {name: looking(text) for name, text in session_sources(spark, __package__).items()}
 
 
 def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any | None:
@@ -290,8 +298,16 @@ def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> A
     try:
         return _new(spark, loader, name, *arguments)
     except Py4JJavaError as error:
-        logger.warning("this Spark has other insides; it plans without %s: %s", name, str(error).splitlines()[-1])
+        logger.warning("this Spark has other insides; it plans without %s: %s", name, _said(error))
         return None
+
+
+def _said(error: Any) -> str:
+    """By Java, of what lies at the bottom."""
+    thrown = error.java_exception
+    while thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    return first_line(Exception(str(thrown)))[:300]
 
 
 def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:

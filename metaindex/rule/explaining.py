@@ -100,6 +100,8 @@ class QueryExplanation(Shown):
     read: tuple[ScanRead, ...] | None = None
     read_bytes: int | None = None
     display: Display = field(default_factory=Display)
+    missing: tuple[str, ...] = ()
+    """What this Spark lacks, and how it plans without."""
 
     @property
     def expected_bytes(self) -> int | None:
@@ -130,6 +132,7 @@ class QueryExplanation(Shown):
             ("Scans, as expected", [str(scan) for scan in self.scans] or ["none"]),
             ("Indexes used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is None] or ["none"]),
             ("Indexes not used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is not None] or ["none"]),
+            *([("Not to be had in this Spark", list(self.missing))] if self.missing else []),
             *([("Scans, as read", [*map(str, self.read), self._in_all()])] if self.read is not None else []),
             ("Plan with indexes", self.with_indexes.splitlines()),
             ("Plan without indexes", self.without_indexes.splitlines()),
@@ -153,6 +156,7 @@ class QueryExplanation(Shown):
             "read": read,
             "read_bytes": self.read_bytes,
             "expected_bytes": self.expected_bytes,
+            "missing": list(self.missing),
         }
 
 
@@ -181,7 +185,7 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     shown = _text(after)
     read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
     display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
-    return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display)
+    return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display, enabled.missing)
 
 
 def _scans(enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig) -> list[ExplainedScan]:

@@ -25,7 +25,8 @@ from typing import IO, TypeAlias
 from metaindex.expressions.errors import MetaIndexError
 
 from .cache import cache_dir
-from .s3_jars import PINS
+from .pins import PINS
+from .releases import SparkRelease, installed_release
 
 REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
 """Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that
@@ -90,70 +91,10 @@ class Jar:
         return f"{group_id.replace('.', '/')}/{artifact}/{version}/{self.file_name}"
 
 
-# Beside these and Spark's own jars nothing else of what a resolver would bring is needed.
-JARS: tuple[Jar, ...] = (
-    Jar(
-        JarGroup.DELTA,
-        "io.delta:delta-spark_4.1_2.13:4.4.0",
-        9_471_929,
-        "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "io.delta:delta-storage:4.4.0",
-        113_863,
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "io.delta:delta-kernel-api:4.4.0",
-        2_838_619,
-        "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "io.delta:delta-kernel-defaults:4.4.0",
-        227_185,
-        "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "io.delta:delta-kernel-unitycatalog:4.4.0",
-        43_048,
-        "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "io.unitycatalog:unitycatalog-client:0.6.0",
-        564_136,
-        "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "io.unitycatalog:unitycatalog-hadoop:0.6.0",
-        78_389,
-        "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
-    ),
-    Jar(
-        JarGroup.DELTA,
-        "org.locationtech.jts:jts-core:1.20.0",
-        1_239_978,
-        "6a783d8f9dba3d3cf7265435f134402f63c05838aa6cbcc4297ad3a5b2842baf",
-    ),
-    Jar(
-        JarGroup.ICEBERG,
-        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-        48_309_426,
-        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
-    ),
-    Jar(
-        JarGroup.SQLITE,
-        "org.xerial:sqlite-jdbc:3.51.1.0",
-        14_394_828,
-        "29eda0d1e5ab235b0f1baad05c531106c59c4a72c92a51a4b9c1a4e4c84abffe",
-    ),
-    *(Jar(JarGroup.S3, *pin) for pin in PINS),
-)
+def jars_of(release: SparkRelease) -> tuple[Jar, ...]:
+    """All that are pinned for a Spark. Beside these and Spark's own jars nothing else of what a resolver would bring is
+    needed."""
+    return tuple(Jar(JarGroup(group), *pin) for group, pinned in PINS[release.name].items() for pin in pinned)
 
 
 def jar_paths(
@@ -162,15 +103,24 @@ def jar_paths(
     environ: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     verify: bool = False,
-    catalog: Iterable[Jar] = JARS,
+    release: SparkRelease | None = None,
+    catalog: Iterable[Jar] | None = None,
 ) -> list[Path]:
-    """The files of these groups, fetched when missing. `verify` also reads what is already there and replaces damage.
+    """The files of these groups for a Spark, by default the installed one, fetched when missing. `verify` also reads
+    what is already there and replaces damage. JarError for a group that has no jars for that Spark.
 
     Safe when several processes do it at once: each writes a draft of its own, and the last rename wins, with equal
     bytes.
     """
     environ = os.environ if environ is None else environ
+    release = release or installed_release()
+    catalog = jars_of(release) if catalog is None else tuple(catalog)
     wanted = frozenset(groups)
+    for group in sorted(wanted - {jar.group for jar in catalog}):
+        raise JarError(
+            f"jars are pinned for each Spark; there are none of {group} for Spark {release.name}; leave them out, and"
+            " name jars of your own in spark.jars"
+        )
     folder = cache_dir(environ) / "jars"
     paths: list[Path] = []
     for jar in catalog:

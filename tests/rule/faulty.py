@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.jvm import gateway_of
+from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.rule import Reason, enabling
+from metaindex.spark.sources import source_loader
 from tests.rule.restarted import started
 
 if TYPE_CHECKING:
@@ -58,13 +59,13 @@ QUERIES = (
 """By files that are left out, and by an index in place of its table."""
 
 
-def sources() -> dict[str, bytes]:
-    texts = {name: text.decode() for name, text in enabling._sources().items()} | {"Fault": CLASS}
+def sources(spark: SparkSession) -> dict[str, str]:
+    texts = enabling._sources(spark) | {"Fault": CLASS}
     for place, (name, line) in AT.items():
         assert texts[name].count(line) == 1, line
         faults = "".join(f'if (Fault.is("{place} {mistake}")) {{ {text} }} ' for mistake, text in MISTAKES.items())
         texts[name] = texts[name].replace(line, f"{line}{faults}\n")
-    return {name: text.encode() for name, text in texts.items()}
+    return texts
 
 
 def asked(spark: SparkSession) -> list[list[tuple[object, ...]]]:
@@ -85,7 +86,7 @@ def main(folder: Path) -> None:
     right = asked(spark)
     assert all(right)
 
-    enabling._LOADERS[id(gateway_of(spark))] = enabling._loader_of(spark, sources())
+    enabling._LOADERS[id(gateway_of(spark))] = source_loader(jvm_of(spark), sources(spark))
     mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
     assert asked(spark) == right
     counts = rule.counts(spark)

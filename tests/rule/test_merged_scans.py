@@ -10,8 +10,10 @@ import pytest
 
 import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy
+from metaindex.readers.jvm import jvm_of
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import _loader_of, _new, _sources, _strategy
+from metaindex.rule.enabling import _new, _sources, _strategy
+from metaindex.spark.sources import source_loader
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import Lake, asked, plan_of
 
@@ -163,12 +165,12 @@ def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkey
 
 
 def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
-    sources, name = _sources(), "metaindex.MergeStrategy"
-    broken = sources["MergeSortedExec"].replace(b"LocalTableScanExec(output()", b"LocalTableScanExec(1, output()")
+    sources, name = _sources(spark), "metaindex.MergeStrategy"
+    broken = sources["MergeSortedExec"].replace("Versions.noRows(output()", "Versions.noRows(1, output()")
     assert broken != sources["MergeSortedExec"]
     conf = spark._jsparkSession.sessionState().conf()
     for texts, fits in ((sources, True), ({**sources, "MergeSortedExec": broken}, False)):
-        loader = _loader_of(spark, texts)
+        loader = source_loader(jvm_of(spark), texts)
         assert (_strategy(spark, loader, name, _new(spark, loader, "metaindex.Limit", conf, 1.0)) is not None) == fits
 
 

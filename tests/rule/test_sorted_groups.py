@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
+from metaindex.readers.jvm import jvm_of
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import SORTED_BUCKETS, _loader_of, _new, _sources, _strategy
+from metaindex.rule.enabling import SORTED_BUCKETS, _new, _sources, _strategy
+from metaindex.spark.sources import source_loader
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import asked
 
@@ -169,12 +171,12 @@ def test_two_keys_are_in_their_own_order(sorting: SparkSession, tmp_path: Path) 
 
 
 def test_a_spark_with_other_insides_hashes(spark: SparkSession) -> None:
-    sources = _sources()
-    broken = sources["GroupStrategy"].replace(b"last.toSortAggregate()", b"last.toOtherAggregate()")
+    sources = _sources(spark)
+    broken = sources["GroupStrategy"].replace("last.toSortAggregate()", "last.toOtherAggregate()")
     assert broken != sources["GroupStrategy"]
     state = spark._jsparkSession.sessionState()
     arguments = (state.planner().Aggregation(), SORTED_BUCKETS)
     for texts, fits in ((sources, True), ({**sources, "GroupStrategy": broken}, False)):
-        loader = _loader_of(spark, texts)
+        loader = source_loader(jvm_of(spark), texts)
         limit = _new(spark, loader, "metaindex.Limit", state.conf(), 1.0)
         assert (_strategy(spark, loader, "metaindex.GroupStrategy", limit, *arguments) is not None) == fits

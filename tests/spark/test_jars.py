@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from metaindex.spark.cache import cache_dir
-from metaindex.spark.jars import JARS, Jar, JarError, JarGroup, jar_paths
+from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
+from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease
 
 CONTENT = bytes(range(256)) * 9000
 JAR = Jar(JarGroup.DELTA, "org.example.lake:thing_2.13:1.2.3", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
@@ -188,10 +189,22 @@ def test_the_cache_folder_follows_its_variables(tmp_path: Path) -> None:
     assert cache_dir({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "metaindex"
 
 
-def test_every_pin_is_whole_and_named_once() -> None:
-    assert len({jar.file_name for jar in JARS}) == len(JARS)
-    for jar in JARS:
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
+def test_every_pin_is_whole_and_named_once(release: SparkRelease) -> None:
+    jars = jars_of(release)
+    assert len({jar.file_name for jar in jars}) == len(jars)
+    for jar in jars:
         assert len(jar.coordinate.split(":")) == 3
         assert jar.size_bytes > 0
         assert len(bytes.fromhex(jar.sha256)) == 32
-    assert {jar.group for jar in JARS} == set(JarGroup)
+    assert {jar.group for jar in jars} == set(JarGroup) - ({JarGroup.S3} if release is not NEWEST else set())
+
+
+def test_one_file_name_has_one_content_whatever_spark_it_is_for() -> None:
+    every = {jar for release in RELEASES for jar in jars_of(release)}
+    assert len({jar.file_name for jar in every}) == len(every)
+
+
+def test_a_group_without_jars_for_a_spark_is_refused_in_a_line(environ: dict[str, str]) -> None:
+    with pytest.raises(JarError, match=r"none of s3 for Spark 3\.5; leave them out"):
+        jar_paths([JarGroup.S3], environ=environ, release=RELEASES[0])

@@ -38,12 +38,13 @@ def from_spark(column: Any) -> Predicate:
 
 def _column_expression(column: Any) -> Any:
     """The Catalyst expression of a Column: its own in Spark 3, converted from the Column's node in Spark 4."""
+    from pyspark import __version__
+
     java = column._jc
-    jvm = _jvm(java)
-    converter = getattr(jvm.org.apache.spark.sql.classic, "ColumnNodeToExpressionConverter$", None)
-    if hasattr(converter, "MODULE$"):
-        return getattr(converter, "MODULE$").apply(java.node())
-    return java.expr()
+    if __version__.startswith("3."):
+        return java.expr()
+    converter = getattr(_jvm(java).org.apache.spark.sql.classic, "ColumnNodeToExpressionConverter$")
+    return getattr(converter, "MODULE$").apply(java.node())
 
 
 def _jvm(java: Any) -> Any:

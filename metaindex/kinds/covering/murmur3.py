@@ -36,6 +36,17 @@ def buckets_of(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]
     return np.mod(seeds.view(np.int32), np.int32(count))  # of the sign of the divisor, as pmod
 
 
+def keys_of(count: int) -> npt.NDArray[np.int32]:
+    """Of each of so many buckets a 32 bit integer that belongs there."""
+    tried = 16 * count
+    while True:
+        numbers = np.arange(tried, dtype=np.int32)
+        found, first = np.unique(buckets_of([pa.array(numbers)], count), return_index=True)
+        if len(found) == count:
+            return numbers[first]
+        tried *= 2
+
+
 def hashed(column: pa.Array, seeds: Words) -> Words:
     """The hash of each value, of a type that may be indexed, with a seed of its own."""
     hashes, valid = _hash(column, seeds), valid_mask(column)

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
+from metaindex.expressions.build import quoted
 from metaindex.kinds.pieces import WrittenPart
 from metaindex.kinds.served import ORDINAL, ROW, with_lineage
 
+from .murmur3 import keys_of
 from .order import Ascending
 from .parts import PartWriter
 from .placement import POINT
@@ -50,8 +52,19 @@ def spread(rows: DataFrame, indexed: int, buckets: int, size_bytes: int) -> Data
 
 def spread_along(rows: DataFrame, ranges: int) -> DataFrame:
     """Rows that say where they are on a curve, and in which range of it."""
-    rows = rows.repartitionById(ranges, RANGE) if ranges > 1 else rows.coalesce(1)
+    rows = by_number(rows, ranges, RANGE) if ranges > 1 else rows.coalesce(1)
     return rows.sortWithinPartitions(POINT, ORDINAL, ROW)
+
+
+def by_number(rows: DataFrame, count: int, column: str) -> DataFrame:
+    """Each row in the partition that a column says, of so many. Spark does so from 4.1 on; before, a number stands for
+    a key whose hash is that partition's."""
+    from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+    if hasattr(rows, "repartitionById"):
+        return rows.repartitionById(count, column)
+    keys = ",".join(map(str, keys_of(count).tolist()))
+    return rows.repartition(count, F.expr(f"element_at(array({keys}), {quoted(column)} + 1)"))
 
 
 @dataclass(slots=True)

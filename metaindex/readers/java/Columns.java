@@ -4,7 +4,6 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
 
 /**
  * Columns as Python sends them (`jvm.py`): texts as their lengths in bytes (-1: null) and then all their UTF-8, numbers
@@ -49,9 +48,5 @@ final class Columns {
       out[i] = in.readLong();
     }
     return out;
-  }
-
-  static scala.collection.immutable.Seq sequence(List list) {
-    return scala.jdk.javaapi.CollectionConverters.asScala(list).toSeq();
   }
 }

@@ -34,10 +34,9 @@ public final class DeltaFrames {
     if (at == null) {
       return null;
     }
-    Dataset empty = log.createDataFrame(at, Columns.sequence(new ArrayList()), log.createDataFrame$default$3(),
-        log.createDataFrame$default$4());
+    Dataset empty = (Dataset) Defaults.call(log, "createDataFrame", new Object[] {at, Scala.none()});
     HadoopFsRelation all = (HadoopFsRelation) ((LogicalRelation) empty.queryExecution().analyzed()).relation();
-    NamedFiles named = new NamedFiles(session, Columns.sequence(added(files, log.dataPath())), log, at);
+    NamedFiles named = new NamedFiles(session, Scala.sequence(added(files, log.dataPath())), log, at);
     return session.baseRelationToDataFrame(new HadoopFsRelation(
         named, all.partitionSchema(), all.dataSchema(), all.bucketSpec(), all.fileFormat(), all.options(), session));
   }
@@ -50,7 +49,7 @@ public final class DeltaFrames {
       found = asked(log, version);
       if (!found.metadata().id().equals(id)) {
         // Another table was made at this place since.
-        log.update(log.update$default$1(), log.update$default$2(), log.update$default$3());
+        Defaults.call(log, "update", new Object[0]);
         found = asked(log, version);
       }
       if (!found.metadata().id().equals(id)) {
@@ -64,9 +63,8 @@ public final class DeltaFrames {
     return found;
   }
 
-  private static Snapshot asked(DeltaLog log, long version) {
-    return log.getSnapshotAt(version, log.getSnapshotAt$default$2(), log.getSnapshotAt$default$3(),
-        log.getSnapshotAt$default$4());
+  private static Snapshot asked(DeltaLog log, long version) throws Exception {
+    return (Snapshot) Defaults.call(log, "getSnapshotAt", new Object[] {Long.valueOf(version)});
   }
 
   /** The files' `add` actions. */
@@ -120,7 +118,7 @@ public final class DeltaFrames {
     }
     Object found = known.get(texts);
     if (found == null) {
-      found = scala.collection.immutable.Map$.MODULE$.from(scala.jdk.javaapi.CollectionConverters.asScala(texts));
+      found = Scala.map(texts);
       known.put(texts, found);
     }
     return found;

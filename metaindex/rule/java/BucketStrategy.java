@@ -175,18 +175,7 @@ public class BucketStrategy extends Guarded {
       only.add(below);
       return below == null ? null : (SparkPlan) plan.withNewChildren(Scala.sequence(only));
     }
-    FileSourceScanExec scan = (FileSourceScanExec) plan;
-    return scan.copy(
-        scan.relation(),
-        scan.stream(),
-        scan.output(),
-        scan.requiredSchema(),
-        scan.partitionFilters(),
-        scan.optionalBucketSet(),
-        scala.Option.apply((Object) Integer.valueOf(tasks)),
-        scan.dataFilters(),
-        scan.tableIdentifier(),
-        scan.disableBucketedScan());
+    return Versions.together((FileSourceScanExec) plan, tasks);
   }
 
   /** What was seen of a plan. Its copies have its tags, and may have other filters. */

@@ -59,7 +59,7 @@ class IcebergScan extends Scan {
     out.put("kind", "iceberg").put("root", location(leaf));
     out.put("version", String.valueOf(Reflected.call(scan, "snapshotId"))); // null: no rows
     // By the names of today, whatever the columns were called when they were indexed.
-    ids((List) Reflected.call(Reflected.call(scan, "projection"), "columns"), null, out.putArray("ids"));
+    ids((List) Reflected.call(IcebergNames.projection(scan), "columns"), null, out.putArray("ids"));
   }
 
   /** Of columns, and of the fields of those that are structs, the path and Iceberg's number: [["s","x"],7]. */
@@ -79,7 +79,7 @@ class IcebergScan extends Scan {
   }
 
   void number(String name, ObjectNode out) {
-    Object field = Reflected.invoke(Reflected.call(scan, "projection"), "caseInsensitiveFindField",
+    Object field = Reflected.invoke(IcebergNames.projection(scan), "caseInsensitiveFindField",
         new Object[] {name});
     out.put("id", ((Number) Reflected.call(field, "fieldId")).intValue());
   }

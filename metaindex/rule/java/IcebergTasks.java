@@ -30,7 +30,7 @@ class IcebergTasks {
       }
     }
     note = kept.size() + "/" + before.size() + " tasks";
-    Reflected.field(scan, "runtimeFilters");
+    IcebergNames.runtimeFilters(scan);
   }
 
   static String name(Object file) {
@@ -87,7 +87,7 @@ class IcebergTasks {
       Class all = Class.forName("org.apache.iceberg.expressions.Expressions", true, scan.getClass().getClassLoader());
       Object marker = all.getMethod("equal", new Class[] {String.class, Object.class})
           .invoke(null, new Object[] {"metaindex", note});
-      ((List) Reflected.field(scan, "runtimeFilters")).add(marker);
+      IcebergNames.runtimeFilters(scan).add(marker);
     } catch (Exception error) {
       throw new IllegalStateException("an Iceberg scan cannot be marked: " + error, error);
     }

@@ -32,7 +32,6 @@ import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.JoinHint;
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataTypes;
@@ -125,7 +124,7 @@ class Lineage {
         NamedExpression$.MODULE$.newExprId(), Scala.none());
     List output = new ArrayList();
     output.add(deleted);
-    LogicalPlan gone = new LocalRelation(Scala.sequence(output), Scala.sequence(rows), false, scala.Option.empty());
+    LogicalPlan gone = Versions.rows(output, rows);
     HintInfo small = new HintInfo(scala.Option.apply(BROADCAST$.MODULE$));
     return new Join(plan, gone, LeftAnti$.MODULE$, scala.Option.apply(new EqualTo(place, deleted)),
         new JoinHint(scala.Option.empty(), scala.Option.apply(small)));

@@ -12,14 +12,13 @@ import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering;
-import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution;
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
@@ -108,9 +107,9 @@ public class MergeSortedExec extends SparkPlan {
   public scala.collection.immutable.Seq output() {
     if (columns == null) {
       List both = new ArrayList();
-      both.add(index.output());
-      both.add(rest.output());
-      columns = Union.mergeChildOutputs(Scala.sequence(both));
+      both.add(index);
+      both.add(rest);
+      columns = new UnionExec(Scala.sequence(both)).output();
     }
     return columns;
   }
@@ -144,8 +143,7 @@ public class MergeSortedExec extends SparkPlan {
   public RDD doExecute() {
     SQLMetric time = SQLMetrics.createTimingMetric(sparkContext(), "time", 0L);
     Object[] references = new Object[] {new LazilyGeneratedOrdering(order(output()), output())};
-    WholeStageCodegenEvaluatorFactory merging =
-        new WholeStageCodegenEvaluatorFactory(new scala.util.Right(CODE), time, references);
+    WholeStageCodegenEvaluatorFactory merging = Versions.running(CODE, time, references);
     return index.execute()
         .zipPartitionsWithEvaluator(rest.execute(), merging, scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
   }
@@ -155,7 +153,7 @@ public class MergeSortedExec extends SparkPlan {
    * columns alone. Public: Janino gives private methods other names.
    */
   public Object writeReplace() {
-    return new LocalTableScanExec(output(), Scala.none(), scala.Option.empty());
+    return Versions.noRows(output());
   }
 
   private List keys(scala.collection.immutable.Seq of) {

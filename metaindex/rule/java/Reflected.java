@@ -30,20 +30,44 @@ class Reflected {
     }
   }
 
+  static boolean has(Object object, String name) {
+    for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+      Method[] methods = type.getDeclaredMethods();
+      for (int i = 0; i < methods.length; i++) {
+        if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == 0) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  static boolean hasField(Object object, String name) {
+    return declared(object, name) != null;
+  }
+
   static Object field(Object object, String name) {
+    Field found = declared(object, name);
+    if (found == null) {
+      throw new IllegalStateException(object.getClass().getName() + " has no " + name);
+    }
+    try {
+      found.setAccessible(true);
+      return found.get(object);
+    } catch (Exception error) {
+      throw new IllegalStateException(object.getClass().getName() + "." + name + ": " + error, error);
+    }
+  }
+
+  private static Field declared(Object object, String name) {
     for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
       Field[] fields = type.getDeclaredFields();
       for (int i = 0; i < fields.length; i++) {
         if (fields[i].getName().equals(name)) {
-          try {
-            fields[i].setAccessible(true);
-            return fields[i].get(object);
-          } catch (Exception error) {
-            throw new IllegalStateException(object.getClass().getName() + "." + name + ": " + error, error);
-          }
+          return fields[i];
         }
       }
     }
-    throw new IllegalStateException(object.getClass().getName() + " has no " + name);
+    return null;
   }
 }
