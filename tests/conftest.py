@@ -103,6 +103,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", r"ignore:unclosed <socket\.socket .*(laddr|raddr)=\('127\.0\.0\.1':ResourceWarning"
     )
+    # PySpark 3.5 compares versions by what Python 3.12 has no more.
+    config.addinivalue_line(
+        "filterwarnings", r"ignore:(The distutils package|distutils Version classes):DeprecationWarning"
+    )
     # A shared or busy machine makes any single example slow: only wrong answers fail a property, never time.
     common = {
         "deadline": None,
