@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import compiling, hanging, rotation
+from tests import compiling, each_spark, hanging, rotation
 from tests.facts import Facts
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _stop(session: "SparkSession") -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(rotation, "metaindex rotation")
     config.pluginmanager.register(hanging, "metaindex hanging")
+    each_spark.pytest_configure(config)
     # py4j closes the socket of an ended thread only when the garbage collector finds it, in whatever test runs then.
     # Only sockets to this host are let through; a file that a test left open is still an error.
     config.addinivalue_line(

@@ -1,0 +1,27 @@
+"""The table of what works on which Spark is what the runs have seen, of all the tests that there are."""
+
+from __future__ import annotations
+
+import json
+
+from metaindex.spark.releases import RELEASES
+from tests.each_spark import BEGIN, DOCS, END, FEATURES, ROOT, SEEN, table
+
+
+def test_the_table_of_the_docs_is_what_was_seen() -> None:
+    text = DOCS.read_text("utf-8")
+    drawn = text.partition(BEGIN)[2].partition(END)[0].strip()
+    assert drawn == table(json.loads(SEEN.read_text()))
+
+
+def test_every_spark_has_run_every_feature() -> None:
+    seen = json.loads(SEEN.read_text())
+    assert {name: sorted(of["features"]) for name, of in seen.items()} == {
+        release.name: sorted(FEATURES) for release in RELEASES
+    }
+
+
+def test_the_tests_are_there() -> None:
+    files = [file for files in FEATURES.values() for file in files]
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert len(files) == len(set(files))
