@@ -166,7 +166,9 @@ def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkey
 
 def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
     sources, name = _sources(spark), "metaindex.MergeStrategy"
-    broken = sources["MergeSortedExec"].replace("Versions.noRows(output()", "Versions.noRows(1, output()")
+    broken = sources["MergeSortedExec"].replace(
+        "PhysicalVersions.noRows(output()", "PhysicalVersions.noRows(1, output()"
+    )
     assert broken != sources["MergeSortedExec"]
     conf = spark._jsparkSession.sessionState().conf()
     for texts, fits in ((sources, True), ({**sources, "MergeSortedExec": broken}, False)):

@@ -175,7 +175,7 @@ public class BucketStrategy extends Guarded {
       only.add(below);
       return below == null ? null : (SparkPlan) plan.withNewChildren(Scala.sequence(only));
     }
-    return Versions.together((FileSourceScanExec) plan, tasks);
+    return PhysicalVersions.together((FileSourceScanExec) plan, tasks);
   }
 
   /** What was seen of a plan. Its copies have its tags, and may have other filters. */

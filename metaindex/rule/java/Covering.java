@@ -136,7 +136,7 @@ class Covering {
     }
     Union union = new Union(Scala.sequence(branches), false, false);
     if (keys != null && joined) {
-      MergeStrategy.mark(union, Attributes.ids(keys));
+      union.setTagValue(Hybrid.KEYS, Attributes.ids(keys));
     }
     return union;
   }

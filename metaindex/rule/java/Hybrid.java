@@ -6,14 +6,15 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 
 /**
  * Takes away what stands above a hybrid scan and is done in both its branches: filters of the scan's own columns, and
@@ -21,6 +22,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
  * have run before there was a union.
  */
 class Hybrid extends scala.runtime.AbstractPartialFunction {
+  /** Of a union, the ids of the attributes by which all branches are partitioned and are to be sorted: a list. */
+  static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
   private final Map asked = new IdentityHashMap(); // of a union, the parts of filters that both branches ask
 
   void add(Union union, List own) {

@@ -143,7 +143,7 @@ public class MergeSortedExec extends SparkPlan {
   public RDD doExecute() {
     SQLMetric time = SQLMetrics.createTimingMetric(sparkContext(), "time", 0L);
     Object[] references = new Object[] {new LazilyGeneratedOrdering(order(output()), output())};
-    WholeStageCodegenEvaluatorFactory merging = Versions.running(CODE, time, references);
+    WholeStageCodegenEvaluatorFactory merging = PhysicalVersions.running(CODE, time, references);
     return index.execute()
         .zipPartitionsWithEvaluator(rest.execute(), merging, scala.reflect.ClassTag$.MODULE$.apply(InternalRow.class));
   }
@@ -153,7 +153,7 @@ public class MergeSortedExec extends SparkPlan {
    * columns alone. Public: Janino gives private methods other names.
    */
   public Object writeReplace() {
-    return Versions.noRows(output());
+    return PhysicalVersions.noRows(output());
   }
 
   private List keys(scala.collection.immutable.Seq of) {

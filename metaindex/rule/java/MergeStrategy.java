@@ -5,7 +5,6 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
-import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.SparkPlan;
 
 /**
@@ -13,20 +12,13 @@ import org.apache.spark.sql.execution.SparkPlan;
  * hold any more, is Spark's.
  */
 public class MergeStrategy extends Guarded {
-  private static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
-
   public MergeStrategy(Limit limit) {
     super(limit);
     MergeSortedExec.check();
   }
 
-  /** The ids of the attributes by which all branches are partitioned and are to be sorted. */
-  static void mark(Union union, List ids) {
-    union.setTagValue(KEYS, ids);
-  }
-
   SparkPlan physical(LogicalPlan plan) {
-    scala.Option ids = plan instanceof Union ? plan.getTagValue(KEYS) : scala.Option.empty();
+    scala.Option ids = plan instanceof Union ? plan.getTagValue(Hybrid.KEYS) : scala.Option.empty();
     List places = ids.isDefined() ? places((List) ids.get(), plan.output()) : null;
     if (places == null) {
       return null;

@@ -1,0 +1,37 @@
+package metaindex;
+
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+
+/**
+ * What Sparks call differently of physical plans, which strategies make, here as 4.0 and 4.1 do;
+ * `spark35/PhysicalVersions.java` has what 3.5 does.
+ */
+class PhysicalVersions {
+  static LocalTableScanExec noRows(scala.collection.immutable.Seq output) {
+    return new LocalTableScanExec(output, Scala.none(), scala.Option.empty());
+  }
+
+  /** What runs compiled code over the rows of several children. */
+  static WholeStageCodegenEvaluatorFactory running(CodeAndComment code, SQLMetric time, Object[] references) {
+    return new WholeStageCodegenEvaluatorFactory(new scala.util.Right(code), time, references);
+  }
+
+  /** The scan with its buckets put together in so many tasks. */
+  static FileSourceScanExec together(FileSourceScanExec scan, int tasks) {
+    return scan.copy(
+        scan.relation(),
+        scan.stream(),
+        scan.output(),
+        scan.requiredSchema(),
+        scan.partitionFilters(),
+        scan.optionalBucketSet(),
+        scala.Option.apply((Object) Integer.valueOf(tasks)),
+        scan.dataFilters(),
+        scan.tableIdentifier(),
+        scan.disableBucketedScan());
+  }
+}
