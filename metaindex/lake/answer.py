@@ -165,7 +165,9 @@ class Lake(Shown):
 
     def to_spark(self, spark: Any) -> Any:
         """`to_arrow` as a DataFrame of the session."""
-        return spark.createDataFrame(self.to_arrow())
+        from metaindex.spark.frames import frame_of
+
+        return frame_of(spark, self.to_arrow())
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
