@@ -61,6 +61,7 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/rule/test_few_groups.py",
     ),
     "the rule: sources of inserts": ("tests/rule/test_writes.py",),
+    "statements in `spark.sql`": ("tests/rule/test_statements.py",),
     "`mi.explain`": ("tests/rule/test_explain.py",),
     "hooks": ("tests/hooks/test_spark_hooks.py",),
 }
