@@ -19,7 +19,6 @@ import metaindex as mi
 from metaindex.config import Config
 from metaindex.errors import BuildError
 from metaindex.expressions.errors import MissingDependencyError
-from metaindex.kinds.covering.spark import by_number
 from metaindex.pruning.result import human_bytes
 from metaindex.spark.frames import frame_of
 from metaindex.spark.quiet import quiet_session
@@ -191,7 +190,9 @@ def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
     day = days(table)
     numbered = table.append_column("day_of_year", day)
     count = len(day.unique())
-    return by_number(frame_of(spark, numbered), count, "day_of_year").drop("day_of_year")
+    rows = frame_of(spark, numbered)
+    apart = rows.repartitionById if hasattr(rows, "repartitionById") else rows.repartitionByRange  # before Spark 4.1
+    return apart(count, "day_of_year").drop("day_of_year")
 
 
 def _index(spark: SparkSession, lake: DemoLake, report: Report) -> Indexed:

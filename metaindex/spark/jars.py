@@ -133,9 +133,10 @@ def jar_paths(
 
 
 def missing_jars(groups: Iterable[JarGroup], environ: Mapping[str, str] | None = None) -> list[Jar]:
-    """Those of these groups that are not in the cache yet. Nothing is fetched."""
+    """Those of these groups, for the installed Spark, that are not in the cache yet. Nothing is fetched."""
     wanted, folder = frozenset(groups), cache_dir(os.environ if environ is None else environ) / "jars"
-    return [jar for jar in JARS if jar.group in wanted and not _is_whole(folder / jar.file_name, jar, verify=False)]
+    pinned = [jar for jar in jars_of(installed_release()) if jar.group in wanted]
+    return [jar for jar in pinned if not _is_whole(folder / jar.file_name, jar, verify=False)]
 
 
 def _is_whole(path: Path, jar: Jar, verify: bool) -> bool:
