@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from metaindex.readers.spark_jobs import stage_ids, tagged
@@ -47,7 +48,8 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
     progress(what, *said)
     with tagged(context) as tag:
         # Before Spark 4 a thread is of the context alone.
-        of_session = {"session": spark} if hasattr(spark, "addTag") else {}
+        takes_session = "session" in signature(InheritableThread.__init__).parameters
+        of_session = {"session": spark} if takes_session else {}
         thread = InheritableThread(target=watch, args=(tag,), name=tag, daemon=True, **of_session)
         thread.start()
         try:

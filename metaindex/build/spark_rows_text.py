@@ -31,7 +31,7 @@ from .spark_text import CORRUPT, KEYED, CheckTask, text_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PATH = "_mi_path"
+_PATH, _NAMED = "_mi_path", "_mi_named"
 _SAMPLE_FILES = 64
 _LEAST_ROW_BYTES, _MOST_ROWS = 32, 4
 """By which a share of the rows is taken where nobody knows how many there are; and how many more there may be."""
@@ -91,7 +91,8 @@ class TextRows:
         row = F.when(F.col(CORRUPT).isNotNull(), LATE_DOUBT).otherwise(NO_ROW).cast("bigint").alias(ROW)
         named = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "file:/")
         files = F.broadcast(self._named(frame, ordinals))
-        joined = frame.join(files, named == F.col(_PATH), "left").select(*columns, ORDINAL, row)
+        frame = frame.withColumn(_NAMED, named)  # Spark 4.0 joins by no column that is of a file and not of its rows
+        joined = frame.join(files, F.col(_NAMED) == F.col(_PATH), "left").select(*columns, ORDINAL, row)
         return joined.select(*travelling(self.plan).names)
 
     def sample(self, ordinals: Ordinals) -> pa.Table:

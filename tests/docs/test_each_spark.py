@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from metaindex.spark.releases import RELEASES
+from metaindex.spark.releases import NEWEST, RELEASES
 from tests.each_spark import BEGIN, DOCS, END, FEATURES, ROOT, SEEN, table
 
 
@@ -14,11 +14,11 @@ def test_the_table_of_the_docs_is_what_was_seen() -> None:
     assert drawn == table(json.loads(SEEN.read_text()))
 
 
-def test_every_spark_has_run_every_feature() -> None:
+def test_what_was_seen_is_of_sparks_and_features_that_there_are() -> None:
     seen = json.loads(SEEN.read_text())
-    assert {name: sorted(of["features"]) for name, of in seen.items()} == {
-        release.name: sorted(FEATURES) for release in RELEASES
-    }
+    assert list(seen) == [release.name for release in RELEASES if release is not NEWEST]
+    for of in seen.values():
+        assert of["features"].keys() <= FEATURES.keys()
 
 
 def test_the_tests_are_there() -> None:

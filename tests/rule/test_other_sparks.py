@@ -57,6 +57,7 @@ def test_enabling_says_in_a_line_why_not_and_leaves_the_session_as_it_was(spark:
     mi.disable(spark)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("name", "known", "without"),
     [

@@ -203,8 +203,10 @@ def _plan(parser: Any, text: str) -> str:
 
     try:
         plan = str(parser.parsePlan(text).treeString())
-    except (PySparkException, Py4JJavaError) as error:
+    except PySparkException as error:
         plan = f"{type(error).__name__}: {error}"
+    except Py4JJavaError as error:
+        plan = str(error.java_exception)
     return re.sub(r"#\d+|@[0-9a-f]+|\$Lambda[^ ]*|[0-9a-f-]{36}", "", plan)
 
 
