@@ -285,7 +285,7 @@ class Counted {
       }
       out.add(InternalRow.fromSeq(Scala.sequence(values)));
     }
-    return new LocalRelation(Scala.sequence(attributes), Scala.sequence(out), false, scala.Option.empty());
+    return Versions.rows(attributes, out);
   }
 
   private static Attribute attribute(String name, DataType type, boolean nullable) {
