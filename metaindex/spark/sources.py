@@ -26,14 +26,14 @@ _CLASSIC: Final = "org.apache.spark.sql.classic."
 
 def java_sources(package: str, release: SparkRelease, scala: str) -> dict[str, str]:
     """The sources of a room, by the names of their classes, with those that all rooms share."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for room in (_SHARED, package):
         folder = files(room).joinpath("java")
         for part in (folder, folder.joinpath(release.folder)):
             for source in part.iterdir() if part.is_dir() else ():
                 if source.name.endswith(".java"):
-                    found[source.name.removesuffix(".java")] = source.read_text("utf-8")
-    return {name: _of_release(text, release, scala) for name, text in found.items()}
+                    sources[source.name.removesuffix(".java")] = source.read_text("utf-8")
+    return {name: _of_release(text, release, scala) for name, text in sources.items()}
 
 
 def _of_release(text: str, release: SparkRelease, scala: str) -> str:

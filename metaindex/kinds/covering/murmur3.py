@@ -41,8 +41,8 @@ def keys_of(count: int) -> npt.NDArray[np.int32]:
     tried = 16 * count
     while True:
         numbers = np.arange(tried, dtype=np.int32)
-        found, first = np.unique(buckets_of([pa.array(numbers)], count), return_index=True)
-        if len(found) == count:
+        buckets, first = np.unique(buckets_of([pa.array(numbers)], count), return_index=True)
+        if len(buckets) == count:
             return numbers[first]
         tried *= 2
 
