@@ -37,10 +37,15 @@ def gateway_of(spark: SparkSession) -> Any:
 
 
 def java_list(jvm: Any, texts: Sequence[str]) -> Any:
-    """A java.util.List of the texts, in one call."""
+    """A java.util.List of the texts, in one call where Spark has what that needs."""
     if not texts or "" in texts or any(_SEPARATOR in text for text in texts):
         return list(texts)
-    return jvm.com.google.common.base.Splitter.on(_SEPARATOR).splitToList(_SEPARATOR.join(texts))
+    from py4j.protocol import Py4JError
+
+    try:
+        return jvm.com.google.common.base.Splitter.on(_SEPARATOR).splitToList(_SEPARATOR.join(texts))
+    except Py4JError:  # Spark 3.5 has an older Guava without it
+        return list(texts)
 
 
 def compiled(spark: SparkSession, name: str) -> Any:
