@@ -15,7 +15,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 
 from .compressed import REFUSED, SUFFIXES
-from .schema_text import parse_ddl
+from .schema_text import check_depth, parse_ddl
 
 FORMATS = ("parquet", "csv", "json")
 MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
@@ -86,6 +86,7 @@ class FilesOptions:
                         f"plain files are {', '.join(FORMATS)}; got format={value!r}; name one of these"
                     )
                 case "schema", pa.Schema():
+                    check_depth(value)
                     schema = value
                 case "schema", str():
                     schema = parse_ddl(value)

@@ -38,6 +38,20 @@ def parse_ddl(text: str) -> pa.Schema:
     return pa.schema(_Reading(text).fields("", 0))
 
 
+def check_depth(schema: pa.Schema) -> None:
+    """UnsupportedFeatureError for columns that are nested deeper than a schema text may be."""
+    for field in schema:
+        level, deep = [field.type], 0
+        while level and deep <= MOST_DEEP:
+            level = [t.field(at).type for t in level for at in range(t.num_fields)]
+            deep += 1
+        if level:
+            raise UnsupportedFeatureError(
+                f"columns of text files are nested up to {MOST_DEEP} levels deep; {field.name!r} is deeper; read it as"
+                " a string"
+            )
+
+
 class _Reading:
     """Token by token: (what it is, its text), with the end of the text as the last one."""
 
@@ -45,7 +59,8 @@ class _Reading:
         self._text = text
         self._tokens: list[tuple[str, str, int]] = []
         self._at = at = 0
-        while text[at:].strip():
+        end = len(text.rstrip())
+        while at < end:
             token = _TOKEN.match(text, at)
             if token is None:
                 raise _refused(text, at)

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
-from metaindex.formats.files.schema_text import parse_ddl
+from metaindex.formats.files.schema_text import MOST_DEEP, parse_ddl
+from metaindex.table.opening import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,6 +113,18 @@ def test_what_is_no_schema_is_refused_where_it_stands(text: str, at: str) -> Non
 def test_any_text_is_a_schema_or_an_error_of_ours(text: str) -> None:
     with suppress(MetaIndexError):
         assert parse_ddl(text).names
+
+
+def test_a_schema_is_no_deeper_than_a_text_may_be(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": 1}\n')
+    t = pa.int32()
+    for _ in range(MOST_DEEP):
+        t = pa.list_(t)
+    open_table(tmp_path, schema=pa.schema([("a", t)]))
+    for _ in range(3000):
+        t = pa.list_(t)
+    with pytest.raises(UnsupportedFeatureError, match="'a' is deeper"):
+        open_table(tmp_path, schema=pa.schema([("a", t)]))
 
 
 @pytest.mark.spark
