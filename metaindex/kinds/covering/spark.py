@@ -64,7 +64,7 @@ def by_number(rows: DataFrame, count: int, column: str) -> DataFrame:
     if hasattr(rows, "repartitionById"):
         return rows.repartitionById(count, column)
     keys = ",".join(map(str, keys_of(count).tolist()))
-    return rows.repartition(count, F.expr(f"element_at(array({keys}), {quoted(column)} + 1)"))
+    return rows.repartition(count, F.expr(f"element_at(array({keys}), {quoted((column,))} + 1)"))
 
 
 @dataclass(slots=True)
