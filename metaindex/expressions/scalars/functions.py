@@ -179,7 +179,8 @@ def _part(of: Wanted, duckdb: str, spark: str) -> KnownFunction:
 
 
 def _divided(signature: Signature, duckdb: str, spark: str) -> KnownFunction:
-    return KnownFunction(signature, f"(CASE WHEN {{1}} = 0 THEN error('division by zero') ELSE {duckdb} END)", spark)
+    by_zero = "{1} = 0 AND {0} IS NOT NULL"  # NULL by zero is NULL
+    return KnownFunction(signature, f"(CASE WHEN {by_zero} THEN error('division by zero') ELSE {duckdb} END)", spark)
 
 
 def _whole(duckdb: str) -> str:
@@ -291,7 +292,7 @@ TABLE: Final[dict[str, KnownFunction]] = {
     ),
     "element": KnownFunction(  # of a list, counted from 0
         _element,
-        "(CASE WHEN {1} < 0 OR {1} >= len({0}) THEN error('the index is beyond the array')"
+        "(CASE WHEN {0} IS NOT NULL AND ({1} < 0 OR {1} >= len({0})) THEN error('the index is beyond the array')"
         " ELSE list_extract({0}, {1} + 1) END)",
         "({0}[{1}])",
     ),

@@ -88,6 +88,10 @@ y / 2
 l div 2
 -7 div i2
 i % 3
+i / if(i IS NULL, 0, 1)
+i div if(i IS NULL, 0, 1)
+i % if(i IS NULL, 0, 1)
+x % if(x IS NULL, 0, 1)
 l % 3
 x % 2
 y % 0.3e0
@@ -290,6 +294,7 @@ CAST(q AS DECIMAL(14,4))
 CAST(q AS DOUBLE)
 CAST(f AS DOUBLE)
 arr[0]
+arr[if(arr IS NULL, -1, 0)]
 arr[t2]
 m['a']
 m['zz']
