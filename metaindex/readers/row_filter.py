@@ -38,7 +38,7 @@ class RowFilter:
             self._residual, self._expression = ResidualFilter(normal, lambda part: _telling(part, schema)), None
             return
         # Of a look-up there is nothing else to apply: its expression is not made, for which Arrow would load pandas.
-        self._expression = None if len(parts) == 1 and self._first is not None else to_arrow(predicate, schema)
+        self._expression = None if len(parts) == 1 and self._first is not None else to_arrow(normal, schema)
 
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which the predicate is TRUE."""

@@ -164,6 +164,16 @@ def test_rows_are_those_of_the_whole_condition(lake: Path, rows: pa.Table, leaf:
         assert table.count(asked) == len(expected)
 
 
+@pytest.mark.parametrize("settled", ["FALSE", "1 = 2", "((i IS NULL) IS NULL)"])
+def test_a_part_beside_one_that_is_settled(lake: Path, rows: pa.Table, settled: str) -> None:
+    """Nothing of it is left to be applied, or all."""
+    table = mi.open_table(str(lake))
+    assert table.scan(f"i % 2 = 0 AND {settled}").to_arrow().num_rows == 0
+    assert table.count(f"i % 2 = 0 AND {settled}") == 0
+    found = table.scan(f"id >= 0 AND (i % 2 = 0 OR NOT {settled})").to_arrow()
+    assert sorted(found["id"].to_pylist()) == sorted(rows["id"].to_pylist())
+
+
 def test_rows_of_joined_conditions(lake: Path, rows: pa.Table) -> None:
     table = mi.open_table(str(lake))
 
