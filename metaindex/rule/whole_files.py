@@ -13,16 +13,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.advice.bounds import BoundsOf
+from metaindex.advice.bounds import BoundsOf, ColumnFacts
 from metaindex.answers.believed import counted_rows
 from metaindex.answers.first import certain_files
 from metaindex.answers.live import KnownCounts, deleted_rows
+from metaindex.expressions.arrow_statistics import ArrowStatistics
 from metaindex.expressions.errors import ObjectNotFoundError, UnknownColumnError
-from metaindex.expressions.references import leaves
-from metaindex.expressions.tree import And, Constant, Opaque
-from metaindex.expressions.vectors import Mask
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions.tree import And, Constant, Opaque, Predicate
+from metaindex.expressions.vectors import Mask, one_array
 from metaindex.formats.model import FileTable, Leaf
 from metaindex.pruning.result import PruneResult
+from metaindex.pruning.walk import surely
 from metaindex.table.face import Table, handle_of, queries_of
 
 from . import text_scans
@@ -135,7 +138,27 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
     indexes = handle_of(table).open_indexes(allowed)[0]
     bounds = BoundsOf(snapshot, every.storage, indexes, opens=False, logged=False)
     certain = certain_files(every) & kept
+    if certain.any():
+        certain &= _certain_without_log(result.predicate, bounds)
     return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted_rows(snapshot.files))
+
+
+def _certain_without_log(predicate: Predicate, bounds: BoundsOf) -> Mask:
+    """Of which files indexes and partitions prove that every row passes: a bound that somebody wrote into a log is seen
+    by nobody to be wrong where no row is read."""
+    of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
+    asked = {ref: of_schema[ref.parts] for ref in columns(predicate) if ref.parts in of_schema}
+    told = dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
+    count = len(bounds.snapshot.files)
+    return surely(predicate, ArrowStatistics(count, {ref: _bounds(facts) for ref, facts in told.items()}), count)
+
+
+def _bounds(told: ColumnFacts) -> ColumnBounds:
+    def said(name: str) -> pa.Array:
+        return one_array(told.facts.column(name))
+
+    counts = said("null_count"), said("nan_count"), said("value_count")
+    return ColumnBounds(told.leaf.type, said("lower"), said("upper"), *counts, said("lower_exact"), said("upper_exact"))
 
 
 def _reads_on(source: Delta | Iceberg | Files) -> bool:

@@ -159,6 +159,25 @@ def test_a_number_that_differs_is_believed_of_nobody(lake: Path) -> None:
     assert taken(request(lake, aggregate=COUNTS)) is Reason.NOTHING_ANSWERED
 
 
+@pytest.mark.parametrize("index", [mi.ColumnStats("p", "s"), mi.ColumnStats()], ids=["of others", "of all"])
+def test_a_bound_of_the_log_makes_no_file_certain(tmp_path: Path, index: Any) -> None:
+    """Of a file of which the log says that every row passes, half of the rows do."""
+    root = tmp_path / "t"
+    for number in range(FILES):
+        keys = pa.array(range(number * ROWS, (number + 1) * ROWS), pa.int64())
+        data = pa.table({"k": keys, "s": ["v"] * ROWS, "p": pa.array([number // 2] * ROWS, pa.int32())})
+        deltalake.write_deltalake(str(root), data, mode="append")
+    for commit in (root / "_delta_log").glob("*.json"):
+        commit.write_text(commit.read_text().replace('\\"k\\":10,', '\\"k\\":15,'))
+    mi.open_table(str(root)).create_index("stats", index, builder="local")
+    counts = {"keys": [], "measures": [{"how": "count"}]}
+    first = {"column": "p", "descending": False, "nulls_first": True, "rows": 6}
+    answer = taken(request(root, aggregate=counts, filters=[above(15)]))
+    assert isinstance(answer, Reason) or (len(answer.files), answer.rows) == (4, [["40"]])
+    found = taken(request(root, first=first, filters=[above(15)]))
+    assert isinstance(found, Reason) or 1 not in found.proof
+
+
 def test_files_that_no_index_has_read_are_read(lake: Path) -> None:
     more = pa.table({"k": pa.array([5, 99], pa.int64()), "s": ["a", "b"], "p": pa.array([9, 9], pa.int32())})
     deltalake.write_deltalake(str(lake), more, mode="append")
