@@ -19,6 +19,7 @@ from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from metaindex.expressions.conversion import narrowed_bounds
 from metaindex.expressions.records import dataclass
@@ -62,7 +63,7 @@ class BoundsOf:
     indexes: Sequence[OpenIndex]
     notes: list[str] = field(default_factory=list)
     opens: bool = True  # footers of files, where nothing else tells of them
-    logged: bool = True  # what the log says of columns that are no partitions
+    logged: bool = True  # what the log says of columns that are no partitions, be it copied into an index
     _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
     _left_out: set[str] = field(default_factory=set)
     _files: FileIdentities | None = None
@@ -130,7 +131,7 @@ class BoundsOf:
             for run in index.entry.content.runs:
                 covered = _covered(index, run, leaf)
                 if covered is not None and len(rows := np.flatnonzero(self._places(index, run) >= 0)):
-                    bounds = _stored_bounds(index, run, covered, leaf, self._places(index, run)[rows])
+                    bounds = _stored_bounds(index, run, covered, leaf, self._places(index, run)[rows], self.logged)
                     if bounds is not None:
                         by_rows.append((rows, bounds))
         except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
@@ -210,7 +211,7 @@ def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
 
 
 def _stored_bounds(
-    index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals
+    index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals, logged: bool
 ) -> ColumnBounds | None:
     """What the run says of the column in these files, under the type that it has now."""
     stored = type_from_text(column.type_text)
@@ -222,8 +223,11 @@ def _stored_bounds(
     if (rows < 0).any():
         return None  # there is one row a file; where there is not, nothing is believed
 
+    copied = pc.fill_null(pc.equal(one_array(table.column("trust")), int(Trust.LOG)), True)
+
     def said(name: str) -> pa.Array:
-        return one_array(table.column(name))
+        values = one_array(table.column(name))
+        return values if logged else pc.if_else(copied, pa.scalar(None, values.type), values)
 
     bounds = ColumnBounds(
         stored,

@@ -142,7 +142,11 @@ def test_certain_files_come_first(lake: Path) -> None:
     assert taken(request(lake, any=True, filters=[above(15)]), limit=False) is None
 
 
-@pytest.mark.parametrize("index", [mi.Values("s"), mi.ColumnStats("s")], ids=["values", "stats"])
+@pytest.mark.parametrize(
+    "index",
+    [mi.Values("s"), mi.ColumnStats("s"), mi.ColumnStats(trust_log=True)],
+    ids=["values", "stats", "stats of the log"],
+)
 def test_the_log_alone_proves_nothing(lake: Path, index: Any) -> None:
     table = mi.open_table(str(lake))
     table.delete_index("stats")
