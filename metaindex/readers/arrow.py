@@ -13,12 +13,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from metaindex.expressions.errors import ObjectNotFoundError
 from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import Opaque, Predicate
-from metaindex.expressions.vectors import Mask, from_truths, from_vector, one_array, truths
+from metaindex.expressions.vectors import from_truths, from_vector
 from metaindex.formats.model import EqualityDelete, Field, Leaf
 from metaindex.text import TextReader
 
@@ -36,7 +35,6 @@ from .row_filter import RowFilter
 from .row_groups import RowGroups
 
 _LOOKED_AT_ONCE = 16
-_WORTH_BYTES = 16 << 20  # of files; below, what is certain is found out in no less time than a filter takes
 _Part = tuple[int, int, list[pa.Array]]
 
 
@@ -107,19 +105,6 @@ def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = 
         )
 
 
-def certain_rows(scan: ScanPlan) -> Mask | None:
-    """Where every row of a file is known to match: the predicate is not applied again there, and columns that only it
-    asks are not read. None where a file may be written over in its place, and where there is little to read."""
-    result = scan.result
-    if scan.predicate is None or result is None or result.predicate != scan.asked:
-        return None
-    if scan.snapshot.format not in ("delta", "iceberg") or result.kept_bytes < _WORTH_BYTES:
-        return None
-    sure = pc.is_in(scan.snapshot.files.paths, value_set=result.certain.paths.combine_chunks())
-    mask = truths(one_array(sure), null=False)
-    return mask if mask.any() else None
-
-
 class _FileReader:
     def __init__(self, scan: ScanPlan, *, apart: bool = False) -> None:
         snapshot = scan.snapshot
@@ -153,8 +138,6 @@ class _FileReader:
             )
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
-        self._certain = None if apart else certain_rows(scan)
-        self._unfiltered = None if self._certain is None else _FileReader(replace(scan, predicate=None))
         self._footers = HeldFooters(0) if scan.footers is None else scan.footers
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
@@ -168,9 +151,6 @@ class _FileReader:
         yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
 
     def _file(self, row: int) -> Iterator[pa.RecordBatch]:
-        if self._unfiltered is not None and self._certain is not None and self._certain[row]:
-            yield from self._unfiltered._file(row)
-            return
         for _, batch in self.matching(row):
             if batch.num_rows:
                 if not self._all_shown:
