@@ -109,7 +109,8 @@ CSV: dict[str, Text] = {
     "a header of other names": Text("a.csv", lambda: b"word,id\n1,w1\n", [_FIRST]),
     "a header of too few names": Text("a.csv", lambda: b"id\n1,w1\n2\n", [_FIRST, (2, None)]),
     "a header of too many names": Text("a.csv", lambda: b"id,word,more,still\n1,w1\n2,w2,x,y,z\n", [_FIRST, (2, "w2")]),
-    "a header that is data": Text("a.csv", lambda: b"7,w7\n1,w1\n", [_FIRST]),
+    "a header that is data": Text("a.csv", lambda: b"7,w7\n1,w1\n", "say header=False"),
+    "the same with a header said": Text("a.csv", lambda: b"7,w7\n1,w1\n", [_FIRST], None, {"header": True}),
     "numbers beyond the type": Text("a.csv", lambda: _CSV + b"9223372036854775808,a\n" + b"9" * 5000 + b",b\n",
         [_FIRST, (None, "a"), (None, "b")]),
 }  # fmt: skip
