@@ -17,7 +17,7 @@ from metaindex.expressions.engines import sql
 from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.literals import Literal, LiteralValue, kind
 from metaindex.expressions.normalize import normalize
-from metaindex.expressions.references import columns
+from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import (
     ColumnRef,
     Comparison,
@@ -36,6 +36,7 @@ UNREAD: Final = "metaindex_unread"
 """What stands, as a function of its columns, for a part that nobody understood, or whose values may not be told."""
 
 MOST_TEXT: Final = 64 << 10
+_MASKED: Final = re.compile(r"#[0-9a-f]{24}|\?[1-9][0-9]*")
 _Mask = Callable[[LiteralValue], str]
 
 
@@ -57,6 +58,23 @@ def _mask(literals: Literals, key: bytes) -> _Mask | None:
         return lambda value: f"#{hmac.new(key, _canonical(value), hashlib.sha256).hexdigest()[:24]}"
     numbers = count(1)  # each another one: `x >= ?` and `x <= ?` are not `x = ?`
     return lambda value: f"?{next(numbers)}"
+
+
+def is_masked(predicate: Predicate) -> bool:
+    """Does each of its values stand for one that is not told? Of a condition without values none does."""
+    values: list[object] = []
+    for leaf in leaves(predicate):
+        match leaf:
+            case Comparison():
+                values.append(leaf.value.value)
+            case In():
+                values.extend(value.value for value in leaf.values)
+            case StartsWith():
+                values.append(leaf.prefix)
+            case Opaque() | IsNull() | IsNan() | Constant():
+                pass
+    told = [value for value in values if value is not None]
+    return bool(told) and all(isinstance(value, str) and _MASKED.fullmatch(value) for value in told)
 
 
 def _all_of(parts: list[str]) -> str:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from metaindex.log.entry import IndexLogEntry
 
 _MOST_NAMES = 5
+_MOST = 1e18
+"""Bytes, seconds or days that a question may say."""
 _OF_LAYOUT = 0.25
 """Of what may be read, what is kept for advice on the layout."""
 
@@ -63,8 +65,12 @@ class RecommendQuestion:
     def __post_init__(self) -> None:
         check_share(self.sample)
         for word, value in (("budget_bytes", self.budget_bytes), ("budget_cpu", self.budget_cpu), ("days", self.days)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
-                raise ArgumentError(f"{word}= is a number from 0 on, or None; got {value!r}; give such as {word}=1e8")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is not None and not (number and 0 <= value <= _MOST):
+                got = f"more than {_MOST:g}" if number and value > _MOST else repr(value)
+                raise ArgumentError(
+                    f"{word}= is a number from 0 on, or None; got {got}; give such as {word}=1e8, or leave it out"
+                )
         if self.days == 0:
             raise ArgumentError("days= is the time that the workload is of; got 0; leave it out where nobody knows")
 

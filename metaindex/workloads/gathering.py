@@ -24,6 +24,9 @@ _EXAMPLES: Final = 3
 _LATER: Final = 1.6
 """An example is replaced by a later one each time that so many times as many were met, so that a long workload has one
 of its beginning, one of its middle, and one of its end."""
+_TRIES: Final = 8
+"""Texts of a shape that are read in vain before the next one waits; from then on one is read as often as an example is
+replaced."""
 _SHORT: Final = 120
 _TEXT: Final = 2_000
 
@@ -68,9 +71,30 @@ class _Met:
 
 
 @dataclass(slots=True)
+class _Failed:
+    """A shape of which no text could be read: a literal may be why, and the next text has another."""
+
+    reason: str
+    times: int = 1
+    next_at: int = _TRIES
+
+    @property
+    def is_due(self) -> bool:
+        """Is the next one to be read?"""
+        return self.times < _TRIES or self.times + 1 >= self.next_at
+
+    def again(self, reason: str) -> None:
+        """It was read in vain."""
+        self.reason = reason
+        self.times += 1
+        if self.times >= self.next_at:
+            self.next_at = int(self.times * _LATER) + 1
+
+
+@dataclass(slots=True)
 class Gathering:
     _met: dict[str, _Met] = field(default_factory=dict)
-    _by_text: dict[str, _Met | str] = field(default_factory=dict)
+    _by_text: dict[str, _Met | _Failed] = field(default_factory=dict)
     _problems: dict[str, Unread] = field(default_factory=dict)
 
     def text(
@@ -82,10 +106,11 @@ class Gathering:
             return
         shape = shape_of_text(text)
         known = self._by_text.get(shape)
-        if isinstance(known, str):
-            self.problem(known, text, seen)
+        if isinstance(known, _Failed) and not known.is_due:
+            known.times += 1
+            self.problem(known.reason, text, seen)
             return
-        if known is not None and known.is_full:
+        if isinstance(known, _Met) and known.is_full:
             known.add(seen, seconds)
             return
         if len(self._by_text) >= _MOST_SHAPES:
@@ -93,7 +118,10 @@ class Gathering:
         try:
             reads = read(text)
         except MetaIndexError as error:
-            self._by_text[shape] = str(error)
+            if isinstance(known, _Failed):
+                known.again(str(error))
+            elif known is None:
+                self._by_text[shape] = _Failed(str(error))
             self.problem(str(error), text, seen)
             return
         met = self.reads(reads, text, seen=seen, seconds=seconds)

@@ -25,7 +25,7 @@ from metaindex.expressions.tree import (
 
 # What is begun and not ended goes to the end of the text, and nothing is tried a second time: texts are anybody's.
 _LITERAL: Final = re.compile(
-    r"(?P<text>'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z))|(?P<name>`[^`]*+(?:`|\Z))|--[^\n]*+|"
+    r"(?P<text>'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|(?P<cut>['\"].*+)|(?P<name>`[^`]*+(?:`|\Z))|--[^\n]*+|"
     r"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|"
     r"(?<![\w.])(?P<number>[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?)|(?P<blank>\s++)",
     re.DOTALL,
@@ -37,8 +37,8 @@ _LIST: Final = re.compile(r"\(\s*+\?(?:\s*+,\s*+\?)++\s*+\)")
 
 
 def shape_of_text(text: str) -> str:
-    """The text with `?` for literals. Numbers behind GROUP BY and ORDER BY may be places of columns, and stay, as do
-    the wildcards of patterns."""
+    """The text with `?` for literals, `'?` for one that nothing ends. Numbers behind GROUP BY and ORDER BY may be places
+    of columns, and stay, as do the wildcards of patterns."""
     by_place = _BY_PLACE.search(text)
     end = len(text) if by_place is None else by_place.start()
 
@@ -47,6 +47,8 @@ def shape_of_text(text: str) -> str:
             return " "
         if literal["name"]:
             return literal[0]
+        if literal["cut"]:
+            return "'?"  # a text that ends so is read as none that is whole
         if literal["text"]:
             return "?" if not {"%", "_"} & set(literal[0]) else f"'{_PATTERN.sub('?', literal[0])}'"
         return ("?" if literal.start() < end else literal[0]) if literal["number"] else " "

@@ -25,6 +25,7 @@ from metaindex.expressions.normalize import normalize
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
+from metaindex.querylog.texts import is_masked
 
 from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
@@ -48,6 +49,10 @@ _DAY_US: Final = 24 * 3600 * 10**6
 _WORDS: Final = "a workload is conditions, SQL texts, DataFrames, a path to a file of texts or an event log, or a list"
 _QUERY: Final = re.compile(r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from)\b", re.IGNORECASE)
 _WRITES: Final = re.compile(r"\b(?:insert|delete|update|merge)\b", re.IGNORECASE)
+_MASKED: Final = (
+    "a query of a query log is asked again with its values; those of one are hashed or left out; let the log keep them"
+    " (literals='kept'), or give the queries' texts"
+)
 _NO_TABLE: Final = "a query of a workload reads tables that could have an index; it reads none"
 
 
@@ -217,6 +222,9 @@ def _logged(gathering: Gathering, row: dict[str, Any]) -> None:
         predicate = normalize(_condition(text))
     except MetaIndexError as error:
         gathering.problem(str(error), str(text))
+        return
+    if is_masked(predicate):
+        gathering.problem(_MASKED, str(text))
         return
     named = tuple(str(name) for name in row.get("columns") or ())
     grouped = tuple(str(name) for name in row.get("group_keys") or ())

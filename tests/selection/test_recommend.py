@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -239,8 +240,14 @@ def test_names_are_valid_and_not_taken() -> None:
     assert len(name_of([mi.Values("x" * 500)], [])) <= 48
 
 
-@pytest.mark.parametrize("wrong", [{"budget_bytes": -1}, {"budget_cpu": "1"}, {"days": 0}, {"sample": 2}])
-def test_what_is_no_budget_is_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
+WRONG: tuple[dict[str, object], ...] = ({"budget_bytes": -1}, {"budget_cpu": "1"}, {"days": 0}, {"sample": 2})
+NO_NUMBERS: tuple[object, ...] = (math.inf, math.nan, 1e19, 10**5000)
+NAMES = ("budget_bytes", "budget_cpu", "days")
+
+
+@pytest.mark.parametrize("number", range(len(WRONG) + len(NO_NUMBERS) * len(NAMES)))
+def test_what_is_no_budget_is_refused(tmp_path: Path, number: int) -> None:
+    wrong = [*WRONG, *({name: value} for name in NAMES for value in NO_NUMBERS)][number]
     with pytest.raises(mi.ArgumentError):
         filled(tmp_path, "parquet", files=1).recommend(QUERIES, **wrong)  # type: ignore[arg-type]
 
@@ -304,6 +311,20 @@ def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
     (index,) = table.recommend("id = 3", days=2.0, copies=False).indexes
     assert index.break_even.days is not None
     assert index.break_even.runs == pytest.approx(index.break_even.days / 2)
+
+
+@pytest.mark.parametrize("literals", ["hashed", "left out"])
+def test_values_that_a_query_log_hides_are_not_asked(tmp_path: Path, literals: str) -> None:
+    """A hash is compared with no row: it would be in no file."""
+    filled(tmp_path, "parquet")
+    setting = mi.QueryLog(literals=literals, salt=b"s" * 16 if literals == "hashed" else None)  # type: ignore[arg-type]
+    table = mi.open_table(str(tmp_path / "lake"), config=mi.Config(query_log=setting))
+    for number in range(3):
+        table.prune(f"name = 'n{number}' OR name LIKE 'x{number}%' OR id IN ({number}, 7)")
+    table.prune("id IS NOT NULL")
+    answer = table.recommend(copies=False)
+    assert (answer.queries, answer.indexes) == (1, ())
+    assert "values; those of one are hashed or left out; let the log keep them" in str(answer)
 
 
 def test_no_copy_of_rows_is_for_engines_that_read_none(tmp_path: Path) -> None:

@@ -15,9 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.workloads.gathering import MOST_REASONS
+from metaindex.expressions.errors import ExpressionError
+from metaindex.expressions.reads import StatementReads
+from metaindex.workloads.gathering import MOST_REASONS, Gathering
 from metaindex.workloads.shape import shape_of_text, shown_predicate
 from metaindex.workloads.splitting import MOST_CHARACTERS
+from metaindex.workloads.statements import reads_of
 from metaindex.workloads.taking import from_query_log
 
 
@@ -73,6 +76,44 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on() -> None:
     assert all(len(str(problem)) < 600 for problem in found.problems)
     assert "not read" in str(found)
     assert len(found._repr_html_()) < 100_000
+
+
+@pytest.mark.parametrize("before", [0, 1, 3, 20])
+def test_a_text_that_cannot_be_read_is_told_alone(before: int) -> None:
+    """As the cut line of a log, which is like whole ones but for its end."""
+    whole = [f"SELECT a FROM t WHERE b = 'n{number}'" for number in range(40)]
+    found = mi.workload([*whole[:before], "SELECT a FROM t WHERE b = 'n", *whole[before:]])
+    assert [template.seen for template in found.templates] == [40]
+    assert [problem.seen for problem in found.problems] == [1]
+    found = mi.workload([*whole[:3], "SELECT a FROM t WHERE b = X'no'", *whole[3:]])
+    assert [template.seen for template in found.templates] == [40]
+
+
+def test_a_literal_that_cannot_be_read_spoils_no_other_of_its_shape() -> None:
+    found = mi.workload(["SELECT a FROM t WHERE b = X'no'", *(f"SELECT a FROM t WHERE b = X'{n:02d}'" for n in range(30))])
+    assert [template.seen for template in found.templates] == [30]
+    assert [problem.seen for problem in found.problems] == [1]
+
+
+def test_texts_alike_that_cannot_be_read_are_tried_now_and_then() -> None:
+    asked: list[str] = []
+
+    def read(text: str) -> StatementReads:
+        asked.append(text)
+        if text.startswith("SELECT a FROM t WHERE b = 'wrong"):
+            raise ExpressionError("it is wrong")
+        return reads_of(text, "UTC")
+
+    gathering = Gathering()
+    for number in range(10_000):
+        gathering.text(f"SELECT a FROM t WHERE b = 'wrong{number}'", read)
+    assert len(asked) < 40
+    for number in range(10_000):
+        gathering.text(f"SELECT a FROM t WHERE b = 'right{number}'", read)
+    (template,), (problem,) = gathering.workload().templates, gathering.workload().problems
+    assert template.seen + problem.seen == 20_000
+    assert len(asked) < 80
+    assert template.seen > 1_000
 
 
 def test_reasons_are_bounded() -> None:
