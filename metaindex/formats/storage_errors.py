@@ -25,6 +25,9 @@ from .back_off import back_off
 
 _T = TypeVar("_T")
 _BREAKS = 6
+_QUERY = re.compile(r"\?[^\s'\"]*")
+_USER = re.compile(r"://[^/:@\s]*+:(?!\d{1,5}+/)[^@\s'\"`]*+@")
+"""With a password, in which a slash may stand; what is behind a host's port is a path."""
 _asked_by: set[int] = set()  # this process, once it has asked anything; in a forked one, the one above it
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>")
@@ -64,7 +67,12 @@ _WRONG_REGION = frozenset(
 
 def clean(text: str) -> str:
     """A path or URI without what may be secret: user and password, query strings (signed URLs)."""
-    return re.sub(r"\?[^\s'\"]*", "?...", re.sub(r"://[^/@\s]*:[^/@\s]*@", "://...@", text))
+    return _QUERY.sub("?...", _USER.sub("://...@", text))
+
+
+def without_user(text: str) -> str:
+    """A URI without user and password, so that it is the same place for everybody."""
+    return _USER.sub("://", text) if "@" in text else text
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from .layout import catalog_name, clustering
 from .noting import place_of
 from .query_log import logged_queries
 from .verbs import create
-from .weighing import asked_query, at_hand, unread
+from .weighing import asked_query, at_hand, check_workplace, unread
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Progress
@@ -82,6 +82,8 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
             f"candidates= are of one table; {len(handles)} are asked; leave it out, or ask the tables one by one"
         )
     given = tuple(named(question.candidates)) if question.candidates else ()
+    for handle in handles:
+        check_workplace(handle)
     several = None if question.queries is None else _workload(question.queries, handles)
     noted = [_Noted.of(handle) for handle in handles] if several is None else []
     workloads = [log.workload for log in noted] if several is None else [several] * len(handles)

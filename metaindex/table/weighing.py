@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from metaindex.workloads.taking import path_in, workload
 from metaindex.workloads.template import Workload
 from metaindex.workloads.typed import typed
 
+from .apart import check_apart
 from .asked import TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
 
@@ -45,6 +47,7 @@ def weighed(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """See `Table.what_if`."""
+    check_workplace(handle)
     if _are_statements(queries):
         queries = workload(queries, time_zone=handle.config.time_zone)
     elif tables is not None and not isinstance(queries, Workload):
@@ -72,6 +75,12 @@ def weighed(
     reports = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
     hand = at_hand(handle, Standing(snapshot, tuple(opened)), (*reports, *notes))
     return weigh(asked, hand)
+
+
+def check_workplace(handle: Handle) -> None:
+    """ArgumentError where candidates would be built among the files of the table, as in a process whose folder for
+    temporary files is there: Python's is the current folder where no other can be written."""
+    check_apart(tempfile.gettempdir(), handle.path, "temporary files are written (TMPDIR says where)")
 
 
 def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHand:

@@ -4,13 +4,14 @@ examples; what cannot be read is counted."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final
 
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.reads import StatementReads
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import one_line
+from metaindex.formats.storage_errors import without_user
 
 from .shape import shape_of_reads, shape_of_text
 from .splitting import MOST_CHARACTERS
@@ -130,13 +131,14 @@ class Gathering:
 
     def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> _Met | None:
         """A query by what it reads."""
+        reads = _without_users(reads)
         shape = shape_of_reads(reads)
         met = self._met.get(shape)
         if met is None:
             if len(self._met) >= MOST_TEMPLATES:
                 self.problem(f"a workload has {MOST_TEMPLATES:,} templates at most; it has more; split it", text, seen)
                 return None
-            met = self._met[shape] = _Met(_begun(" ".join(text.split()), _TEXT), [])
+            met = self._met[shape] = _Met(_begun(" ".join(without_user(text).split()), _TEXT), [])
         met.texts += 1
         met.add(seen, seconds)
         met.example(reads)
@@ -144,12 +146,13 @@ class Gathering:
 
     def problem(self, reason: str, example: str = "", seen: int = 1) -> None:
         """What could not be read, or not all of it."""
+        reason, example = without_user(reason), without_user(example[: 10 * _SHORT])
         known = self._problems.get(reason)
         if known is None and len(self._problems) >= MOST_REASONS:
             reason = "other reasons"
             known = self._problems.get(reason)
         count = seen + (0 if known is None else known.seen)
-        shown = _begun(one_line(" ".join(example[: 10 * _SHORT].split())), _SHORT) if known is None else known.example
+        shown = _begun(one_line(" ".join(example.split())), _SHORT) if known is None else known.example
         self._problems[reason] = Unread(reason, count, shown)
 
     def merge(self, workload: Workload) -> None:
@@ -167,6 +170,20 @@ class Gathering:
         templates.sort(key=lambda template: -template.seen)
         problems = sorted(self._problems.values(), key=lambda problem: -problem.seen)
         return Workload(tuple(templates), tuple(problems))
+
+
+def _without_users(reads: StatementReads) -> StatementReads:
+    """Tables by their places, as everybody may read them."""
+    if not any("@" in read.table for read in reads.tables):
+        return reads
+    return replace(
+        reads,
+        tables=tuple(replace(read, table=without_user(read.table)) for read in reads.tables),
+        joins=tuple(
+            replace(join, left_table=without_user(join.left_table), right_table=without_user(join.right_table))
+            for join in reads.joins
+        ),
+    )
 
 
 def too_long() -> str:

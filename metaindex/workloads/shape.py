@@ -37,8 +37,8 @@ _LIST: Final = re.compile(r"\(\s*+\?(?:\s*+,\s*+\?)++\s*+\)")
 
 
 def shape_of_text(text: str) -> str:
-    """The text with `?` for literals, `'?` for one that nothing ends. Numbers behind GROUP BY and ORDER BY may be places
-    of columns, and stay, as do the wildcards of patterns."""
+    """The text with `?` for literals, `'?` for one that nothing ends. Numbers behind GROUP BY and ORDER BY may be
+    places of columns, and stay, as do the wildcards of patterns."""
     by_place = _BY_PLACE.search(text)
     end = len(text) if by_place is None else by_place.start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from metaindex.expressions.normalize import normalize
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
-from metaindex.querylog.texts import is_masked
+from metaindex.formats.storage_errors import clean
 
 from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
@@ -160,7 +160,7 @@ class _Taker:
 
     def _file(self, path: Path) -> None:
         if (store := _STORE.match(str(path))) is not None and not path.exists():
-            place = _STORE.sub(rf"{store[1]}://", str(path))
+            place = clean(_STORE.sub(rf"{store[1]}://", str(path)))
             raise UnsupportedFeatureError(
                 f"a workload is read from files of this machine; {place} is on a store; copy it here first (aws s3 cp"
                 " --recursive, gcloud storage cp -r, hdfs dfs -get) and name the copy"
@@ -190,11 +190,13 @@ def from_query_log(rows: pa.Table) -> Workload:
     cannot be read."""
     if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
         raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
+    from metaindex.querylog.texts import is_masked  # which loads a parser
+
     gathering = Gathering()
     names = [name for name in _LOGGED if name in rows.column_names]
     for batch in rows.select(names).to_batches(max_chunksize=4096):
         for row in batch.to_pylist():
-            _logged(gathering, row)
+            _logged(gathering, row, is_masked)
     return replace(gathering.workload(), days=_days(rows))
 
 
@@ -215,7 +217,7 @@ _LOGGED: Final = (
 )
 
 
-def _logged(gathering: Gathering, row: dict[str, Any]) -> None:
+def _logged(gathering: Gathering, row: dict[str, Any], is_masked: Callable[[Predicate], bool]) -> None:
     text = row["predicate"] if row["predicate"] is not None else "TRUE"
     table = str(row.get("table") or "")
     try:

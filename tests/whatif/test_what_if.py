@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -214,6 +215,19 @@ def told(found: WhatIf) -> dict[str, object]:
         cost.pop("build_cpu_seconds")
         cost.pop("upkeep_a_day")
     return said
+
+
+def test_nothing_is_built_among_the_files_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no other folder can be written, temporary files are Python's current folder's."""
+    table = filled(tmp_path, "parquet", files=2)
+    before = tree(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", table.path)
+    for ask in (lambda: table.what_if("id = 3", mi.Values("id")), lambda: table.recommend("id = 3", copies=False)):
+        with pytest.raises(mi.ArgumentError, match=r"temporary files are written \(TMPDIR says where\) outside"):
+            ask()
+    assert tree(tmp_path) == before
+    with pytest.raises(mi.ArgumentError, match="outside of the table"):
+        table.report(tmp_path / "report.html", queries="id = 3")
 
 
 def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:

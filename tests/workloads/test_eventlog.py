@@ -498,6 +498,32 @@ def test_a_workload_on_a_store_is_refused_with_a_cure(place: str) -> None:
     assert mi.workload("x = 's3://bucket/x'").seen == 1
 
 
+SECRET = "WJa/lrX+Ut:n"
+
+
+def test_credentials_of_a_place_are_never_told(tmp_path: Path) -> None:
+    place = f"s3a://AKIA:{SECRET}@lake/t"
+    events = [start(0, scan(place, "[(a#1L = 1)]")), start(1, scan(place, "[(a#1L = 1"))]
+    log = mi.workload(written(tmp_path / "log", events))
+    texts = mi.workload([f"SELECT a FROM parquet.`{place}` WHERE a = 1", f"SELECT a FROM parquet.`{place}` WHERE a ="])
+    assert {template.tables[0].table for template in log.templates} == {"s3a://lake/t"}
+    assert [len(texts.templates), len(texts.problems)] == [1, 1]
+    told = []
+    for found in (log, texts):
+        told += [str(found), found._repr_html_(), json.dumps(found.to_json()), repr(found.templates)]
+    for refused in (place, f"s3://lake/t?X-Amz-Signature={SECRET}"):
+        with pytest.raises(mi.UnsupportedFeatureError) as error:
+            mi.workload(refused)
+        told.append(str(error.value))
+    assert not [text for text in told if SECRET in text]
+
+
+def test_ports_and_signs_of_a_path_stay(tmp_path: Path) -> None:
+    for place in ("hdfs://node:8020/a:b@c/t", "abfss://lake@account.dfs.core.windows.net/t", "s3://lake/a:b@c/t"):
+        (template,) = mi.workload(written(tmp_path / "log", [start(0, scan(place, "[(a#1L = 1)]"))])).templates
+        assert template.tables[0].table == place
+
+
 def test_a_file_by_its_url(tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_text("SELECT a FROM t WHERE a = 1;")
     assert mi.workload(f"file://{tmp_path}/q.sql").seen == mi.workload(f"file:{tmp_path}/q.sql").seen == 1

@@ -90,7 +90,8 @@ def test_a_text_that_cannot_be_read_is_told_alone(before: int) -> None:
 
 
 def test_a_literal_that_cannot_be_read_spoils_no_other_of_its_shape() -> None:
-    found = mi.workload(["SELECT a FROM t WHERE b = X'no'", *(f"SELECT a FROM t WHERE b = X'{n:02d}'" for n in range(30))])
+    whole = [f"SELECT a FROM t WHERE b = X'{number:02d}'" for number in range(30)]
+    found = mi.workload(["SELECT a FROM t WHERE b = X'no'", *whole])
     assert [template.seen for template in found.templates] == [30]
     assert [problem.seen for problem in found.problems] == [1]
 
