@@ -3,6 +3,7 @@ examples; what cannot be read is counted."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Final
@@ -18,6 +19,7 @@ from .splitting import MOST_CHARACTERS
 from .template import QueryTemplate, Unread, Workload
 
 MOST_TEMPLATES: Final = 10_000
+_TOO_MANY: Final = f"a workload has {MOST_TEMPLATES:,} templates at most; it has more; split it"
 MOST_REASONS: Final = 100
 """That are told, of what could not be read."""
 _MOST_SHAPES: Final = 20_000
@@ -126,8 +128,7 @@ class Gathering:
             self.problem(str(error), text, seen)
             return
         met = self.reads(reads, text, seen=seen, seconds=seconds)
-        if met is not None:
-            self._by_text[shape] = met
+        self._by_text[shape] = met if met is not None else _Failed(_TOO_MANY, _TRIES, sys.maxsize)
 
     def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> _Met | None:
         """A query by what it reads."""
@@ -136,7 +137,7 @@ class Gathering:
         met = self._met.get(shape)
         if met is None:
             if len(self._met) >= MOST_TEMPLATES:
-                self.problem(f"a workload has {MOST_TEMPLATES:,} templates at most; it has more; split it", text, seen)
+                self.problem(_TOO_MANY, text, seen)
                 return None
             met = self._met[shape] = _Met(_begun(" ".join(without_user(text).split()), _TEXT), [])
         met.texts += 1

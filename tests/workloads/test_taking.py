@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
+import metaindex.workloads.gathering as gathering_module
 from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.reads import StatementReads
 from metaindex.workloads.gathering import MOST_REASONS, Gathering
@@ -115,6 +116,23 @@ def test_texts_alike_that_cannot_be_read_are_tried_now_and_then() -> None:
     assert template.seen + problem.seen == 20_000
     assert len(asked) < 80
     assert template.seen > 1_000
+
+
+def test_texts_behind_the_last_template_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def read(text: str) -> StatementReads:
+        asked.append(text)
+        return reads_of(text, "UTC")
+
+    monkeypatch.setattr(gathering_module, "MOST_TEMPLATES", 3)
+    gathering = Gathering()
+    for number in range(3):
+        gathering.text(f"SELECT a FROM t{number}", read)
+    for number in range(1_000):
+        gathering.text(f"SELECT a FROM t WHERE b = {number}", read)
+    found = gathering.workload()
+    assert (len(asked), len(found), [problem.seen for problem in found.problems]) == (4, 3, [1_000])
 
 
 def test_reasons_are_bounded() -> None:
