@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -60,6 +59,8 @@ def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
         return {}
     except OSError as error:
         raise ArgumentError(f"{_shown(path)} is read for its options; {error.strerror}; {_CURE}") from error
+    import tomllib  # which whoever has no such file needs not wait for
+
     if len(text) > _MOST_BYTES:
         raise ArgumentError(f"a file of options has at most {_MOST_BYTES:,} bytes; {_shown(path)} has more; {_CURE}")
     try:

@@ -3,16 +3,14 @@ packages say of themselves."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
-from itertools import zip_longest
+
+from packaging.requirements import Requirement
 
 from .diagnosis import Symptom, lacking, right, wrong
 
-_NEEDED = re.compile(r"""\A([A-Za-z0-9._-]+)\s*([<>=!~0-9.,\s]*)(?:;\s*extra\s*==\s*['"]([^'"]+)['"])?\Z""")
-_BOUND = re.compile(r"(<=|>=|==|<|>)\s*([0-9][0-9.]*)")
 _PASSED = frozenset({"all", "java"})
 """Extras that are not told here: one names the others, and any Java will do (`machine`)."""
 _FOR = {
@@ -22,6 +20,7 @@ _FOR = {
     "duckdb": "to_duckdb(), and columns of CSV and JSON files in many forms",
     "polars": "to_polars()",
     "s3": "tables on S3, Azure, Google Cloud",
+    "completion": "metaindex completion",
     "demo": "metaindex demo",
 }
 
@@ -42,53 +41,37 @@ def packages() -> Iterator[Symptom]:
             f"{sys.executable} -m pip install metaindex",
         )
         return
-    needs: dict[str, list[tuple[str, str]]] = {}
-    for line in about.requires or ():
-        if (match := _NEEDED.match(line)) is not None and match[3] not in _PASSED:
-            needs.setdefault(match[3] or "", []).append((match[1], match[2].strip()))
-    yield _group("metaindex", f"metaindex {about.version}", needs.pop("", []), needed=True)
-    for extra in needs:
-        yield _group(f"extra {extra}", "", needs[extra], needed=False)
+    needed = [Requirement(line) for line in about.requires or ()]
+    yield _group("metaindex", f"metaindex {about.version}", [need for need in needed if _is_asked(need, "")])
+    for extra in about.metadata.get_all("Provides-Extra") or ():
+        if extra not in _PASSED:
+            of_extra = [need for need in needed if _is_asked(need, extra) and not _is_asked(need, "")]
+            yield _group(f"extra {extra}", "", of_extra, extra)
 
 
-def _group(about: str, said: str, needs: list[tuple[str, str]], *, needed: bool) -> Symptom:
-    """Of packages that are needed together."""
-    there, absent, unfit = [], [], []
-    for name, bounds in needs:
+def _is_asked(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def _group(about: str, said: str, needs: list[Requirement], extra: str = "") -> Symptom:
+    """Of packages that are needed together: by everybody, or by an extra."""
+    there: list[str] = []
+    absent: list[str] = []
+    unfit: list[str] = []
+    for need in needs:
         try:
-            version = metadata.version(name)
+            version = metadata.version(need.name)
         except metadata.PackageNotFoundError:
-            absent.append(name)
+            absent.append(need.name)
             continue
-        if fits(version, bounds):
-            there.append(f"{name} {version}")
-        else:
-            unfit.append(f"{name} {version} ({bounds} is needed)")
-    extra = about.removeprefix("extra ") if not needed else ""
+        fits = need.specifier.contains(version, prereleases=True)
+        (there if fits else unfit).append(f"{need.name} {version}{'' if fits else f' ({need.specifier} is needed)'}")
     install = f"{sys.executable} -m pip install 'metaindex{f'[{extra}]' if extra else ''}'"
     if unfit:
         return wrong(about, ", ".join(unfit), install)
-    if absent and needed:
+    if absent and not extra:
         return wrong(about, f"{', '.join(absent)} not installed", install)
     if absent:
         use = f", for {_FOR[extra]}" if extra in _FOR else ""
         return lacking(about, f"{', '.join(absent)} not installed{use}", install)
     return right(about, "; ".join(part for part in (said, ", ".join(there)) if part))
-
-
-def fits(version: str, bounds: str) -> bool:
-    """Does a version lie in bounds such as `>=1.2,<2`? Of one that is no numbers nothing is known, so it does."""
-    own = _numbers(version)
-    if own is None:
-        return True
-    for sign, bound in _BOUND.findall(bounds):
-        pairs = list(zip_longest(own, _numbers(bound) or (), fillvalue=0))
-        order = next((-1 if a < b else 1 for a, b in pairs if a != b), 0)
-        if not {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0, "==": order == 0}[sign]:
-            return False
-    return True
-
-
-def _numbers(version: str) -> tuple[int, ...] | None:
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return None if match is None else tuple(map(int, match[0].split(".")))

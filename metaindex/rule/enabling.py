@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from metaindex.config import Config
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError, first_line
@@ -48,9 +49,8 @@ _WITHOUT: Final = {
 }
 logger = logging.getLogger("metaindex")
 _LOCK = threading.Lock()
-_LOADERS: dict[
-    int, Any
-] = {}  # by gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM
+_LOADERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""By gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM."""
 _ENABLED: dict[tuple[int, int], Enabled] = {}
 
 
@@ -280,9 +280,9 @@ def _key(spark: SparkSession) -> tuple[int, int]:
 
 def _loader(spark: SparkSession) -> Any:
     gateway = gateway_of(spark)
-    if id(gateway) not in _LOADERS:
-        _LOADERS[id(gateway)] = source_loader(jvm_of(spark), _sources(spark))
-    return _LOADERS[id(gateway)]
+    if gateway not in _LOADERS:
+        _LOADERS[gateway] = source_loader(jvm_of(spark), _sources(spark))
+    return _LOADERS[gateway]
 
 
 def _sources(spark: SparkSession) -> dict[str, str]:

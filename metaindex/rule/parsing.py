@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from metaindex.config import Config
 from metaindex.expressions.records import dataclass
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("metaindex")
 _INTERFACE: Final = "org.apache.spark.sql.catalyst.parser.ParserInterface"
-_CLASSES: dict[tuple[int, str], Any] = {}
-"""By gateway and what parsers of the session implement: a class is compiled once a JVM."""
+_CLASSES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+"""By gateway, of which a JVM has one, and by what parsers of the session implement: each is compiled once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,15 @@ def _class(spark: SparkSession, loader: Any, parser: Any) -> Any:
     jvm = jvm_of(spark)
     interfaces = _interfaces(jvm, parser.getClass())
     names = ",".join(sorted(str(interface.getName()) for interface in interfaces))
-    key = id(gateway_of(spark)), names
-    if key not in _CLASSES:
-        name = f"SessionParser{len(_CLASSES)}"
+    known = _CLASSES.setdefault(gateway_of(spark), {})
+    if names not in known:
+        name = f"SessionParser{len(known)}"
         sources = jvm.java.util.HashMap()
         sources.put(f"metaindex/{name}.java", bytearray(_source(jvm, name, interfaces).encode()))
         finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
         ours = jvm.org.codehaus.janino.JavaSourceClassLoader(loader, finder, "UTF-8")
-        _CLASSES[key] = ours.loadClass(f"metaindex.{name}")
-    return _CLASSES[key]
+        known[names] = ours.loadClass(f"metaindex.{name}")
+    return known[names]
 
 
 def _interfaces(jvm: Any, kind: Any) -> list[Any]:

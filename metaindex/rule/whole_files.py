@@ -24,6 +24,7 @@ from metaindex.expressions.statistics import ColumnBounds
 from metaindex.expressions.tree import And, Constant, Opaque, Predicate
 from metaindex.expressions.vectors import Mask, one_array
 from metaindex.formats.model import FileTable, Leaf
+from metaindex.kinds.spark_types import spark_type, stored_type
 from metaindex.pruning.result import PruneResult
 from metaindex.pruning.walk import surely
 from metaindex.table.face import Table, handle_of, queries_of
@@ -37,16 +38,6 @@ from .request import Delta, Files, Iceberg, SparkScan
 from .scans import at_version, named, of_this_table
 
 Rows = npt.NDArray[np.int64]
-_SPARK_TYPES: Final = {
-    pa.bool_(): "boolean",
-    pa.int8(): "byte",
-    pa.int16(): "short",
-    pa.int32(): "integer",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.date32(): "date",
-}
 _READ_ON: Final = frozenset({"ignorecorruptfiles", "ignoremissingfiles"})
 
 
@@ -174,12 +165,9 @@ def _same_type(leaf: Leaf, spark: object) -> bool:
         return False
     if leaf.field.partition and pa.types.is_timestamp(type_):
         return False  # a text that is read in some zone
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
-        return spark == "string"
-    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
-        return spark == "binary"
-    if pa.types.is_timestamp(type_):
-        return type_.unit != "ns" and spark == ("timestamp" if type_.tz is not None else "timestamp_ntz")
-    if pa.types.is_decimal(type_):
-        return spark == f"decimal({type_.precision},{type_.scale})"
-    return _SPARK_TYPES.get(type_) == spark
+    if pa.types.is_timestamp(type_) and type_.unit != "ns":
+        type_ = pa.timestamp("us", type_.tz)
+    if pa.types.is_fixed_size_binary(type_) or pa.types.is_binary_view(type_):
+        return False  # nobody has tried what Spark makes of their values
+    stored = stored_type(type_)
+    return stored is not None and spark == spark_type(stored)

@@ -5,32 +5,44 @@ from __future__ import annotations
 import os
 import re
 import time
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from packaging.specifiers import SpecifierSet
+from packaging.requirements import Requirement
 
 import metaindex as mi
-from metaindex.doctor import Health, look, machine, place
-from metaindex.doctor.packages import fits
+from metaindex.doctor import Health, look, machine, packages, place
 from metaindex.formats.storage import ObjectInfo
 from metaindex.formats.storage_local import LocalStorage
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import settle
 
-_VERSION = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
-_BOUND = st.tuples(st.sampled_from(["<", "<=", ">", ">=", "=="]), _VERSION).map("".join)
+
+@pytest.mark.parametrize(
+    ("needs", "health", "fact"),
+    [
+        (["pyarrow>=1"], Health.RIGHT, "pyarrow "),
+        (["pyarrow>=1", "numpy<1"], Health.WRONG, "(<1 is needed)"),
+        (["pyarrow>=1", "no-such-package"], Health.LACKING, "no-such-package not installed, for Iceberg tables"),
+    ],
+)
+def test_packages_that_are_there_absent_or_of_another_version(needs: list[str], health: Health, fact: str) -> None:
+    found = packages._group("extra iceberg", "", list(map(Requirement, needs)), "iceberg")
+    assert (found.health, fact in found.fact) == (health, True)
+    assert packages._group("metaindex", "", [Requirement("no-such-package")]).health is Health.WRONG
 
 
-@given(_VERSION, st.lists(_BOUND, max_size=3).map(",".join))
-def test_bounds_of_versions_are_those_of_pip(version: str, bounds: str) -> None:
-    assert fits(version, bounds) == (version in SpecifierSet(bounds, prereleases=True))
+def test_each_extra_is_told() -> None:
+    told = {symptom.about: symptom.fact for symptom in packages.packages()}
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = declared["optional-dependencies"].keys() - {"all", "java"}
+    assert told.keys() == {"metaindex", *(f"extra {extra}" for extra in extras)}
+    assert all(Requirement(need).name in told["metaindex"] for need in declared["dependencies"])
 
 
 @pytest.fixture

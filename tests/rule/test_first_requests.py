@@ -17,7 +17,7 @@ from metaindex.rule.reading import read_request
 from metaindex.rule.reasons import Reason
 from metaindex.rule.settings import RuleConfig
 from metaindex.rule.skipping import Skipping
-from tests.rule.test_requests import equal, node
+from tests.rule.test_requests import asked_of, equal, node
 
 FILES, ROWS = 6, 10
 LATEST = {"column": "k", "descending": True, "nulls_first": False, "rows": 3}
@@ -43,23 +43,7 @@ def above(key: int) -> list[dict[str, object]]:
 
 
 def request(root: Path, **asked: Any) -> str:
-    version = mi.open_table(str(root)).snapshot().version
-    scan: dict[str, Any] = {
-        "kind": "delta",
-        "root": f"file:{root}",
-        "version": version.id,
-        "table": version.table_uuid,
-        "options": {},
-        "filters": [],
-        "needs": [{"name": name, "type": type_} for name, type_ in TYPES.items()],
-        "wants": [],
-        "session": {"zone": "UTC", "set": {}},
-        "gathered": False,
-        "harmless": True,
-        "pruned": False,
-        "bytes": 1_000_000,
-    }
-    return json.dumps({"settings": {}, "scans": [scan | asked]})
+    return asked_of(root, TYPES, **asked)
 
 
 def taken(text: str, **settings: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ def terms(keys: Sequence[int]) -> list[dict[str, object]]:
     return out
 
 
-def request(root: Path, keys: Sequence[int]) -> str:
+def asked_of(root: Path, types: Mapping[str, str], **asked: Any) -> str:
+    """What Spark asks of a scan of a Delta table, as text. `types`: of the columns that the plan needs."""
     version = mi.open_table(str(root)).snapshot().version
     scan: dict[str, Any] = {
         "kind": "delta",
@@ -48,8 +49,8 @@ def request(root: Path, keys: Sequence[int]) -> str:
         "version": version.id,
         "table": version.table_uuid,
         "options": {},
-        "filters": [terms(keys)],
-        "needs": [{"name": "k", "type": "long"}],
+        "filters": [],
+        "needs": [{"name": name, "type": type_} for name, type_ in types.items()],
         "wants": [],
         "session": {"zone": "UTC", "set": {}},
         "gathered": False,
@@ -57,7 +58,11 @@ def request(root: Path, keys: Sequence[int]) -> str:
         "pruned": False,
         "bytes": 1_000_000,
     }
-    return json.dumps({"settings": {}, "scans": [scan]})
+    return json.dumps({"settings": {}, "scans": [scan | asked]})
+
+
+def request(root: Path, keys: Sequence[int]) -> str:
+    return asked_of(root, {"k": "long"}, filters=[terms(keys)])
 
 
 @pytest.fixture
