@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass
 
 from metaindex.errors import ScanError
+from metaindex.formats.encodings import WIDE, codec_of
 
 _HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-_WIDE = {"utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le"}
 _MARKS = {
     "utf-16": ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")),
     "utf-32": ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be")),
@@ -30,14 +30,14 @@ class Encoding:
     @classmethod
     def of(cls, name: str | None, file_format: str, whole: bool, line_end: str | None) -> Encoding:
         """ScanError for an encoding in which these files are not read."""
-        known = _known(name or "utf-8")
-        wide = known in _WIDE
+        known = codec_of(name or "utf-8")
+        wide = known in WIDE
         # Spark splits lines before it decodes them: by the bytes of the line's end, which only JSON encodes.
         lines = file_format == "json" and line_end is not None and known not in _MARKS
         if known is None or (wide and not (whole or lines)):
             raise ScanError(
-                "text files are read in UTF-8, in encodings of one byte that hold ASCII, and in UTF-16 and UTF-32 with"
-                f" multiLine; the table has {name!r}; read with .to_spark(spark)"
+                "text files are read in UTF-8, in encodings of one byte that Java decodes alike, and in UTF-16 and"
+                f" UTF-32 with multiLine; the table has {name!r}; read with .to_spark(spark)"
             )
         if line_end is not None and not line_end.isascii() and not wide and known != "utf-8":
             raise ScanError(
@@ -81,14 +81,3 @@ def text_of(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return _HALF.sub("\ufffd".encode(), data).decode("utf-8", "replace")
-
-
-def _known(name: str) -> str | None:
-    try:
-        known = codecs.lookup(name).name
-        if known in _WIDE:
-            return known
-        plain = bytes(range(128)).decode(known) == "".join(map(chr, range(128)))
-    except (LookupError, UnicodeError):
-        return None
-    return known if plain and known not in ("utf-7", "utf-8-sig") else None

@@ -86,7 +86,7 @@ def main(folder: Path) -> None:
     right = asked(spark)
     assert all(right)
 
-    enabling._LOADERS[id(gateway_of(spark))] = source_loader(jvm_of(spark), sources(spark))
+    enabling._LOADERS[gateway_of(spark)] = source_loader(jvm_of(spark), sources(spark))
     mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
     assert asked(spark) == right
     counts = rule.counts(spark)

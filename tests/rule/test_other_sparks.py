@@ -30,7 +30,7 @@ def other_insides(spark: SparkSession, name: str, known: str) -> Iterator[None]:
     sources = enabling._sources(spark)
     assert known in sources[name]
     broken = {**sources, name: sources[name].replace(known, f"{known}OfAnotherSpark")}
-    loaders, key = enabling._LOADERS, id(gateway_of(spark))
+    loaders, key = enabling._LOADERS, gateway_of(spark)
     before = loaders.get(key)
     loaders[key] = source_loader(jvm_of(spark), broken)
     try:

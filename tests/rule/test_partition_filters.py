@@ -36,7 +36,7 @@ def test_every_condition_is_planned(sorting: SparkSession, tmp_path: Path, form:
     )
     rows.write.partitionBy("p", "q").format(form).save(path)
     schema = "k BIGINT, v BIGINT, p BIGINT, q STRING"
-    options = {} if form == "parquet" else {"format": "csv", "schema": schema}
+    options = {} if form == "parquet" else {"format": "csv", "schema": schema, "header": False}
     table = mi.open_table(path, spark=spark, **options)
     table.create_index("by_k", mi.Covering(["k"], ["v", "p", "q"], buckets=4))
     spark.read.schema(schema).format(form).load(path).createOrReplaceTempView("parted")

@@ -24,6 +24,7 @@ from metaindex.expressions.errors import (
     first_line,
 )
 from metaindex.formats.column_names import alike
+from metaindex.formats.encodings import codec_of
 from metaindex.formats.storage import Storage
 
 from . import json_bounds
@@ -73,8 +74,11 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
     quote, escape = reader.get("quote", '"'), reader.get("escape", "\\")
     separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
     for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
-        if len(value) != 1 and (value or name == "sep"):
-            raise UnsupportedFeatureError(f"{name} of CSV files is one character; got {value!r}; name another")
+        if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
+            raise UnsupportedFeatureError(
+                f"columns of a CSV file are found where {name} is one ASCII character; it is {value!r}; name the"
+                " columns with schema="
+            )
     text = _text(storage, path, reader, most)
     if not text.strip():
         return pa.table({})
@@ -108,7 +112,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
             parse_options=parse,
             convert_options=nulls,
         )
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # names are decoded by who asks for them
         raise CorruptTableError(
             f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
             " and header, or name the columns with schema="
@@ -278,12 +282,17 @@ def _text(storage: Storage, path: str, reader: Mapping[str, str], most: int = _L
     """The beginning of a file in UTF-8, its lines ended by \\n."""
     text = _beginning(storage, path, most)
     encoding = reader.get("encoding", reader.get("charset", "utf-8"))
-    if encoding.lower() not in ("utf-8", "utf8"):
-        try:
-            text = text.decode(encoding, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
-        except LookupError as error:
-            raise StorageError(f"an encoding has a known name; got {encoding!r}; name another in encoding=") from error
+    codec = codec_of(encoding)
+    if codec is None:
+        raise UnsupportedFeatureError(
+            "columns of text files are found in UTF-8, UTF-16, UTF-32 and encodings of one byte that Java decodes"
+            f" alike; got {encoding!r}; name the columns with schema="
+        )
+    if codec != "utf-8":
+        text = text.decode(codec, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
     end = reader.get("linesep", "\n").encode()
+    if not end:
+        raise UnsupportedFeatureError("lineSep is one character or more; it is empty; name one, or leave it out")
     return text if end == b"\n" else text.replace(end, b"\n")
 
 

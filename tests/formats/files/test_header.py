@@ -3,6 +3,7 @@ data is not taken for names."""
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import duckdb
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
 from tests.tables import settle
 
 
@@ -132,3 +133,31 @@ def test_what_duckdb_sniffs_as_data_is_never_taken_for_names(
     if not sniffed:
         with pytest.raises(UnsupportedFeatureError, match="looks like data"):
             mi.open_table(root).scan()
+
+
+ODD = [",", ";", '"', "\\", "", "\0", "\t", "\n", "\r", "\x7f", "\xb4", "\u2028", "\U0001f600", "ab"]
+ENCODINGS = ["utf-8", "utf-16", "utf-7", "cp037", "idna", "punycode", "undefined", "base64", "unicode_escape", "x"]
+
+
+@given(
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            **dict.fromkeys(["sep", "quote", "escape", "comment", "nullValue", "lineSep"], st.sampled_from(ODD)),
+            **dict.fromkeys(["header", "multiLine"], st.sampled_from(["true", "false", "perhaps", ""])),
+            "encoding": st.sampled_from(ENCODINGS),
+            "schema": st.sampled_from(["a STRING, b BIGINT", "a DATE"]),
+        },
+    ),
+    data=st.one_of(
+        st.binary(max_size=40), st.text(max_size=40).map(str.encode), st.text('1a,;"\\\n\r\x85 ').map(str.encode)
+    ),
+    form=st.sampled_from(["csv", "json"]),
+)
+def test_whatever_options_say_no_error_is_another_librarys(
+    tmp_path_factory: pytest.TempPathFactory, options: dict[str, str], data: bytes, form: str
+) -> None:
+    path = tmp_path_factory.mktemp("odd")
+    (path / f"0.{form}").write_bytes(data)
+    with contextlib.suppress(MetaIndexError):
+        mi.open_table(path, format=form, **options).scan().to_arrow()
