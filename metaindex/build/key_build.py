@@ -48,7 +48,7 @@ def build_keys(
         names=["path", "size_bytes", "ordinal", "partition_ord"],
     )
     source = KeyScan.of(request, plans)
-    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+    with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         storage = LocalStorage(folder)
         limit = MEMORY_BYTES // len(plans)
         collectors = [plan.kind.collector(plan, sink, Spill(storage, str(plan.place), limit), count) for plan in plans]

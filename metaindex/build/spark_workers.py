@@ -48,7 +48,7 @@ def ship(spark: SparkSession) -> None:
 def _add_sources(context: SparkContext) -> None:
     if context.applicationId in _shipped:
         return
-    folder = tempfile.mkdtemp(prefix="metaindex-")
+    folder = tempfile.mkdtemp(prefix="_metaindex-")
     atexit.register(
         shutil.rmtree, folder, ignore_errors=True
     )  # the driver serves the file to executors from where it lies, whenever one starts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.drafts import new_draft
 from metaindex.views.json_value import json_value
 
 
@@ -43,24 +43,21 @@ def check_target(name: str, table: str, overwrite: bool) -> None:
 def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     """Writes all rows; returns how many. On an error nothing is left."""
     path = Path(name).absolute()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = new_draft(path)
     os.close(handle)
     try:
         write = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}[path.suffix]
-        rows = write(Path(temporary), schema, batches)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        rows = write(temporary, schema, batches)
         os.replace(temporary, path)
     except pa.ArrowException as error:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise OutputError(
             f"a {path.suffix} file holds what it has a form for; of {', '.join(f'{f.name} ({f.type})' for f in schema)}"
             f" it has not ({' '.join(str(error).split())}); choose columns with --columns, or another ending: .parquet,"
             " .jsonl"
         ) from error
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return rows
 

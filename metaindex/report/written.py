@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from metaindex.drawing.shell import GENERATOR
 from metaindex.expressions.errors import ArgumentError, StorageError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
+from metaindex.formats.drafts import new_draft
 
 _HEAD = 4096
 
@@ -79,16 +79,13 @@ def write_page(path: Path, text: str) -> int:
     data = text.encode()
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        handle, temporary = new_draft(path)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except OSError as error:
         raise StorageError(f"a report is written to its folder; {str(path)!r} cannot be: {error.strerror}") from error
     finally:
         if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     return len(data)

@@ -26,7 +26,7 @@ def recommended(
 ) -> tuple[tuple[RecommendedIndex, ...], tuple[TableAdvice, ...]]:
     """The indexes in their order, and what there is to say of each table. Raises what reading a table's list of files
     raises."""
-    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+    with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         cases = [_case(table, folder, progress) for table in tables]
         picked = _picked(cases, _steps(cases, budget, days))
         costs = [_costs(cases[index.case], index, folder) for index in picked]

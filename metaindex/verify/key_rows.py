@@ -122,7 +122,7 @@ def _check_some(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinal
     files = request.files.table.select(["path", "size_bytes"])
     files = files.append_column("ordinal", pa.array(ordinals.astype(np.int32)))
     files = files.append_column("partition_ord", pa.array(request.partition_ord))
-    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+    with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         storage = LocalStorage(folder)
         checks = [
             looked_up_rows(key).compared(reader, key, plan, ordinals, Spill(storage, str(plan.place)))

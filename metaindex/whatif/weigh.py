@@ -135,7 +135,7 @@ def weigh(asked: Asked, hand: AtHand) -> WhatIf:
     weighing = Weighing.of(asked, hand)
     snapshot = weighing.snapshot
     candidates = asked.candidates or tuple(following(weighing.nows, snapshot.schema))
-    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+    with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         built = [weighing.built(candidate, folder) for candidate in candidates]
         queries = [
             QueryWeighed(query.text, problem=tree, weight=query.seen)

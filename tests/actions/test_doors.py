@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -437,3 +439,27 @@ def test_clean_leaves_the_version_objects_of_who_is_writing(table: mi.Table, ind
         log.storage.put(f"_versions/{run}/00000.bits", b"not committed yet")
     clean(log, "stats", retention_seconds=0)
     assert {path for path in files_of(index) if path.startswith("_versions")} == {f"_versions/{writing}/00000.bits"}
+
+
+def test_temporary_files_of_a_build_are_hidden_even_in_the_tables_folder(
+    table: mi.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no other folder can be written they are in Python's current folder, which may be the table's: readers of
+    the table pass over `_...`, and none takes them for data."""
+    root, seen = Path(table.path), set[str]()
+    before = {path.name for path in root.iterdir()}
+    made = tempfile.TemporaryDirectory
+
+    def watched(*args: Any, **options: Any) -> tempfile.TemporaryDirectory[str]:
+        folder = made(*args, **options)
+        seen.update(path.name for path in root.iterdir())
+        return folder
+
+    monkeypatch.setattr(tempfile, "tempdir", table.path)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", watched)
+    table.create_index("keys", mi.Values("id"))
+    table.verify_index("keys")
+    new = seen - before - {"_metaindex"}
+    assert len(new) == 2  # of the build and of the verification
+    assert all(name.startswith("_metaindex-") for name in new)
+    assert {path.name for path in root.iterdir()} - before <= {"_metaindex"}
