@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
+from metaindex import telemetry
 from metaindex.errors import ConcurrentWriteError
 from metaindex.expressions.errors import StorageError
 from metaindex.expressions.shown import Shown
@@ -92,6 +93,17 @@ def execute(log: OperationLog, action: Action) -> Outcome:
     """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or
     what `run` raises; the index's stable content is then what it was, and the operation is no longer under way (but for
     `forward_only` ones)."""
+    with telemetry.action(action.operation.value, log.storage.root, _word):
+        return _execute(log, action)
+
+
+def _word(error: BaseException | None) -> str:
+    if error is None:
+        return "done"
+    return "lost_race" if isinstance(error, ConcurrentWriteError) else "failed"
+
+
+def _execute(log: OperationLog, action: Action) -> Outcome:
     begun, mark = _begin(log, action)
     with Heartbeat(log.storage, mark.nonce):
         try:
@@ -155,6 +167,8 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
             continue
         if change.add_runs and not names(entry, mark):
             action.undo()  # others had recorded the same version
+        if change.record is not None:
+            telemetry.caught_up(log.storage.root, max(entry.timestamp_ms - change.record.timestamp_ms, 0) / 1000)
         return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
         f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is"

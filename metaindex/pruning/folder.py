@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
+from metaindex import telemetry
 from metaindex.errors import DamagedIndexError, IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
 from metaindex.formats.protocol import TableRef
@@ -101,6 +102,7 @@ class IndexFolder:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
                 reason = why(error)
                 logger.warning("index %r is not used: %s", name, reason)
+                telemetry.index_left_out(self.log(name).storage.root)
                 refused.append(IndexReport(name, False, reason))
         return indexes, refused
 

@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from metaindex import telemetry
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.expressions.references import leaves
 from metaindex.expressions.tree import Opaque
@@ -131,6 +132,7 @@ class Pruner:
         self._indexes.remove(index)
         reason = first_line(error) if error is not None else "it cannot be read"
         logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
+        telemetry.index_left_out(index.storage.root)
         self._refused.append(IndexReport(index.name, False, reason))
 
     def _reports(self, answer: Walked) -> list[IndexReport]:

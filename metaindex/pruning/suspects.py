@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from metaindex import telemetry
 from metaindex.formats.model import FileTable, Schema, Snapshot
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.schema_codec import schema_from_json, schema_to_json
@@ -56,6 +57,7 @@ class Suspects:
                     f" {FULL_REFRESH}"
                 )
                 logger.warning("index %r is not used any more: %s", index.name, reason)
+                telemetry.index_left_out(index.storage.root)
                 self._held[index.name] = (index.entry, reason)
         return any_found
 

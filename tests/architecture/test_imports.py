@@ -13,7 +13,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ENGINES = frozenset(
-    {"pyspark", "delta", "py4j", "pyiceberg", "duckdb", "polars", "deltalake", "sqlglot", "pandas", "obstore"}
+    {
+        "pyspark",
+        "delta",
+        "py4j",
+        "pyiceberg",
+        "duckdb",
+        "polars",
+        "deltalake",
+        "sqlglot",
+        "pandas",
+        "obstore",
+        "opentelemetry",
+    }
 )
 NAMED_PLACES: dict[str, tuple[str, ...]] = {
     # Modules that only the path of their engine loads may import it at their top.
@@ -33,6 +45,7 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
     "obstore": ("metaindex/formats/storage_object.py",),
     "deltalake": (),
     "pandas": (),
+    "opentelemetry": (),
 }
 
 ORDER: tuple[str, ...] = (
@@ -40,6 +53,7 @@ ORDER: tuple[str, ...] = (
     "formats",
     "errors",
     "config",
+    "telemetry",
     "keys",
     "drawing",
     "spark",

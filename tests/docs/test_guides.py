@@ -58,12 +58,13 @@ def test_each_guide_that_can_run_is_run() -> None:
         "s3": "s3",
         "savings": "",
         "sql": "",
+        "telemetry": "",
         "text": "",
         "whatif": "",
     }
 
 
-RUN = ["advise", "answers", "erase", "fresh", "lake", "layout", "needle", "report", "savings", "sql", "text", "whatif"]
+RUN = ["advise", "answers", "erase", "fresh", "lake", "layout", "needle", "report", "savings", "sql", "telemetry", "text", "whatif"]
 
 
 @pytest.mark.parametrize("name", RUN)
