@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.expressions.errors import ObjectNotFoundError
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import counted
 from metaindex.formats.storage import Storage
 from metaindex.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.log.liveness import heartbeat_path
@@ -60,8 +61,9 @@ def clean(
             continue
         if not cleaned:
             return Outcome(name, "clean", False, latest, ("nothing is out of use", *cleaned.notes))
-        what = f"{cleaned.runs:,} runs ({cleaned.objects:,} objects) and {cleaned.entries:,} log entries removed"
-        what += f", and what {cleaned.unfinished:,} killed writes left" if cleaned.unfinished else ""
+        what = f"{counted(cleaned.runs, 'run')} ({counted(cleaned.objects, 'object')})"
+        what += f" and {counted(cleaned.entries, 'log entry')} removed"
+        what += f", and what {counted(cleaned.unfinished, 'killed write')} left" if cleaned.unfinished else ""
         return Outcome(name, "clean", True, latest, (what, *cleaned.notes))
     raise DamagedIndexError(f"the log of an index has no gaps; that of {name!r} has; recreate the index")
 

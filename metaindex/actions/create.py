@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from metaindex.build.protocol import Builder, Progress
+from metaindex.expressions.shown import counted
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.kinds.registry import looked_up, rows_of
@@ -105,20 +106,20 @@ def record_of(built: BuiltRun, snapshot: Snapshot) -> VersionRecord:
 
 def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     """What a user should know of a build."""
-    counts = [f"{built.ref.files:,} files"]
+    counts = [counted(built.ref.files, "file")]
     if built.ref.columns or not built.ref.keys:
-        counts.append(f"{len(built.ref.columns)} columns")
+        counts.append(counted(len(built.ref.columns), "column"))
     keys = len(looked_up(built.ref))
     copies = len(built.ref.keys) - keys
     if keys:
-        counts.append(f"{keys} key{'s' if keys > 1 else ''}")
+        counts.append(counted(keys, "key"))
     if copies:
-        counts.append(f"{copies} covering index{'es' if copies > 1 else ''}")
+        counts.append(counted(copies, "covering index"))
     notes = [f"{', '.join(counts[:-1])} and {counts[-1]} indexed by the {built.ref.builder} builder"]
     if built.report.uncovered_files:
         path, why = built.report.uncovered[0]
         notes.append(
-            f"{built.report.uncovered_files:,} files are left uncovered and always read, the first {path}: {why}"
+            f"left uncovered and always read: {counted(built.report.uncovered_files, 'file')}, the first {path}: {why}"
         )
     for key in built.ref.keys:
         if key.unkeyed_files > built.report.uncovered_files:

@@ -24,6 +24,7 @@ from metaindex.build.merging import merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, IndexStateError
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import counted
 from metaindex.formats.model import FileTable, Snapshot, Version
 from metaindex.formats.storage import Storage
 from metaindex.keys import FileIdentities, file_ids
@@ -94,8 +95,8 @@ class Erase:
         blank = sum(int(holdings.blank[run.run].sum()) for run in affected)
         notes = (
             (
-                f"{files:,} files taken out of {len(affected):,} runs, the values of {blank:,} with deleted rows"
-                f" blanked, {forgotten:,} versions forgotten"
+                f"{counted(files, 'file')} taken out of {counted(len(affected), 'run')},"
+                f" the values of {blank:,} with deleted rows blanked, {counted(forgotten, 'version')} forgotten"
             ),
         )
         schemas = tuple(recorded.schema for recorded in holdings.versions[-_KEPT_VERSIONS:])

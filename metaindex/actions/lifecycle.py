@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from metaindex.errors import IndexStateError
+from metaindex.expressions.shown import counted
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
@@ -65,7 +66,7 @@ class Vacuum(_Transition):
     def run(self, begun: IndexLogEntry) -> Change:
         assert self.log is not None
         left = remove_everything(self.log, begun.under_way[-1].nonce)
-        return Change(empty=True, notes=(f"{len(begun.content.runs)} runs removed", *left))
+        return Change(empty=True, notes=(f"{counted(len(begun.content.runs), 'run')} removed", *left))
 
 
 def set_enabled(log: OperationLog, name: str, enabled: bool) -> Outcome:

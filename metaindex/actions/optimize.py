@@ -15,6 +15,7 @@ from metaindex.build.merging import Merged, merge_runs, unmerged
 from metaindex.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import counted
 from metaindex.formats.storage import Storage
 from metaindex.kinds.registry import served_keys
 from metaindex.log.entry import IndexLogEntry, RunRef
@@ -76,14 +77,14 @@ class Optimize:
             except DamagedIndexError as error:
                 raise DamagedIndexError(f"an optimize reads the runs that it merges; {error}") from error
         if not self._merged:
-            raise NothingToDo(f"{len(begun.content.runs)} runs, none to merge")
+            raise NothingToDo(f"{counted(len(begun.content.runs), 'run')}, none to merge")
         self._check_still_there(begun)
         renumberings = tuple(Renumbering(renumbering.run, renumbering.ordinals) for renumbering in self._merged)
         if self._objects is None:
             self._objects = ObjectWriter(self.storage, self._merged[0].run.run, renumberings)
         before = sum(len(renumbering.ordinals) for renumbering in self._merged)
         left = len(begun.content.runs) - before + len(self._merged)
-        note = f"{before} runs merged into {len(self._merged)}, the index has {left} now"
+        note = f"{counted(before, 'run')} merged into {len(self._merged)}, the index has {left} now"
         return Change(replacement=self._objects.replacement(begun.content), notes=(note,))
 
     def undo(self) -> None:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from metaindex.build.protocol import Builder, Progress
 from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.shown import counted
 from metaindex.expressions.vectors import truths
 from metaindex.formats.changes import Base, ServesChanges
 from metaindex.formats.model import Snapshot, Version
@@ -130,9 +131,9 @@ class Past:
             notes = ["no older version has files of its own that can be read"]
         else:
             of = "of an older version" if self.versions == 1 else f"of {self.versions:,} older versions"
-            notes = [f"{self.files:,} files {of} indexed, too"]
+            notes = [f"{counted(self.files, 'file')} {of} indexed, too"]
         if self.gone:
-            notes.append(f"{len(self.gone):,} files of older versions are not there any more")
+            notes.append(f"not there any more: {counted(len(self.gone), 'file')} of older versions")
         return (*notes, *self.unread[:3])
 
 

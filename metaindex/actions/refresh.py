@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.expressions.shown import counted
 from metaindex.formats.changes import Base
 from metaindex.formats.model import Schema, Snapshot, Version
 from metaindex.log.entry import IndexLogEntry, VersionRecord
@@ -188,4 +189,4 @@ def newest_complete(index: OpenIndex) -> Recorded | None:
 
 
 def _named(count: int) -> tuple[str, ...]:
-    return (f"{count:,} files are named and not indexed: every query reads them until an incremental refresh",)
+    return (f"named and not indexed: {counted(count, 'file')}, which every query reads until an incremental refresh",)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.shown import counted
 from metaindex.formats.model import Schema
 from metaindex.kinds.registry import kind_named, unknown
 from metaindex.log.entry import Content, IndexLogEntry, KindSpec, VersionRecord
@@ -96,7 +97,7 @@ def _without(
 
 
 def _told(bad: frozenset[str], history: object, begun: IndexLogEntry) -> str:
-    return f"{len(bad):,} of {len(begun.content.runs):,} runs taken out" + (
+    return f"{len(bad):,} of {counted(len(begun.content.runs), 'run')} taken out" + (
         ", recorded versions written anew" if history is not None else ""
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from metaindex.expressions.shown import counted
 from metaindex.pruning.result import human_bytes
 from metaindex.views.output import Column, Output
 
@@ -55,7 +56,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         + (", the schema changed" if diff.schema_changed else "")
     )
     for name, files in kinds.items():
-        out.write(f"{name}: {len(files):,} files, {human_bytes(files.size_bytes)}")
+        out.write(f"{name}: {counted(len(files), 'file')}, {human_bytes(files.size_bytes)}")
     shown = [(name, row) for name, files in kinds.items() for row in _rows(files, _SHOWN)]
     if shown:
         out.write()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from metaindex.expressions.shown import counted
 from metaindex.views.json_value import json_value
 from metaindex.views.output import Column, Output
 from metaindex.views.words import cell
@@ -61,7 +62,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         elif args.output is not None:
             count = save(args.output, scan.schema, batches)
             out.data({"rows": count, "output": args.output, **_files(scan)})
-            out.write(f"{count:,} rows written to {args.output}")
+            out.write(f"{counted(count, 'row')} written to {args.output}")
         else:
             rows = pa.Table.from_batches(batches, schema=scan.schema)
             _show(rows, scan, limit, out)

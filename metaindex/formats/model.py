@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from metaindex.expressions.arrow_types import UUID
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, counted
 from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
 from metaindex.expressions.tree import ColumnRef
 from metaindex.expressions.vectors import numbers
@@ -376,8 +377,8 @@ class Snapshot:
         return f"{self.table.rstrip('/')}/{path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+@dataclass(frozen=True, slots=True, repr=False)
+class Diff(Shown):
     """What changed from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
     `deletes_changed` only (as at target)."""
 
@@ -390,6 +391,14 @@ class Diff:
     source: str = "snapshots"  # "log" where the log itself served the range
     positions: Callable[[int], ChangedPositions] | None = field(default=None, compare=False, repr=False)
     """What changed in file `row` of `deletes_changed`, read when asked for; equality deletes are not in it."""
+
+    def _printed(self) -> str:
+        said = [f"from version {self.base} to {self.target}{', the schema changed' if self.schema_changed else ''}"]
+        for what in ("appended", "deleted", "deletes_changed"):
+            files: FileTable = getattr(self, what)
+            said.append(f"{what}: {counted(len(files), 'file')}, {files.size_bytes:,} B")
+            said += (f"  {path}" for path in files.paths.to_pylist())
+        return "\n".join(said)
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:

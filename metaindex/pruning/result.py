@@ -13,7 +13,7 @@ import pyarrow as pa
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.references import leaves as leaves_of
-from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.shown import Shown, Tabular, counted
 from metaindex.expressions.skipping import may_match
 from metaindex.expressions.statistics import Mask, PruningStatistics
 from metaindex.expressions.tree import Opaque, Predicate
@@ -186,8 +186,9 @@ class PruneResult(Shown):
         for index in self.indexes:
             if index.used:
                 lines.append(
-                    f"  {index.name}: dropped {index.dropped_files:,} files, {human_bytes(index.dropped_bytes)}, by"
-                    f" {', '.join(self._by(index)) or 'nothing it knows'}; {index.reads} reads,"
+                    f"  {index.name}: dropped {counted(index.dropped_files, 'file')},"
+                    f" {human_bytes(index.dropped_bytes)}, by {', '.join(self._by(index)) or 'nothing it knows'};"
+                    f" {counted(index.reads, 'read')},"
                     f" {human_bytes(index.bytes_read)}, {index.seconds * 1000:.1f} ms"
                     + (f" ({index.reason})" if index.reason else "")
                 )

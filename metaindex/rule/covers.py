@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from metaindex.expressions.shown import counted
 from metaindex.pruning.ranking import JoinOf, choose
 from metaindex.pruning.result import human_bytes
 
@@ -47,7 +48,7 @@ class Cover:
         if self.partitioned:
             parts.append(f"in {self.candidate.layout.buckets} buckets of {', '.join(self.candidate.bucketed)}")
         if lacks:
-            parts.append(f"{lacks:,} files that it lacks are read from the table")
+            parts.append(f"read from the table, as it lacks them: {counted(lacks, 'file')}")
         if served.deleted_rows:
             parts.append(f"{served.deleted_rows:,} deleted rows are left out")
         return "; ".join(parts)

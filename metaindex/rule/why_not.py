@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from metaindex.expressions.shown import counted
 from metaindex.kinds.registry import serves_rows
 from metaindex.pruning.result import PruneResult, human_bytes
 from metaindex.table.face import handle_of
@@ -80,5 +81,5 @@ def _verdict(
     out = min(report.dropped_files, answer.dropped_files)
     changed = f"; {answer.changed_files:,} more were changed since, so they are read: refresh it"
     return IndexVerdict(
-        name, None, f"leaves out {out:,} files by {columns}" + (changed if answer.changed_files else "")
+        name, None, f"leaves out {counted(out, 'file')} by {columns}" + (changed if answer.changed_files else "")
     )

@@ -25,6 +25,7 @@ from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
 from metaindex.errors import ConcurrentWriteError, IndexExistsError
 from metaindex.expressions.errors import ArgumentError, MetaIndexError, UnsupportedFeatureError
+from metaindex.expressions.shown import counted
 from metaindex.formats.files.history import forget as forget_listings
 from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
@@ -191,7 +192,7 @@ def optimize(
         action.builder = handle.builders.merging(builder)
     if base is not None and not action.runs():
         validate(Operation.OPTIMIZE, base, name)
-        note = f"{len(base.content.runs)} runs, none to merge"  # no entry is written for that
+        note = f"{counted(len(base.content.runs), 'run')}, none to merge"  # no entry is written for that
         return Outcome(name, Operation.OPTIMIZE.value, False, base, (note,))
     return execute(log, action)
 

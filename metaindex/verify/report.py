@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from metaindex.expressions.errors import StoragePermissionError, StorageUnavailableError
-from metaindex.expressions.shown import Shown
+from metaindex.expressions.shown import Shown, counted
 from metaindex.log.sealed import one_line
 
 
@@ -104,17 +104,19 @@ class Verification(Shown):
 
     def _printed(self) -> str:
         looked = (
-            f"{self.entries:,} log entries, {self.versions:,} recorded versions ({self.versions_compared:,} compared"
+            f"{counted(self.entries, 'log entry')}, "
+            f"{counted(self.versions, 'recorded version')} ({self.versions_compared:,} compared"
             " with the table), "
-            f"{self.runs:,} runs in {self.parts:,} parts with {self.rows:,} rows, {self.statistics:,} statistics"
-            f" against the rows of {self.files:,} data files"
+            f"{counted(self.runs, 'run')} in {counted(self.parts, 'part')} with {counted(self.rows, 'row')},"
+            f" {self.statistics:,} statistics against the rows of {counted(self.files, 'data file')}"
         )
         if self.keys:
-            looked += f", {self.keys:,} keys against the rows of {self.keyed_files:,}"
+            looked += f", {counted(self.keys, 'key')} against the rows of {self.keyed_files:,}"
         if self.rows_compared:
-            looked += f", {self.rows_compared:,} stored rows against those of data files"
+            looked += f", {counted(self.rows_compared, 'stored row')} against those of data files"
         lines = [
-            f"index {self.index!r} is " + ("right" if self.sound else f"NOT right: {len(self.findings):,} findings"),
+            f"index {self.index!r} is "
+            + ("right" if self.sound else f"NOT right: {counted(len(self.findings), 'finding')}"),
             f"  looked at: {looked}",
         ]
         if self.gone:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
+from metaindex.expressions.shown import counted as counted
 from metaindex.formats import times
-
-
-def counted(number: int, noun: str) -> str:
-    """1 run, 2 runs."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def cell(value: object) -> str:

@@ -86,7 +86,7 @@ class Workload(Shown):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        parts: list[str | Tabular] = [f"{self.seen:,} queries of {counted(len(self), 'template')}"]
+        parts: list[str | Tabular] = [f"{counted(self.seen, 'query')} of {counted(len(self), 'template')}"]
         if self.templates:
             columns = (Column("seen", right=True), Column("tables"), Column("predicates"))
             rows = [

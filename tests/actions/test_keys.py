@@ -87,7 +87,7 @@ def test_created_refreshed_optimized(folder: Path) -> None:
 def test_an_index_of_keys_beside_statistics_reads_as_one(folder: Path) -> None:
     table = mi.open_table(folder)
     outcome = table.create_index("all", mi.ColumnStats("day"), mi.Values("user"), builder="local")
-    assert "5 files, 1 columns and 1 key indexed" in str(outcome)
+    assert "5 files, 1 column and 1 key indexed" in str(outcome)
     assert found(table, "user = 3005 or day > 30") == [3, 4]
     assert found(table, "user = 3005 and day > 30") == []
 

@@ -155,7 +155,7 @@ def test_of_a_version_with_some_files_gone_the_others_are_indexed(tmp_path: Path
     table = mi.open_table(path)
     outcome = table.create_index("found", mi.ColumnStats(), mi.Values("id"), builder="local", history=True)
     assert "2 files of an older version indexed, too" in str(outcome)
-    assert "1 files of older versions are not there any more" in str(outcome)
+    assert "not there any more: 1 file of older versions" in str(outcome)
     check(table, own, gone=("0", "1", "2"))
     assert table.prune("id = 12", version=2).kept_files == 2  # its own, and the one that is gone
 

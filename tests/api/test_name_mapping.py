@@ -202,7 +202,7 @@ def test_what_was_indexed_before_the_first_file_was_taken_in_stays_known(tmp_pat
     opened = mi.open_table(lake.path)
     assert kept(opened, "a = 11") == 2  # the new file, which nobody has read
     outcome = opened.refresh_index("found", builder="local")
-    assert "1 files" in str(outcome)
+    assert "1 file" in str(outcome)
     assert kept(opened, "a = 11") == 1
     assert opened.verify_index("found", files=None).sound
     older = opened.versions()[1]

@@ -62,6 +62,7 @@ def answers(table: mi.Table) -> dict[str, Shown]:
         "history": table.history("find"),
         "refresh": table.refresh_index("find", builder="local"),
         "scan": table.scan(ASKED),
+        "diff": table.diff(table.versions()[0].id),
         "clustering": table.clustering(),
         "what_if": table.what_if(ASKED, mi.Bloom("t")),
         "recommend": table.recommend([ASKED, "t = 'x'"], candidates=[mi.Bloom("t")]),

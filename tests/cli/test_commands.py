@@ -223,7 +223,7 @@ def test_clean_erases(call: Call, tmp_path: Path) -> None:
     root = write_table(tmp_path / "events")
     assert call("create", root, "stats", "--builder", "local").code == 0
     (root / "month=1" / "part-0.parquet").unlink()
-    assert "1 files taken out of 1 runs" in call("clean", root, "stats", "--erase").out
+    assert "1 file taken out of 1 run" in call("clean", root, "stats", "--erase").out
     assert call("prune", root, "id = 112", "--json").json["kept_files"] == 1
 
 

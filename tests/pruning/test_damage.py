@@ -146,7 +146,7 @@ def test_a_refreshed_index_knows_the_appended_file(lake: Lake) -> None:
     outcome = table.refresh_index("stats", builder="local")
 
     assert outcome.changed
-    assert "1 files" in outcome.notes[0]
+    assert "1 file" in outcome.notes[0]
     assert table.prune("id = 23").kept_files == 1
     assert table.indexes()[0].fresh
     assert not table.refresh_index("stats", builder="local").changed

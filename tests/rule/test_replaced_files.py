@@ -140,7 +140,7 @@ def test_a_covering_index_gives_no_row_of_a_replaced_file(session: SparkSession,
     assert [one.id for one in rows] == [10_050, 50_050, 90_050]
     (scan,) = mi.explain(query).scans
     assert scan.cover is not None
-    assert "1 files that it lacks are read from the table" in str(scan)
+    assert "read from the table, as it lacks them: 1 file" in str(scan)
     for number in range(FILES):
         replaced(folder, number, 10_000 * (number + 1) + 1_000)
     assert asked("id = 30050")[0] == []

@@ -211,7 +211,7 @@ def test_the_command_line_takes_a_version_wherever_a_table_is_read(
     assert (diff["target"], len(diff["appended"]), diff["deleted"]) == ("1", 1, [])
     assert said("diff", "--since", "1", "--until-time", moment)["deleted"] == diff["appended"]
     assert main(["diff", lake.path, "--since", "0"]) == 0
-    assert "appended: 1 files" in capsys.readouterr().out
+    assert "appended: 1 file" in capsys.readouterr().out
     assert main(["explain", lake.path, "id = 12"]) == 0
     assert "stats: covers 1 of 2 files; the version is not recorded (newest: 0)" in capsys.readouterr().out
     assert main(["indexes", lake.path, "--version", "99"]) == 1

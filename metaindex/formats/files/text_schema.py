@@ -7,7 +7,7 @@ a later value that is none of the type is known where it is read, not here.
 
 from __future__ import annotations
 
-import io
+import codecs
 import json
 import re
 import zlib
@@ -82,6 +82,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
     text = _text(storage, path, reader, most)
     if not text.strip():
         return pa.table({})
+    _check_utf8(text, path)
     # Names are wanted before types can be fixed to text, so the first line is read alone.
     parse = csv.ParseOptions(
         delimiter={"\\t": "\t"}.get(separator, separator),
@@ -95,29 +96,59 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
     nulls = csv.ConvertOptions(
         null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
     )
+    head = text if is_whole(reader) else _head(text)
     try:
-        with csv.open_csv(
-            io.BytesIO(text),
-            read_options=csv.ReadOptions(autogenerate_column_names=not header, block_size=max(len(text) + 1, 1024)),
+        # No stream: its thread may outlive a short process, and ends it with an abort.
+        names = csv.read_csv(
+            pa.BufferReader(head),
+            read_options=csv.ReadOptions(
+                autogenerate_column_names=not header, use_threads=False, block_size=max(len(head) + 1, 1024)
+            ),
             parse_options=parse,
             convert_options=nulls,
-        ) as stream:
-            names = stream.schema.names
+        ).column_names
         nulls.column_types = dict.fromkeys(names, pa.string())
         table = csv.read_csv(
-            io.BytesIO(text),
+            pa.BufferReader(text),
             read_options=csv.ReadOptions(
                 column_names=names, skip_rows_after_names=1 if header else 0, block_size=max(len(text) + 1, 1024)
             ),
             parse_options=parse,
             convert_options=nulls,
         )
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # names are decoded by who asks for them
+    except pa.ArrowInvalid as error:
         raise CorruptTableError(
             f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
             " and header, or name the columns with schema="
         ) from error
     return table
+
+
+_BEGINNINGS = {
+    codecs.BOM_UTF16_LE: "UTF-16: say encoding='UTF-16' and multiLine=True",
+    codecs.BOM_UTF16_BE: "UTF-16: say encoding='UTF-16' and multiLine=True",
+    b"PAR1": "Parquet: say format='parquet'",
+    b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as CSV",
+}
+
+
+def _check_utf8(text: bytes, path: str) -> None:
+    """Before Arrow parses it: what is no text in a row is decoded where no error can be caught."""
+    try:
+        pa.array([text], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        like = next((said for mark, said in _BEGINNINGS.items() if text.startswith(mark)), "")
+        cure = f"it begins as {like}" if like else "say encoding= ('ISO-8859-1', 'windows-1252' ...)"
+        raise CorruptTableError(
+            f"columns of CSV files are found in UTF-8 where encoding= does not say otherwise; {path!r} is not"
+            f" in UTF-8; {cure}, or name the columns with schema="
+        ) from None
+
+
+def _head(text: bytes) -> bytes:
+    """The first row, and what is blank before it."""
+    found = re.compile(rb"\s*+[^\r\n]*+").match(text)
+    return (text if found is None else found[0]) + b"\n"
 
 
 def _first_row(text: bytes, quote: str) -> bytes:

@@ -4,6 +4,9 @@ data is not taken for names."""
 from __future__ import annotations
 
 import contextlib
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -161,3 +164,35 @@ def test_whatever_options_say_no_error_is_another_librarys(
     (path / f"0.{form}").write_bytes(data)
     with contextlib.suppress(MetaIndexError):
         mi.open_table(path, format=form, **options).scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("data", "cure"),
+    [
+        ("id,name\n1,é\n".encode("utf-16"), r"begins as UTF-16: say encoding='UTF-16' and multiLine=True"),
+        (b"PAR1" + bytes(range(256)) * 40, "begins as Parquet: say format='parquet'"),
+        ("id,name\n1,café\n".encode("latin-1"), "say encoding="),
+        ('id,name\n1,"x\n2,é,é,é\n'.encode("latin-1"), "say encoding="),  # a row that Arrow would hand over
+        ("id,né\n1,x\n".encode("latin-1"), "say encoding="),
+    ],
+)
+def test_what_is_no_utf8_is_told_with_its_cure(data: bytes, cure: str, tmp_path: Path) -> None:
+    """By a process of its own: Arrow's stream of such a file printed a traceback of its own, and now and then ended it
+    (std::terminate, from a thread that outlived it)."""
+    root = tmp_path / "t"
+    root.mkdir()
+    (root / "a.csv").write_bytes(data)
+    settle(root)
+    ran = subprocess.run(
+        [sys.executable, "-m", "metaindex", "scan", str(root)], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert re.search(cure, ran.stderr), ran.stderr
+    assert ran.stderr.count("\n") == 1, ran.stderr
+
+
+def test_the_cure_of_what_is_no_utf8_cures(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id,name\n1,é\n".encode("utf-16"))
+    settle(tmp_path)
+    table = mi.open_table(tmp_path, encoding="UTF-16", multiLine=True)
+    assert table.scan("name = 'é'").to_arrow().to_pylist() == [{"id": 1, "name": "é"}]

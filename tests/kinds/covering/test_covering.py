@@ -156,7 +156,7 @@ def test_built_refreshed_merged_and_built_anew_are_the_same_rows(tmp_path: Path)
     table = mi.open_table(str(root))
     builder = ArrowBuilder()
     outcome = table.create_index("c", mi.ColumnStats("k"), WIDE, RANGE, mi.Values("s"), builder=builder)
-    assert outcome.notes == ("2 files, 1 columns, 1 key and 2 covering indexes indexed by the arrow builder",)
+    assert outcome.notes == ("2 files, 1 column, 1 key and 2 covering indexes indexed by the arrow builder",)
     told = table.indexes()[0].keys
     assert told[1].startswith("covering(3 buckets of k, st.x; f, g, s,")
     assert (told[0], told[2]) == ("values(s)", "covering(ranges of f, s; k)")
