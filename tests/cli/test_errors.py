@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.disks import files_up_to, someone_elses_folder
+
 from .conftest import Call
 
 WRONG = [
@@ -83,3 +85,32 @@ def test_rows_that_a_file_has_no_form_for_are_an_error_of_ours(call: Call, tmp_p
         assert "choose columns with --columns" in answer.err
     assert call("scan", tmp_path / "t", "--columns", "i", "--output", tmp_path / "rows.csv").code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "t"]
+
+
+def test_a_folder_that_takes_no_files_is_said_before_anything_is_read(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with someone_elses_folder() as folder:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+        (folder / "t").mkdir()
+        pq.write_table(pa.table({"i": [1]}), folder / "t" / "0.parquet")
+        (folder / "closed").mkdir(0o500)
+        for words in (["scan", folder / "t"], ["report", folder / "t"]):
+            name = "rows.csv" if words[0] == "scan" else "page.html"
+            answer = call(*words, "--output", folder / "closed" / name)
+            assert answer.code == 1
+            assert "closed' takes no new file (Permission denied); choose another folder" in answer.err
+            assert "Errno" not in answer.err
+            assert answer.err.count("\n") == 1
+
+
+def test_a_disk_that_is_full_while_rows_are_written_is_said_in_our_words(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"i": range(100_000)}), tmp_path / "t" / "0.parquet")
+    for end in ("csv", "jsonl", "parquet"):
+        with files_up_to(50_000):
+            answer = call("scan", tmp_path / "t", "--output", tmp_path / f"rows.{end}")
+        assert answer.code == 1
+        assert "choose another folder" in answer.err
+        assert "Errno" not in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
