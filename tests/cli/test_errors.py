@@ -114,3 +114,29 @@ def test_a_disk_that_is_full_while_rows_are_written_is_said_in_our_words(call: C
         assert "choose another folder" in answer.err
         assert "Errno" not in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_file_that_is_no_table_is_not_said_to_be_missing(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("x = 1\n")
+    answer = call("prune", tmp_path / "script.py", "a = 1")
+    assert "is a file whose name ends as none of those" in answer.err
+    assert "does not exist" not in answer.err
+    assert "does not exist; check the path" in call("prune", tmp_path / "script", "a = 1").err
+
+
+def test_a_format_that_is_not_the_files_is_refused_and_the_right_one_named(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    table.mkdir()
+    (table / "0.csv").write_text("id,name\n1,a\n2,b\n")
+    for _ in range(2):  # without an index, and with one, which is of CSV files
+        for verb in ("scan", "prune"):
+            for said in ("parquet", "json"):
+                answer = call(verb, table, "id = 1", "--format", said)
+                assert answer.code == 1
+                assert "its name says CSV: say" in answer.err
+                assert "remove" not in answer.err
+        assert call("create", table, "i", "--values", "id", "--format", "csv").code in (0, 1)
+    answer = call("refresh", table, "i", "--format", "parquet")
+    assert answer.code == 1
+    assert "other reader options (format)" in answer.err
+    assert call("refresh", table, "i").code == 0
