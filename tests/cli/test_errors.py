@@ -140,3 +140,10 @@ def test_a_format_that_is_not_the_files_is_refused_and_the_right_one_named(call:
     assert answer.code == 1
     assert "other reader options (format)" in answer.err
     assert call("refresh", table, "i").code == 0
+
+
+def test_a_wrong_environment_variable_is_named(call: Call, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METAINDEX_QUERY_LOG", "kpt")
+    answer = call("prune", indexed, "id = 1")
+    assert answer.code == 1
+    assert "METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got 'kpt'" in answer.err
