@@ -58,5 +58,5 @@ def test_files_that_an_index_read_before_it_had_the_column_need_a_full_refresh(t
     refreshed = table.refresh_index("i")
     assert _reason(table, "extra = 5") == "it lacks 1 of 2 files; refresh it with mode='full'"
     assert any("'extra' is not covered in 1 older file; mode='full' covers it" in note for note in refreshed.notes)
-    assert not table.refresh_index("i", mode="full").notes
+    assert not any("covers it" in note for note in table.refresh_index("i", mode="full").notes)
     assert _reason(table, "extra = 5") == ""
