@@ -127,7 +127,10 @@ words:
   kept, dropped   files to read; files proved to hold no matching row
   run             an immutable sorted set of index rows, written by one create or refresh
   version         of the table: Delta number, Iceberg snapshot id, listing of a plain folder
-  fresh           the index has recorded the table's version as it is now"""
+  fresh           the index has recorded the table's version as it is now
+
+options that are said once, of all tables or of one:
+  ~/.config/metaindex/config.toml, or the file that METAINDEX_CONFIG names; docs/operating.md shows one"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -22,6 +22,7 @@ def test_without_words_the_commands_are_listed(call: Call) -> None:
     answer = call()
     assert answer.code == 0
     assert all(f"    {command.name} " in answer.out for command in COMMANDS)
+    assert "~/.config/metaindex/config.toml, or the file that METAINDEX_CONFIG names" in answer.out
 
 
 @pytest.mark.parametrize(
