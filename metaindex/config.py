@@ -139,7 +139,7 @@ class Config:
             finite = not isinstance(value, int | float) or 0 <= value < float("inf")
             if not (isinstance(value, types) and finite):
                 raise ArgumentError(f"Config({name}=...) is {rule}; got {value!r}")
-        if not all(isinstance(place, str) and place for place in self.confine_to):
+        if not all(isinstance(place, str) and place and "\0" not in place for place in self.confine_to):
             raise ArgumentError(f"Config(confine_to=...) is a tuple of folders or URIs; got {self.confine_to!r}")
         if self.index_location is not None:
             object.__setattr__(self, "index_location", _place(self.index_location))
@@ -153,7 +153,7 @@ class Config:
 def _place(location: str | os.PathLike[str]) -> str:
     """A folder stays where it is when the process goes elsewhere."""
     text = os.fspath(location)
-    if not isinstance(text, str) or not text:
+    if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(f"Config(index_location=...) is a folder or URI, or None; got {location!r}")
     return text if "://" in text or text.startswith("file:/") else (local_path(text) or text)
 

@@ -238,11 +238,20 @@ class FileEntry:
     deletes: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileTable:
+_SHOWN = 20
+"""Files, and columns, that are shown of all."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FileTable(Shown):
     """Live files as columns: FILE_SCHEMA, one row a file, no two rows with the same path."""
 
     table: pa.Table
+
+    def _printed(self) -> str:
+        paths = [f"  {path}" for path in self.paths.slice(0, _SHOWN).to_pylist()]
+        more = [f"  ... and {len(self) - _SHOWN:,} more (.paths)"] if len(self) > _SHOWN else []
+        return "\n".join([f"{counted(len(self), 'file')}, {self.size_bytes:,} B", *paths, *more])
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -350,8 +359,8 @@ class CountsNested(Protocol):
         """Which files have no NULL in this list or map: a count of 0. Nothing else is known of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+@dataclass(frozen=True, slots=True, repr=False)
+class Snapshot(Shown):
     """The live files of a table at a version."""
 
     table: str  # root: absolute local path or URI
@@ -364,6 +373,14 @@ class Snapshot:
     partition_columns: tuple[str, ...] = ()  # logical names of columns with a partition value per file, identity only
     properties: Mapping[str, str] = field(default_factory=dict)
     mapping: str = ""  # what every `etag` ends with because the table maps columns of files by name (Iceberg)
+
+    def _printed(self) -> str:
+        columns = [f"{field.name} ({field.type})" for field in self.schema]
+        more = f" and {len(columns) - _SHOWN:,} more (.schema)" if len(columns) > _SHOWN else ""
+        return (
+            f"{self.table} ({self.format}) at version {self.version}: {counted(len(self.files), 'file')},"
+            f" {self.files.size_bytes:,} B (.files)\n  columns: {', '.join(columns[:_SHOWN])}{more}"
+        )
 
     @property
     def table_uuid(self) -> str:

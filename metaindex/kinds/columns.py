@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from metaindex.expressions.physical import physical_type
+from metaindex.expressions.tree import ColumnRef
 from metaindex.formats.model import COLLATED, Leaf, Schema
 
 
@@ -46,9 +47,11 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
             f"a column name fits one column; {name!r} fits {len(fitting)} when case is ignored; write it as the table"
             " does"
         )
-    names = [".".join(leaf.parts) for leaf in among]
-    near = difflib.get_close_matches(name, names, 3, 0.5)
-    hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join(names[:12])}"
+    names = {".".join(leaf.parts): ColumnRef(leaf.parts).name for leaf in among}  # with the backticks that one needs
+    near = [names[plain] for plain in difflib.get_close_matches(name, list(names), 3, 0.5)]
+    hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"
+    if names.get(name, name) != name:
+        hint = f"did you mean {names[name]}?"
     raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}")
 
 

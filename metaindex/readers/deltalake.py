@@ -17,7 +17,12 @@ import pyarrow.fs as fs
 
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.casts import field_type
-from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from metaindex.expressions.errors import (
+    ArgumentError,
+    CorruptTableError,
+    MissingDependencyError,
+    UnsupportedFeatureError,
+)
 from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import IsNull
 from metaindex.formats.footer_file import askable, encrypted_columns
@@ -39,6 +44,8 @@ def file_dataset(scan: ScanPlan, table: DeltaTable | None = None) -> ds.Dataset:
     """The dataset of the kept files, with the scan's predicate as its filter. `table`: whose store reads, at the
     version of the scan; without one, local files."""
     snapshot = scan.snapshot
+    if table is not None and not (hasattr(table, "version") and hasattr(table, "to_pyarrow_dataset")):
+        raise ArgumentError(f"to_deltalake takes a deltalake.DeltaTable, or nothing; got {table!r}; leave it out")
     if snapshot.format != "delta":
         raise _refused(scan, f"is of a Delta table; {snapshot.table} is {snapshot.format}")
     if table is not None and str(table.version()) != snapshot.version.id:

@@ -21,6 +21,7 @@ from pyiceberg.typedef import Record
 
 from metaindex.expressions.engines.casts import field_type
 from metaindex.expressions.engines.iceberg import to_iceberg
+from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.normalize import normalize
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, ColumnRef, Constant, Predicate
@@ -44,6 +45,8 @@ def data_scan(scan: ScanPlan, table: Table | None = None) -> KeptScan:
     that of the catalog, or one made of the metadata file."""
     snapshot = scan.snapshot
     details = snapshot.details
+    if table is not None and not (hasattr(table, "metadata") and hasattr(table, "io")):
+        raise ArgumentError(f"to_pyiceberg takes a table of pyiceberg, or nothing; got {table!r}; leave it out")
     if not isinstance(details, IcebergDetails):
         raise ScanError(
             f"a pyiceberg scan is of an Iceberg table; {snapshot.table} is {snapshot.format}; read with .to_arrow() or"

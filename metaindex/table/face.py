@@ -140,7 +140,7 @@ class Table:
         `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
         expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression. `indexes` restricts the
         candidates. What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the
-        answer wider, never wrong. `keys` and `on`: of rows with these keys, as in `scan`.
+        answer wider, never wrong. None: every row. `keys` and `on`: of rows with these keys, as in `scan`.
         """
         return self._queries.noted_prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from metaindex.config import noting
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
-from metaindex.expressions.tree import And, Predicate
+from metaindex.expressions.tree import And, Constant, Predicate
 from metaindex.expressions.vectors import one_array, truths
 from metaindex.formats.model import Diff, Schema, Snapshot, Version
 from metaindex.formats.protocol import At
@@ -88,8 +88,8 @@ class Queries:
         keys: object = None,
         on: Named | None = None,
     ) -> PruneResult:
-        """The same, as a query of its own."""
-        result = self.prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
+        """The same, as a query of its own. None: every row."""
+        result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=indexes, keys=keys, on=on)
         if self._noting is not None:
             self._noting.prune(result)
         return result
@@ -245,7 +245,7 @@ class Queries:
         from metaindex.views.explanation import Explanation, coverage
 
         only = names_of(indexes, "indexes")
-        result = self.prune(predicate, version, timestamp, indexes=only, keys=keys, on=on)
+        result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=only, keys=keys, on=on)
         then = At.of(result.version)
         opened, _ = self.handle.open_indexes(only)
         told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in opened)
@@ -339,6 +339,10 @@ class _Anew:
         result = self._planned.result
         columns = None if self._columns is None else list(self._columns)
         return partial, (_by_table, self._queries, result.predicate, columns, result.version, self._keys)
+
+
+def _or_all(predicate: object, keys: object) -> object:
+    return Constant(True) if predicate is None and keys is None else predicate
 
 
 def _by_table(

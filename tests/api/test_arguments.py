@@ -93,6 +93,11 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a number for a configuration": lambda t: mi.open_table(t.path, config=5),  # type: ignore[arg-type]
     "a text for storage options": lambda t: mi.open_table(t.path, storage_options="x"),  # type: ignore[arg-type]
     "a text for a connection": lambda t: t.scan("a = 1").to_duckdb("x"),
+    "a text for a DeltaTable": lambda t: t.scan("a = 1").to_deltalake("x"),
+    "a text for a pyiceberg table": lambda t: t.scan("a = 1").to_pyiceberg("x"),
+    "a text for a Spark session": lambda t: t.scan("a = 1").to_spark("x"),
+    "no path for a place of indexes": lambda t: ANY.Config(index_location="\0"),
+    "no path to confine to": lambda t: ANY.Config(confine_to=("a\0",)),
     "a number for a session": lambda t: ANY.enable(5),
     "a key of a number": lambda t: ANY.Values(5),
     "a key of nothing": lambda t: ANY.Values([]),
@@ -211,3 +216,19 @@ def test_a_key_that_is_no_text_is_not_shown() -> None:
     assert caught.value.__suppress_context__
     assert "secret of" not in str(caught.value)
     assert "d800" not in repr(caught.value)
+
+
+def test_without_a_predicate_every_file_is_kept(table: mi.Table) -> None:
+    assert table.prune().kept_files == table.prune(None).kept_files == table.prune("TRUE").kept_files == 1
+    assert "read 1 of 1" in str(table.explain())
+    assert table.count() == 3
+
+
+def test_a_column_with_a_dot_in_its_name_is_named_with_its_backticks(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "t"), pa.table({"x.y": [1]}))
+    table = mi.open_table(tmp_path / "t")
+    with pytest.raises(mi.UnknownColumnError, match=r"there is no 'x\.y'; did you mean `x\.y`\?"):
+        table.create_index("i", mi.Values("x.y"))
+    with pytest.raises(mi.UnknownColumnError, match=r"near names: `x\.y`"):
+        table.create_index("i", mi.Values("x.z"))
+    assert table.create_index("i", mi.Values("`x.y`")).changed

@@ -173,3 +173,20 @@ def test_a_long_answer_is_cut_and_says_so() -> None:
     assert repr(many).splitlines()[LINES:] == ["... and 7 more lines; print() shows all"]
     assert len(repr(Long("x" * 100_000))) < 5000
     assert "and 7 more" in html_table([("a", False)], [[str(n)] for n in range(LINES + 7)])
+
+
+def test_a_snapshot_and_its_files_are_shown_shortly(tmp_path: Path) -> None:
+    columns = {f"c{n}": [n] for n in range(50)}
+    for n in range(60):
+        pq.write_table(pa.table(columns), tmp_path / f"{n:02}.parquet")
+    snapshot = mi.open_table(tmp_path).snapshot()
+    told = repr(snapshot)
+    assert told == str(snapshot)
+    assert f"{tmp_path} (files) at version {snapshot.version}: 60 files, " in told
+    assert "c0 (int64), c1 (int64)" in told
+    assert told.endswith("and 30 more (.schema)")
+    assert len(told) < 1000
+    files = repr(snapshot.files).splitlines()
+    assert files[0].startswith("60 files, ")
+    assert files[1] == "  00.parquet"
+    assert (len(files), files[-1]) == (22, "  ... and 40 more (.paths)")
