@@ -13,6 +13,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.drafts import new_draft
 from metaindex.views.json_value import json_value
+from metaindex.views.rows import rows_of
 
 
 class OutputError(MetaIndexError, OSError):
@@ -88,7 +89,7 @@ def _jsonl(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> 
     rows = 0
     with path.open("w", encoding="utf-8") as file:
         for batch in batches:
-            for row in batch.to_pylist():
+            for row in rows_of(batch):
                 file.write(json.dumps({k: json_value(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
             rows += batch.num_rows
     return rows
