@@ -80,6 +80,11 @@ def noting(given: QueryLog | bool | None) -> QueryLog | None:
     if given is not None:
         return QueryLog() if given else None
     word = os.environ.get("METAINDEX_QUERY_LOG", "").strip().lower().replace("-", " ")
+    if word not in ("", "off", "false", *get_args(Literals)):
+        raise ArgumentError(
+            f"the environment variable METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got {word!r}; set one of"
+            " these, or unset it"
+        )
     return None if word in ("", "off", "false") else QueryLog(word)  # type: ignore[arg-type]
 
 

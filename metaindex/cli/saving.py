@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -10,10 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import MetaIndexError
-from metaindex.formats.drafts import new_draft
+from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.formats.drafts import check_folder, new_draft
 from metaindex.views.json_value import json_value
 from metaindex.views.rows import rows_of
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 
 
 class OutputError(MetaIndexError, OSError):
@@ -21,7 +24,7 @@ class OutputError(MetaIndexError, OSError):
 
 
 def check_target(name: str, table: str, overwrite: bool) -> None:
-    """Said before anything is read."""
+    """Said before anything is read, the right to write there too."""
     path = Path(name)
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
         raise OutputError(
@@ -39,12 +42,26 @@ def check_target(name: str, table: str, overwrite: bool) -> None:
         raise OutputError(
             f"a file inside the table's folder would become part of the table; {name!r} is inside; write it elsewhere"
         )
+    try:
+        check_folder(path.absolute())
+    except OSError as error:
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"rows are written beside the output file first; {str(path.absolute().parent)!r} takes no new file"
+        f" ({error.strerror or first_line(error)}); choose another folder, or make it writable and free some space"
+    )
 
 
 def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
     """Writes all rows; returns how many. On an error nothing is left."""
     path = Path(name).absolute()
-    handle, temporary = new_draft(path)
+    try:
+        handle, temporary = new_draft(path)
+    except OSError as error:
+        raise _unwritten(path, error) from error
     os.close(handle)
     try:
         write = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}[path.suffix]
@@ -57,8 +74,10 @@ def save(name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int
             f" it has not ({' '.join(str(error).split())}); choose columns with --columns, or another ending: .parquet,"
             " .jsonl"
         ) from error
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL and not isinstance(error, MetaIndexError):
+            raise _unwritten(path, error) from error
         raise
     return rows
 

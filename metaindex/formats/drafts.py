@@ -12,3 +12,10 @@ def new_draft(path: Path) -> tuple[int, Path]:
     system applies the umask, which a process can only ask by changing it for all its threads. Raises OSError."""
     draft = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
     return os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), draft
+
+
+def check_folder(path: Path) -> None:
+    """Does the folder of `path` take new files? Asked before there is anything to write. Raises OSError."""
+    handle, draft = new_draft(path)
+    os.close(handle)
+    draft.unlink()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from metaindex.expressions.errors import NotATableError, UnsupportedFeatureError
+from metaindex.expressions.errors import NotATableError, StorageError, UnsupportedFeatureError
 
 from .protocol import TableFormat, TableRef
 from .storage import Storage
@@ -49,7 +49,7 @@ def detect(ref: TableRef) -> TableFormat:
     what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
     raise NotATableError(
         "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
-        f" {ref.path!r} {what}; check the path"
+        f" {ref.path!r} {what}{'' if 'format=' in what else '; check the path'}"
     )
 
 
@@ -164,7 +164,13 @@ def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] |
 
 def _nothing_at(ref: TableRef) -> str:
     """A store has no empty folders: there it is one and the same."""
-    return "is an empty folder" if not is_remote(ref.path) and os.path.isdir(ref.storage.root) else "does not exist"
+    if not is_remote(ref.path) and os.path.isdir(ref.storage.root):
+        return "is an empty folder"
+    try:
+        ref.storage.head("")
+    except StorageError:
+        return "does not exist"
+    return "is a file whose name ends as none of those (*.parquet, *.csv, *.json); say format= where it is one"
 
 
 def _anything(storage: Storage) -> bool:

@@ -322,6 +322,11 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return ObjectNotFoundError(f"cannot {verb} {where!r}: it is a folder")
         case FileExistsError():
             return ObjectExistsError(f"cannot {verb} {where!r}: the object is there already")
+        case PermissionError() if verb == "write" and (folder := _closed_above(where)) is not None:
+            return StoragePermissionError(
+                f"cannot {verb} {where!r}: permission denied, as {folder!r} takes no new files of this user; change its"
+                " owner or mode, or choose another place with Config(index_location=...)"
+            )
         case PermissionError():
             return StoragePermissionError(
                 f"cannot {verb} {where!r}: permission denied; check the owner and mode of the path"
@@ -337,3 +342,13 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return StorageError(f"cannot {verb} {where!r}: {error.strerror or error}")
         case _:
             return StorageError(f"cannot {verb} {where!r}: {error}")
+
+
+def _closed_above(where: str) -> str | None:
+    """The deepest folder that is there, where what is named is not and could not be made."""
+    folder = where
+    while not os.path.lexists(folder):
+        if folder == (folder := os.path.dirname(folder)):
+            return None
+    writable = os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+    return None if folder == where or writable or not os.path.isdir(folder) else folder

@@ -204,7 +204,14 @@ def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> 
     if stored.get("file_format") not in ("csv", "json"):
         built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
     differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
+    differing += ["format"] if says_other_format(stored, asked) else []
     return f"it was built with other reader options ({', '.join(differing)})" if differing else None
+
+
+def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object]) -> bool:
+    """Is the table opened as plain files of another format than those that an index was built of?"""
+    said = asked.get("format")
+    return bool(said) and bool(stored.get("file_format")) and said != stored["file_format"]
 
 
 _FOLDERS = frozenset({"recursivefilelookup", "basepath"})

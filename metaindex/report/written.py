@@ -11,7 +11,7 @@ from metaindex.drawing.shell import GENERATOR
 from metaindex.expressions.errors import ArgumentError, StorageError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
-from metaindex.formats.drafts import new_draft
+from metaindex.formats.drafts import check_folder, new_draft
 
 _HEAD = 4096
 
@@ -36,7 +36,8 @@ class Reported(Shown):
 
 def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> Path:
     """Where a page goes; said before anything is read. ArgumentError for what is no local file, a link, a place in one
-    of the `forbidden` folders, and a file that is there and no page of ours, unless `overwrite`."""
+    of the `forbidden` folders, and a file that is there and no page of ours, unless `overwrite`. StorageError for a
+    folder that takes no new files."""
     if not isinstance(given, str | os.PathLike) or not os.fspath(given) or "://" in os.fspath(given):
         raise ArgumentError(f"a report is written to a local file; got {given!r}; name one, such as 'report.html'")
     path = Path(os.path.abspath(os.fspath(given)))
@@ -52,6 +53,10 @@ def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> P
                 " folder"
             )
     _check_file(path, overwrite=overwrite)
+    try:
+        check_folder(path)
+    except OSError as error:
+        raise _unwritten(path, error) from error
     return path
 
 
@@ -84,8 +89,15 @@ def write_page(path: Path, text: str) -> int:
             file.write(data)
         os.replace(temporary, path)
     except OSError as error:
-        raise StorageError(f"a report is written to its folder; {str(path)!r} cannot be: {error.strerror}") from error
+        raise _unwritten(path, error) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
     return len(data)
+
+
+def _unwritten(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"a report is written beside its file first; {str(path.parent)!r} takes no new file ({error.strerror}); choose"
+        " another folder, or make it writable and free some space"
+    )

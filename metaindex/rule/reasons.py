@@ -55,8 +55,8 @@ class Reason(Enum):
     # of a covering index
     NOT_COVERED = "it lacks a column that the query needs"
     NOT_ASKED = (
-        "no filter names its leading column, no join is on its indexed columns, no group holds them, and it is not for"
-        " an aggregate over CSV or JSON"
+        "no filter names its leading column, no join shuffles by its indexed columns (none does of which Spark"
+        " broadcasts a side), no group holds them, and it is not for an aggregate over CSV or JSON"
     )
     MAY_FAIL = "a filter might fail of a row that the scan would not have read, or is added when the query runs"
     NOTHING_SERVED = "it has no file of the version"

@@ -31,6 +31,15 @@ from .tree import (
 _RULE: Final = "a statement about indexes begins as one"
 
 
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "INSERT", "UPDATE", "MERGE"})
+
+
+def _other(word: str) -> str:
+    if word.upper() in _QUERIES:
+        return f"{word.upper()} is for tables, whose rows scan(), `metaindex scan` and Spark read"
+    return "this is another one"
+
+
 def parsed(text: str) -> Statement:
     """The one statement of a text. StatementError where it is none, or not written as it should be."""
     if not isinstance(text, str):
@@ -39,7 +48,9 @@ def parsed(text: str) -> Statement:
     if form is None:
         words = tokens(text)
         known = ", ".join(dict.fromkeys(f"{first} {second}" for first, second in FORMS))
-        raise wrong(text, words[0].start, "this is another one", _RULE, f"there are {known}", words[0].end)
+        raise wrong(
+            text, words[0].start, _other(text[words[0].start : words[0].end]), _RULE, f"there are {known}", words[0].end
+        )
     cursor = Cursor(text, tokens(text), form)
     statement = _statement(cursor)
     cursor.ended()

@@ -21,7 +21,7 @@ from metaindex.formats.storage_confined import Confines, confined
 from metaindex.formats.storage_opening import is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
-from metaindex.pruning.folder import IndexFolder, other_options
+from metaindex.pruning.folder import IndexFolder, other_options, says_other_format
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import IndexReport
 from metaindex.pruning.suspects import Suspects
@@ -104,9 +104,10 @@ class Handle:
 
     def as_said(self, entry: IndexLogEntry) -> Handle:
         """The same where whoever opened the table said of no reader option: a verb on an index knows them from it. A
-        query does not: what its rows are is for the one who asks."""
+        query does not: what its rows are is for the one who asks. A format that is said and is another is not passed
+        over."""
         said = {name for name in self.ref.options if name.lower() != "format"}
-        return self if said else self.as_built(entry)
+        return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
 
     # -- versions --------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.disks import files_up_to, someone_elses_folder
+
 from .conftest import Call
 
 WRONG = [
@@ -83,3 +85,65 @@ def test_rows_that_a_file_has_no_form_for_are_an_error_of_ours(call: Call, tmp_p
         assert "choose columns with --columns" in answer.err
     assert call("scan", tmp_path / "t", "--columns", "i", "--output", tmp_path / "rows.csv").code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv", "t"]
+
+
+def test_a_folder_that_takes_no_files_is_said_before_anything_is_read(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with someone_elses_folder() as folder:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+        (folder / "t").mkdir()
+        pq.write_table(pa.table({"i": [1]}), folder / "t" / "0.parquet")
+        (folder / "closed").mkdir(0o500)
+        for words in (["scan", folder / "t"], ["report", folder / "t"]):
+            name = "rows.csv" if words[0] == "scan" else "page.html"
+            answer = call(*words, "--output", folder / "closed" / name)
+            assert answer.code == 1
+            assert "closed' takes no new file (Permission denied); choose another folder" in answer.err
+            assert "Errno" not in answer.err
+            assert answer.err.count("\n") == 1
+
+
+def test_a_disk_that_is_full_while_rows_are_written_is_said_in_our_words(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"i": range(100_000)}), tmp_path / "t" / "0.parquet")
+    for end in ("csv", "jsonl", "parquet"):
+        with files_up_to(50_000):
+            answer = call("scan", tmp_path / "t", "--output", tmp_path / f"rows.{end}")
+        assert answer.code == 1
+        assert "choose another folder" in answer.err
+        assert "Errno" not in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_file_that_is_no_table_is_not_said_to_be_missing(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("x = 1\n")
+    answer = call("prune", tmp_path / "script.py", "a = 1")
+    assert "is a file whose name ends as none of those" in answer.err
+    assert "does not exist" not in answer.err
+    assert "does not exist; check the path" in call("prune", tmp_path / "script", "a = 1").err
+
+
+def test_a_format_that_is_not_the_files_is_refused_and_the_right_one_named(call: Call, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    table.mkdir()
+    (table / "0.csv").write_text("id,name\n1,a\n2,b\n")
+    for _ in range(2):  # without an index, and with one, which is of CSV files
+        for verb in ("scan", "prune"):
+            for said in ("parquet", "json"):
+                answer = call(verb, table, "id = 1", "--format", said)
+                assert answer.code == 1
+                assert "its name says CSV: say" in answer.err
+                assert "remove" not in answer.err
+        assert call("create", table, "i", "--values", "id", "--format", "csv").code in (0, 1)
+    answer = call("refresh", table, "i", "--format", "parquet")
+    assert answer.code == 1
+    assert "other reader options (format)" in answer.err
+    assert call("refresh", table, "i").code == 0
+
+
+def test_a_wrong_environment_variable_is_named(call: Call, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METAINDEX_QUERY_LOG", "kpt")
+    answer = call("prune", indexed, "id = 1")
+    assert answer.code == 1
+    assert "METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got 'kpt'" in answer.err

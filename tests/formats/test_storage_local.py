@@ -13,6 +13,7 @@ from metaindex.formats.storage import Storage
 from metaindex.formats.storage_local import HANDLES, LocalStorage, opened
 from metaindex.formats.storage_opening import storage_for
 from tests.contract.storage_contract import StorageContract, place_files
+from tests.disks import someone_elses_folder
 from tests.racers import raced
 
 
@@ -61,11 +62,14 @@ def test_a_temporary_file_left_by_a_crash_is_never_listed(tmp_path: Path) -> Non
     assert [o.path for o in LocalStorage(str(tmp_path)).list("")] == ["whole"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_place_without_write_permission_is_said(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(StoragePermissionError, match="permission denied"):
-        LocalStorage(str(tmp_path)).put_if_absent("a", b"x")
+def test_a_place_without_write_permission_is_said_with_another_place_as_the_cure() -> None:
+    with someone_elses_folder() as folder:
+        folder.chmod(0o500)
+        said = f"permission denied, as {str(folder)!r} takes no new files .*index_location="
+        for path in ("a", "not/yet/there"):
+            with pytest.raises(StoragePermissionError, match=said):
+                LocalStorage(str(folder)).put_if_absent(path, b"x")
+        assert os.listdir(folder) == []
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:

@@ -189,7 +189,11 @@ WRONG = {
     "EXPLAIN WHATIF ;": (1, 16, "expected a query"),
     "EXPLAIN WHATIF SELECT 1 FROM t WITH INDEX ON t": (1, 47, "expected USING, or columns"),
     "SHOW INDEXES": (1, 13, "expected ON"),
-    "SELECT 1": (1, 1, "there are CREATE INDEX"),
+    "SELECT 1": (
+        1,
+        1,
+        "SELECT is for tables, whose rows scan(), `metaindex scan` and Spark read; there are CREATE INDEX",
+    ),
     "": (1, 1, "there are CREATE INDEX"),
 }
 

@@ -42,6 +42,7 @@ from metaindex.expressions.tree import (
 from .casts import is_text, keeps_values, type_by_any_case
 from .nullness import are_plain, is_plain, null_of
 from .sql_plain import plain_condition, plain_equality, reads_as_column
+from .sql_quotes import refuse_quoted_names
 from .sql_scalars import ScalarReader
 from .sql_syntax import syntax_tree
 from .sql_text import to_sql
@@ -98,6 +99,8 @@ def _parsed(
     text: str, dialect: str, timezone: str, schema: pa.Schema | None, now: dt.datetime | None = None
 ) -> Predicate:
     tree = syntax_tree(text, dialect)
+    if schema is not None:
+        refuse_quoted_names(text, tree, schema, dialect)
     return _SqlReader(dialect, timezone, schema, hex_is_binary=not _HEX_NUMBER.search(text), now=now).predicate(tree)
 
 

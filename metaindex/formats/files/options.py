@@ -155,3 +155,15 @@ def most_columns(reader: Mapping[str, str]) -> int:
     if not said.isascii() or not said.isdecimal() or not 0 < int(said) < 1 << 31:
         raise UnsupportedFeatureError(f"maxColumns is a number from 1 on; got {said!r}; name another, or leave it out")
     return int(said)
+
+
+def by_its_name(path: str, file_format: str) -> str:
+    """The cure for a file that is not of the format as which it is read: the one that its name says; else empty."""
+    try:
+        named = format_of(path.rpartition("/")[2])
+    except UnsupportedFeatureError:
+        return ""
+    return f"its name says {_CALLED[named]}: say format={named!r}" if named and named != file_format else ""
+
+
+_CALLED = {"parquet": "Parquet", "csv": "CSV", "json": "JSON"}

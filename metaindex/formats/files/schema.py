@@ -20,7 +20,7 @@ from metaindex.formats.footers import read_metadata
 from metaindex.formats.model import Field, Schema
 from metaindex.formats.storage import Storage
 
-from .options import FilesOptions
+from .options import FilesOptions, by_its_name
 from .partitions import Partitions
 from .text_schema import csv_schema, json_schema, look_for_data
 
@@ -113,9 +113,10 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
         old = {column.path for column in columns if column.physical_type == "INT96"}
         return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
     except (pa.ArrowException, CorruptTableError, ValueError) as error:
+        cure = by_its_name(path, "parquet") or "remove it, or name the columns with schema="
         raise CorruptTableError(
-            f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)}; "
-            "remove it, or name the columns with schema="
+            f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)};"
+            f" {cure}"
         ) from error
 
 

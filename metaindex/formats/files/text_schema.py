@@ -30,7 +30,7 @@ from metaindex.formats.storage import Storage
 from . import json_bounds
 from .compressed import open_text
 from .header import check_header
-from .options import MOST_COLUMNS, most_columns
+from .options import MOST_COLUMNS, by_its_name, most_columns
 from .text_types import infer_text
 
 _LOOKED_AT = 32 << 20
@@ -193,9 +193,10 @@ def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str
             schemas.append(_columns(_lines_of(text) if is_whole(reader) else text))
         except (pa.ArrowInvalid, ValueError, RecursionError) as error:
             array = text.lstrip()[:1] == b"[" and not is_whole(reader)
-            cure = "multiLine=True reads a file that is one array" if array else "name the columns with schema="
+            cure = "multiLine=True reads a file that is one array" if array else by_its_name(path, "json")
             raise CorruptTableError(
-                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)}; {cure}"
+                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
+                f" {cure or 'name the columns with schema='}"
             ) from error
     fields: dict[str, pa.DataType] = {}
     for schema in schemas:

@@ -275,3 +275,33 @@ def test_what_spark_refuses_is_refused(text: str) -> None:
 )  # fmt: skip
 def test_what_only_looks_like_it_is_read(text: str) -> None:
     assert parse(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\"name\" = 'a'",
+        "'a' <> \"Name\"",
+        '"id" = 5',
+        "id > 3 AND NOT (\"name\" IN ('a', 'b') OR id = 1)",
+        "\"name\" LIKE 'a%'",
+        '"id" BETWEEN 1 AND 3',
+        "lower(\"name\") = 'a'",
+        '"name" = "id"',
+        '"at.city" IS NOT NULL',
+    ],
+)
+def test_a_name_in_double_quotes_is_refused_where_it_stands_for_a_text(text: str) -> None:
+    schema = pa.schema({"id": pa.int64(), "name": pa.string(), "at": pa.struct({"city": pa.string()})})
+    with pytest.raises(ExpressionError, match=r"write `.*` for the column, or '") as caught:
+        parse(text, schema=schema)
+    assert "\n" not in str(caught.value)
+    parse(text)  # without columns nobody knows
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['name = "id"', "\"x\" = 'a'", "'name' = 'a'", "name = '\"name\"'", '`name` = "a"', 'concat(name, "id") = "name"'],
+)
+def test_other_texts_in_double_quotes_are_texts(text: str) -> None:
+    parse(text, schema=pa.schema({"id": pa.int64(), "name": pa.string()}))
