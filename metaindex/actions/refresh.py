@@ -15,7 +15,7 @@ without a limit finds them known.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -24,9 +24,11 @@ import numpy.typing as npt
 
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError
 from metaindex.expressions.shown import counted
+from metaindex.expressions.tree import ColumnRef
 from metaindex.formats.changes import Base
 from metaindex.formats.model import Schema, Snapshot, Version
-from metaindex.log.entry import IndexLogEntry, VersionRecord
+from metaindex.kinds.registry import covered_columns
+from metaindex.log.entry import IndexLogEntry, RunRef, VersionRecord
 from metaindex.log.history import RollOver
 from metaindex.log.states import Operation
 from metaindex.log.versions import Recorded
@@ -98,6 +100,7 @@ class Refresh(Create):
             )
             added, order = built.ref, built.order
             notes = _named(len(fresh)) if quick else notes_of(built, self.target.settled)
+            notes += _new_columns(others, built.ref, seen, followed)
         if another is not None:
             notes = (f"{another}; {FULL_REFRESH}", *notes)
         runs = () if added is None else (added,)
@@ -186,6 +189,33 @@ def newest_complete(index: OpenIndex) -> Recorded | None:
         if not record.unknown and (recorded := index.versions.find(record.version)) is not None:
             return recorded
     return None
+
+
+def _new_columns(runs: Sequence[RunRef], added: RunRef, seen: Seen, followed: Followed) -> tuple[str, ...]:
+    """Columns that the table got since older files were read: what those say of them is not looked for again."""
+    missing: dict[str, int] = {}
+    new = {
+        leaf.stable: ColumnRef(leaf.parts).name
+        for leaf in seen.snapshot.schema.leaves()
+        if leaf.stable in covered_columns(added)
+    }
+    for run in runs:
+        dead = seen.live.dead.get(run.run)
+        live = 0 if dead is None else run.files - len(dead) - len(followed.removed.get(run.run, ()))
+        live += len(followed.restored.get(run.run, ()))
+        for stable in () if run.listed_only or not live else new.keys() - covered_columns(run):
+            missing[new[stable]] = missing.get(new[stable], 0) + live
+    if not missing:
+        return ()
+    named = [repr(name) for name in sorted(missing)]
+    told = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
+    are, them = ("is", "it") if len(named) == 1 else ("are", "them")
+    files = counted(max(missing.values()), "older file")
+    return (f"{told} {are} not covered in {files}; mode='full' covers {them}",)
+
+
+_NAMED = 5
+"""Columns, of a note."""
 
 
 def _named(count: int) -> tuple[str, ...]:

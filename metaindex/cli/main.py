@@ -50,6 +50,7 @@ from . import (
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, near
 from .command import Command
+from .cures import in_options
 from .defaults import applied
 
 COMMANDS: tuple[Command, ...] = (
@@ -175,6 +176,7 @@ def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, ou
     except Exception as error:  # noqa: BLE001 - the last stop: a bug is told in a line too, and in full with --debug
         message = f"{type(error).__name__}: {error}; this is a bug in metaindex; --debug shows where"
         failure = error
+    message = in_options(message)
     if arguments.debug:
         import traceback
 
@@ -254,7 +256,7 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
 
 class _Line(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"metaindex: {record.levelname.lower()}: {one_line(record.getMessage())}"
+        return f"metaindex: {record.levelname.lower()}: {one_line(in_options(record.getMessage()))}"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from metaindex.views.output import Output
 
 from .arguments import DONE
+from .cures import in_options
 
 if TYPE_CHECKING:
     from metaindex.actions.action import Outcome
@@ -26,5 +27,5 @@ def report(outcome: Outcome, out: Output) -> int:
             "notes": list(outcome.notes),
         }
     )
-    out.write(str(outcome))
+    out.write(in_options(str(outcome)))
     return DONE

@@ -10,6 +10,7 @@ from metaindex.views.output import Column, Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _write(result: PruneResult, out: Output) -> None:
                     ", ".join(index.columns) or "-",
                     f"{index.reads:,}",
                     human_bytes(index.bytes_read),
-                    index.reason if index.used else f"not used: {index.reason}",
+                    in_options(index.reason if index.used else f"not used: {index.reason}"),
                 ]
                 for index in result.indexes
             ],

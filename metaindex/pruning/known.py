@@ -12,6 +12,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.normalize import gathered_form
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
+from metaindex.expressions.shown import counted
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not, Op, Or, Predicate, StartsWith
 from metaindex.expressions.vectors import numbers
@@ -103,6 +104,16 @@ def known_runs(index: OpenIndex, asked: BoundPredicate) -> list[tuple[RunRef, Kn
     """The runs that know something of what is asked."""
     pairs = ((run, Known.of(index, run, asked)) for run in index.entry.content.runs)
     return [(run, known) for run, known in pairs if known]
+
+
+def lacking(index: OpenIndex, asked: BoundPredicate, files: int, of: int) -> str:
+    """What is told of an index that knows what is asked of other files than these; empty where it lacks none. Files
+    that it has read before it had the column are read again by a full refresh alone."""
+    if not files:
+        return ""
+    known = {run.run for run, _ in known_runs(index, asked)}
+    without = any(run.run not in known and (run.columns or run.keys) for run in index.entry.content.runs)
+    return f"it lacks {files:,} of {counted(of, 'file')}; refresh it" + (" with mode='full'" if without else "")
 
 
 def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:

@@ -3,7 +3,7 @@ identity, and the table's log answers, too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from metaindex.expressions.vectors import Mask, from_truths
 from metaindex.formats.model import Snapshot
 from metaindex.keys import FileIdentities
 
-from .known import BoundPredicate, known_runs
+from .known import BoundPredicate, known_runs, lacking
 from .open_index import OpenIndex
 from .question import TableQuestion
 from .sources import FileSource, JoinedSources, Portion, RunSource, log_source
@@ -51,7 +51,22 @@ def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsho
         leaves=lambda: leaf_reports(asked, sources),
         row_groups=lambda row, groups: FileSource(groups, list(sources.values()), int(kept[row])),
         knows_row_groups=keyed,
+        lacks=_lacks(asked, indexes, sources, count),
     )
+
+
+def _lacks(
+    asked: BoundPredicate, indexes: Sequence[OpenIndex], sources: Mapping[str, PruningStatistics[Mask]], count: int
+) -> dict[str, str]:
+    """Of indexes that know what is asked of other files, or have none: how many files they lack."""
+    lacks = {}
+    for index in indexes if asked.columns else ():
+        source = sources.get(index.name)
+        if isinstance(source, JoinedSources):
+            lacks[index.name] = lacking(index, asked, count - int(np.count_nonzero(source.known)), count)
+        elif not index.entry.content.runs:
+            lacks[index.name] = lacking(index, asked, count, count)
+    return lacks
 
 
 def each_over_snapshot(predicates: Sequence[Predicate], indexes: Sequence[OpenIndex], snapshot: Snapshot) -> list[Mask]:

@@ -20,7 +20,7 @@ from metaindex.kinds.registry import FACT_ROWS, covered_columns, looked_up, look
 from metaindex.log.entry import RunRef
 from metaindex.log.versions import LiveFiles, Recorded
 
-from .known import BoundPredicate, Known, known_runs
+from .known import BoundPredicate, Known, known_runs, lacking
 from .open_index import OpenIndex, Ordinals
 from .question import SnapshotWanted, TableQuestion
 from .sources import FileSource, JoinedSources, Portion, RunSource
@@ -83,7 +83,18 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
         row_groups=lambda row, groups: _row_groups(searched, row, groups),
         knows_row_groups=any(known.key_columns for _, runs in others for _, known in runs)
         or any(segment.known.key_columns for segment in segments),
+        lacks=_lacks(asked, searched, [index for index in indexes if used.get(index.name)], record.files),
     )
+
+
+def _lacks(
+    asked: BoundPredicate, searched: Sequence[_Searched], indexes: Sequence[OpenIndex], count: int
+) -> dict[str, str]:
+    """Of how many files each of the indexes knows none of the columns asked."""
+    return {
+        index.name: lacking(index, asked, count - sum(piece.knows(index.name) for piece in searched), count)
+        for index in indexes
+    }
 
 
 def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
@@ -222,6 +233,13 @@ class _Searched:
     @property
     def dropped(self) -> Ordinals:
         return np.flatnonzero(self.segment.live & ~self.mask)
+
+    def knows(self, name: str) -> int:
+        """Of how many live files an index knows some column that is asked."""
+        source = self.own if name == self.segment.index.name else self.others.get(name)
+        if isinstance(source, RunSource):
+            return int(np.count_nonzero(self.segment.live)) if source.columns else 0
+        return int(np.count_nonzero(source.known & self.segment.live)) if isinstance(source, JoinedSources) else 0
 
     def sources(self) -> Sources:
         """All of them, each for all files."""

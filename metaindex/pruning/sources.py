@@ -132,6 +132,15 @@ class JoinedSources(KnowsRowGroups):
         """The sources that are joined."""
         return [portion.source for portion in self._portions]
 
+    @property
+    def known(self) -> Mask:
+        """The files of which some run knows some column."""
+        out = np.zeros(self.count, np.bool_)
+        for portion in self._portions:
+            if isinstance(portion.source, RunSource) and portion.source.columns:
+                out[portion.positions] = True
+        return out
+
     def knowing(self, column: ColumnRef) -> Mask:
         """The files of which the run in a portion knows the column."""
         out = np.zeros(self.count, np.bool_)

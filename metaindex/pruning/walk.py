@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
@@ -81,6 +82,7 @@ class Walked:
     leaves: Callable[[], list[LeafReport]]
     row_groups: Callable[[int, int], PruningStatistics[Mask]]
     knows_row_groups: bool  # may they be told apart
+    lacks: Mapping[str, str] = field(default_factory=dict)  # of which files an index knows no column that is asked
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it answers what can be asked of files, worked out now; the indexes, which know of row groups, stay

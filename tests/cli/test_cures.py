@@ -1,0 +1,78 @@
+"""Cures are said in the words of whoever asks: on the command line, in its options."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metaindex.cli.cures import in_options
+
+from .conftest import Call
+
+ROOT = Path(__file__).parents[2] / "metaindex"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("open it with format='delta'", "open it with --format delta"),
+        ("or leave format= out", "or leave --format out"),
+        ("name the columns with schema=", "name the columns with --option schema=..."),
+        ("say header=False where it is", "say --option header=false where it is"),
+        ("encoding='UTF-16' and multiLine=True,", "--option encoding=UTF-16 and --option multiLine=true,"),
+        ("refresh the index with mode='full'", "refresh the index with --mode full"),
+        ("(in the files, in schema=, or", "(in the files, in --option schema=..., or"),
+        ("another place with Config(index_location=...)", "another place with --index-location"),
+        ("'a'; list them with indexes()", "'a'; list them with `metaindex indexes TABLE`"),
+        ("'/data/schema=/format=csv' is no table", "'/data/schema=/format=csv' is no table"),
+        ("'/data/x schema=3' is no table", "'/data/x schema=3' is no table"),
+        ("a predicate names columns; 'format=1'", "a predicate names columns; 'format=1'"),
+        ("say such as --option header=false", "say such as --option header=false"),
+    ],
+)
+def test_a_cure_is_said_in_options(said: str, told: str) -> None:
+    assert in_options(said) == told
+    assert in_options(told) == told
+
+
+_OF_PYTHON = re.compile(
+    r"(?<![\w/{=-])(?<!--option )(?:format|schema|header|encoding|multiLine|glob|sep|delimiter|mode|builder|basePath"
+    r"|maxColumns|index_location|overwrite|catalog)=(?![=\w{])|(?:format|mode|builder|encoding)='|\bindexes\(\)"
+)
+_NOT_HERE = ("cli/", "rule/", "spark/", "table/", "lake/", "selection/", "demo/", "expressions/", "readers/spark.py")
+"""Rooms whose errors are of arguments that the command line checks for itself, or of programs."""
+
+
+def _raised() -> Iterator[tuple[str, str]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())) if not name.startswith(_NOT_HERE) else ():
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                yield from ((name, text) for text in _texts(node.exc))
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.JoinedStr):
+            values = [value.value if isinstance(value, ast.Constant) else "'it'" for value in part.values]
+            yield "".join(str(value) for value in values)
+
+
+def test_no_error_that_can_be_read_in_the_source_names_an_argument_of_python() -> None:
+    raised = list(_raised())
+    assert len(raised) > 300
+    left = {(name, told) for name, text in raised if _OF_PYTHON.search(told := in_options(text))}
+    assert not left, left
+
+
+def test_errors_name_options(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "0.csv").write_text("id,name\n1,a\n")
+    answer = call("prune", tmp_path / "t", "id = 1", "--format", "parquet")
+    assert "say --format csv" in answer.err
+    machine = call("prune", tmp_path / "t", "id = 1", "--format", "parquet", "--json")
+    assert "say --format csv" in machine.json["error"]["message"]
