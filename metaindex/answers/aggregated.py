@@ -11,6 +11,7 @@ from metaindex.expressions.shown import Shown, Tabular
 from metaindex.formats.model import Version
 from metaindex.views.answer import Answer
 from metaindex.views.json_value import json_value
+from metaindex.views.rows import rows_of
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import cell, counted
 
@@ -49,7 +50,7 @@ class Aggregated(Shown):
         )
         numbers = [pa.types.is_primitive(t) and not pa.types.is_temporal(t) for t in self.table.schema.types]
         columns = tuple(Column(n, right=r) for n, r in zip(self.table.column_names, numbers, strict=True))
-        rows = self.table.slice(0, _SHOWN).to_pylist()
+        rows = rows_of(self.table.slice(0, _SHOWN))
         cells = tuple(tuple(cell(value) for value in row.values()) for row in rows)
         return Answer((said,), TextTable(columns, cells), self.table.num_rows - len(rows))
 
@@ -59,7 +60,7 @@ class Aggregated(Shown):
             "table": self.path,
             "version": self.version.id,
             "columns": self.table.column_names,
-            "rows": [{name: json_value(value) for name, value in row.items()} for row in self.table.to_pylist()],
+            "rows": [{name: json_value(value) for name, value in row.items()} for row in rows_of(self.table)],
             "total_files": self.total_files,
             "left_out": self.left_out,
             "answered": self.answered,

@@ -14,6 +14,7 @@ import pyarrow as pa
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.formats.drafts import check_folder, new_draft
 from metaindex.views.json_value import json_value
+from metaindex.views.rows import rows_of
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 
@@ -107,7 +108,7 @@ def _jsonl(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> 
     rows = 0
     with path.open("w", encoding="utf-8") as file:
         for batch in batches:
-            for row in batch.to_pylist():
+            for row in rows_of(batch):
                 file.write(json.dumps({k: json_value(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
             rows += batch.num_rows
     return rows

@@ -11,6 +11,7 @@ import pyarrow as pa
 from metaindex.expressions.shown import counted
 from metaindex.views.json_value import json_value
 from metaindex.views.output import Column, Output
+from metaindex.views.rows import rows_of
 from metaindex.views.words import cell
 
 from . import arguments
@@ -78,7 +79,7 @@ def _watched(scan: Scan, progress: Progress) -> Iterator[pa.RecordBatch]:
 
 
 def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
-    rows = table.to_pylist() if table.num_columns else []
+    rows = rows_of(table) if table.num_columns else []
     out.data(
         {
             "columns": table.column_names,

@@ -71,13 +71,18 @@ class LocalStorage:
     def _walk(
         self, folder: str, shown: str, recursive: bool, start_after: str, above: tuple[str, ...]
     ) -> Iterator[ObjectInfo]:
+        # Every question lists the logs that it stands on, and most names of a long log are passed: they are compared as
+        # they are. Where `start_after` is in no way below, all names are, or none is.
+        after = start_after[len(shown) :] if start_after.startswith(shown) else ""
+        if not after and passed(shown, start_after):
+            return
         with disk_errors(folder, "list"):
             try:
                 with os.scandir(folder) as entries:
                     entries_by_name = [
-                        (e.name + "/" if e.is_dir() else e.name, e)
+                        (name + "/" if e.is_dir() else name, e)
                         for e in entries
-                        if not e.name.startswith(TEMPORARY) and not passed(shown + e.name, start_after)
+                        if ((name := e.name) > after or after.startswith(name)) and not name.startswith(TEMPORARY)
                     ]
             except (FileNotFoundError, NotADirectoryError):
                 return

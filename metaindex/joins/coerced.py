@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from metaindex.expressions.arrow_types import is_bytes, is_text, is_uuid
 from metaindex.expressions.coerce import Coerced, coerce, family
 from metaindex.expressions.engines.grid import on_grid
-from metaindex.expressions.errors import ArgumentError, LiteralTypeError, MetaIndexError
+from metaindex.expressions.errors import ArgumentError, LiteralTypeError, MetaIndexError, first_line
 from metaindex.expressions.literals import Literal, literal
 from metaindex.expressions.vectors import from_vector, one_array, valid_mask, vector
 
@@ -29,8 +29,6 @@ def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str, 
     with a value, that the column is not compared with. `plain`: or of another family of types, which engines compare
     each in its own way."""
     values = one_array(keys)
-    if isinstance(values.type, pa.ExtensionType) and not is_uuid(values.type):
-        values = values.storage
     if pa.types.is_nested(values.type):
         raise LiteralTypeError(f"a key must be a value; those of {name!r} are {values.type}; take a field of theirs")
     if family(t) is None:
@@ -120,14 +118,24 @@ def _both(values: pa.Array, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_
 
 
 def _as_literals(values: pa.Array, t: pa.DataType, held: pa.DataType, name: str, time_zone: str) -> pa.Array:
-    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    plain = values.storage if is_uuid(values.type) else values
+    coded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     distinct = coded.dictionary
+    if is_uuid(values.type):
+        distinct = pa.ExtensionArray.from_storage(values.type, distinct)
     if len(distinct) > MOST_LITERALS:
         raise ArgumentError(
             f"keys of another type than their column are at most {MOST_LITERALS:,}; {name!r} is {t}, and the keys are"
             f" {len(distinct):,} of {distinct.type}; cast them to {t}"
         )
-    taken = [_value(value, t, name, time_zone) for value in distinct.to_pylist()]
+    try:
+        given = distinct.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise LiteralTypeError(
+            f"a key of another type than its column is a value that Python has; {name!r} is {t}, and the keys are"
+            f" {distinct.type} with one that it has not ({first_line(error)}); cast them to {t}"
+        ) from error
+    taken = [_value(value, t, name, time_zone) for value in given]
     return pa.array(taken, held).take(coded.indices)
 
 

@@ -75,8 +75,9 @@ def _of_column(column: ColumnRef, values: pa.Array, t: pa.DataType, most: int, r
         values = values.filter(pc.invert(nan))
     starts = _starts(values, max(ranges, 1)) if len(values) else []
     for start, end in pairwise([*starts, len(values)]):
-        low, high = _bound(values[start], t, up=False), _bound(values[end - 1], t, up=True)
-        parts.append(And((Comparison(column, Op.GE, low), Comparison(column, Op.LE, high))))
+        ends = [(Op.GE, _bound(values[start], t, up=False)), (Op.LE, _bound(values[end - 1], t, up=True))]
+        known = tuple(Comparison(column, op, value) for op, value in ends if value is not None)
+        parts.append(And(known) if len(known) > 1 else known[0] if known else Constant(True))
     told = f"by {len(parts)} ranges" if len(parts) > 1 else "by their range"
     return KeyCondition(Or(tuple(parts)) if len(parts) > 1 else parts[0], False, told)
 
@@ -134,15 +135,19 @@ def _literals(values: pa.Array, t: pa.DataType) -> list[Literal] | None:
         return None
 
 
-def _bound(value: pa.Scalar, t: pa.DataType, *, up: bool) -> Literal:
-    """A value as the end of a range; of one that is finer than literals are the next one outside."""
+def _bound(value: pa.Scalar, t: pa.DataType, *, up: bool) -> Literal | None:
+    """A value as the end of a range; of one that is finer than literals are the next one outside. None for a day beyond
+    Python's calendar: the range is open there."""
     single = _sayable(pa.array([value.as_py()], value.type) if not pa.types.is_temporal(value.type) else _alone(value))
     if (pa.types.is_timestamp(single.type) or pa.types.is_time(single.type)) and single.type.unit == "ns":
         raw = int(vector(single, np.int64)[0])
         micros = -(-raw // 1000) if up else raw // 1000
         wide = pa.timestamp("us", single.type.tz) if pa.types.is_timestamp(single.type) else pa.time64("us")
         single = pa.array([micros], pa.int64()).cast(wide)
-    return _literal(single[0].as_py(), t)
+    try:
+        return _literal(single[0].as_py(), t)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _alone(value: pa.Scalar) -> pa.Array:

@@ -13,7 +13,7 @@ from metaindex.readers.plan import shown_field
 
 from .coerced import as_column
 from .condition import KeyCondition, condition_of
-from .sources import Pairs, key_table, whole_rows
+from .sources import Pairs, key_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class JoinKeys:
         """ArgumentError for what is no table, or no columns; UnknownColumnError for those that the keys have not."""
         pairs = Pairs.of(on)
         rows = key_table(source, pairs)
-        return cls(pairs, whole_rows(rows), time_zone)
+        return cls(pairs, rows.drop_null(), time_zone)
 
     def bound(self, schema: Schema, version: object) -> BoundKeys:
         """As values of the version's columns. UnknownColumnError, ScanError for a name that is none of its columns,

@@ -40,7 +40,7 @@ from metaindex.readers.plan import shown_field
 
 from .coerced import as_column
 from .condition import condition_of
-from .sources import Pairs, decoded, key_table
+from .sources import Pairs, key_table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -101,7 +101,6 @@ def narrowed(
         raise ArgumentError(f"target is the name by which the command calls the table; got {target!r}; or None")
     pairs = Pairs.of(on)
     rows = key_table(source, pairs)
-    rows = pa.table([decoded(column) for column in rows.columns], names=rows.schema.names)
     names, columns, types = [], [], []
     for name, values in zip(rows.schema.names, rows.columns, strict=True):
         t = values.type

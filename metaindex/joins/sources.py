@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from metaindex.expressions.errors import ArgumentError, UnknownColumnError
+from metaindex.expressions.arrow_types import is_uuid
+from metaindex.expressions.errors import ArgumentError, UnknownColumnError, first_line
 from metaindex.expressions.records import dataclass
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ def key_table(source: object, pairs: Pairs) -> pa.Table:
             raise UnknownColumnError(
                 f"keys have a column for each name in on=; there is {many} {name!r}; they have {known}"
             )
-    return rows.select(list(pairs.keys)).rename_columns(list(pairs.table))
+    rows = rows.select(list(pairs.keys))
+    return pa.table([_plain(name, column) for name, column in zip(pairs.keys, rows.columns, strict=True)], pairs.table)
 
 
 def _table(source: object, pairs: Pairs) -> pa.Table:
@@ -72,7 +75,13 @@ def _table(source: object, pairs: Pairs) -> pa.Table:
     if isinstance(source, pa.Array | pa.ChunkedArray) and len(pairs.keys) == 1:
         return pa.table({pairs.keys[0]: source})
     if _module(source) == "pandas" and hasattr(source, "columns"):
-        return pa.Table.from_pandas(source, preserve_index=False)
+        try:
+            return pa.Table.from_pandas(source, preserve_index=False)
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise ArgumentError(
+                "keys are a table of columns, each of one type; the pandas frame is none to Arrow"
+                f" ({first_line(error)}); give its key columns alone, or cast them"
+            ) from error
     if _module(source) == "polars" and hasattr(source, "collect"):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__"):
@@ -109,12 +118,29 @@ def _module(source: object) -> str:
     return type(source).__module__.split(".", 1)[0]
 
 
-def whole_rows(rows: pa.Table) -> pa.Table:
-    """Rows without NULL, out of dictionaries."""
-    rows = rows.drop_null()
-    return pa.table([decoded(column) for column in rows.columns], names=rows.schema.names)
+def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values themselves, in a type for which Arrow has its functions: out of dictionaries, runs, views (as Polars
+    and DuckDB hand texts over) and what extensions store; UUIDs stay what they are."""
+    try:
+        chunks = [_values(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks, chunks[0].type if chunks else _values(pa.array([], column.type)).type)
+    except pa.ArrowException as error:
+        raise ArgumentError(
+            f"keys are values that Arrow can compare; those of {name!r} are {column.type} ({first_line(error)}); cast"
+            " them first"
+        ) from error
 
 
-def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values themselves, of those in a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def _values(array: pa.Array) -> pa.Array:
+    t, is_ = array.type, pa.types
+    if isinstance(t, pa.BaseExtensionType) and not is_uuid(t):
+        if t.extension_name == "arrow.bool8":
+            return array.storage.cast(pa.bool_())
+        return _values(array.storage)
+    if is_.is_run_end_encoded(t):
+        return _values(pc.run_end_decode(array))
+    if is_.is_dictionary(t):
+        return _values(array.dictionary).take(array.indices)
+    if is_.is_string_view(t):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if is_.is_binary_view(t) else array

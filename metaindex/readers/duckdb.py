@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaindex.expressions.errors import ArgumentError
+from metaindex.errors import ScanError
+from metaindex.expressions.errors import ArgumentError, first_line
 
 from .dataset import ScanDataset
 from .plan import ScanPlan
@@ -22,4 +23,12 @@ def relation(scan: ScanPlan, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyR
     """
     if not hasattr(con, "from_arrow"):
         raise ArgumentError(f"to_duckdb takes a connection, as duckdb.connect() gives it; got {con!r}")
-    return con.from_arrow(ScanDataset(readable(scan), engine="duckdb"))
+    from duckdb import NotImplementedException
+
+    try:
+        return con.from_arrow(ScanDataset(readable(scan), engine="duckdb"))
+    except NotImplementedException as error:
+        raise ScanError(
+            f"DuckDB is given columns of types that it has; one has another ({first_line(error)}); leave it out with"
+            " columns="
+        ) from error

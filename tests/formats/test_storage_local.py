@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metaindex.expressions.errors import StorageError, StoragePermissionError
 from metaindex.formats.storage import Storage
@@ -146,3 +148,21 @@ def test_no_more_memory_is_taken_than_there_are_bytes(tmp_path: Path) -> None:
 
     assert LocalStorage(str(tmp_path)).read("small", 1, 1 << 60) == b"bc"
     assert LocalStorage(str(tmp_path)).read("small", 7, 1 << 60) == b""
+
+
+@given(data=st.data())
+def test_a_listing_goes_on_behind_any_name(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    parts = st.text("ab./0", min_size=1, max_size=4)
+    root = tmp_path_factory.mktemp("listed")
+    for name in data.draw(st.lists(parts, max_size=8)):
+        path = root / name.strip("/").replace("//", "/").replace(".", "-")
+        if not any(above.is_file() for above in (path, *path.parents)) and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    storage = LocalStorage(str(root))
+    for prefix in ("", "a", "b/a"):
+        for recursive in (True, False):
+            every = [info.path for info in storage.list(prefix, recursive=recursive)]
+            after = data.draw(st.one_of(st.just(""), parts, st.sampled_from(["", *every])))
+            listed = [info.path for info in storage.list(prefix, recursive=recursive, start_after=after)]
+            assert listed == [path for path in every if path > after], (prefix, after)

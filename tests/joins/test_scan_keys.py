@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import io
+import json
 import tempfile
 from decimal import Decimal
 from pathlib import Path
@@ -17,9 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.cli import main
 from tests.answers.conftest import fill
 from tests.answers.lakes import FIVE, opened_files
-from tests.tables import FORMATS
+from tests.tables import FORMATS, settle
 
 
 @pytest.fixture(params=FIVE, scope="module")
@@ -216,3 +220,97 @@ def test_a_scan_with_keys_can_be_sent(table: mi.Table) -> None:
 
     scan = table.scan(keys=pa.table({"name": ["n0003", "n0025"]}), on="name")
     assert sorted(pickle.loads(pickle.dumps(scan)).to_arrow().column("id").to_pylist()) == [3, 25]
+
+
+TEXTS = pa.array(["n0003", None, "n0041", "x"])
+SAME_TEXTS = {
+    "views": TEXTS.cast(pa.string_view()),
+    "a dictionary": TEXTS.dictionary_encode(),
+    "a dictionary of views": pa.DictionaryArray.from_arrays(
+        pa.array([0, None, 1, 2], pa.int8()), pa.array(["n0003", "n0041", "x"]).cast(pa.string_view())
+    ),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 4], pa.int32()), TEXTS),
+    "JSON of Arrow": pa.ExtensionArray.from_storage(pa.json_(), TEXTS),
+}
+
+
+@pytest.mark.parametrize("name", SAME_TEXTS)
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside an integer"])
+def test_keys_in_whatever_an_engine_hands_over(table: mi.Table, name: str, beside: bool) -> None:
+    """Polars and DuckDB hand texts over as views, for which Arrow lacks most of its functions."""
+    keyed = pa.table({"name": SAME_TEXTS[name], **({"id": [3, 7, None, 9]} if beside else {})})
+    found = table.scan(keys=keyed, on=keyed.column_names).to_arrow()
+    assert sorted(found.column("id").to_pylist()) == ([3] if beside else [3, 41])
+    assert table.prune(keys=keyed, on=keyed.column_names).kept_files <= 2
+    assert table.touched(keyed, on=keyed.column_names).files <= 2
+    assert "n0041" in mi.narrowed(keyed, on=["name"]).sql
+
+
+def test_frames_of_polars_with_gaps_and_categories(table: mi.Table) -> None:
+    import polars as pl
+
+    texts = ["n0003", None, "n0041"]
+    for frame in (
+        pl.DataFrame({"name": texts}),
+        pl.DataFrame({"name": texts}, schema={"name": pl.Categorical}),
+        pl.DataFrame({"name": texts}, schema={"name": pl.Enum(["n0003", "n0041"])}),
+    ):
+        found = table.scan(keys=frame, on="name").to_arrow().column("name")
+        assert set(found.to_pylist()) <= {"n0003", "n0041"}
+        assert "n0003" in found.to_pylist()
+
+
+@pytest.mark.parametrize("keys", [
+    pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"a" * 16], pa.binary(16))),
+    pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1], pa.int8())),
+    pa.array([[1]]),
+])  # fmt: skip
+def test_keys_that_are_no_texts_are_refused_by_name(table: mi.Table, keys: pa.Array) -> None:
+    with pytest.raises(mi.MetaIndexError, match="name"):
+        table.scan(keys=pa.table({"name": keys}), on="name").to_arrow()
+
+
+def test_a_frame_of_mixed_values_is_refused(table: mi.Table) -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(mi.ArgumentError, match="each of one type"):
+        table.scan(keys=pd.DataFrame({"id": [1, "x", 2.5]}), on="id")
+    with pytest.raises(mi.MetaIndexError):
+        table.scan(keys=pd.DataFrame([[1, 2]], columns=["id", "id"]), on="id")
+
+
+@pytest.mark.parametrize(
+    ("t", "last", "shown"),
+    [
+        (pa.timestamp("us"), 253402300800000000, "10000-01-01 00:00:00.000000"),
+        (pa.timestamp("us", "UTC"), 253402300800000000, "10000-01-01 00:00:00.000000Z"),
+        (pa.timestamp("us"), -62167219200000001, "-0001-12-31 23:59:59.999999"),
+        (pa.date32(), 2932897, "10000-01-01"),
+    ],
+)
+def test_days_that_python_has_not(tmp_path: Path, t: pa.DataType, last: int, shown: str) -> None:
+    """Tables hold them, as the end of time."""
+    days = pa.array([0, last], pa.int32() if t == pa.date32() else pa.int64()).cast(t)
+    for number in range(2):
+        pq.write_table(pa.table({"day": days.slice(number, 1), "k": [number]}), tmp_path / f"{number}.parquet")
+    settle(tmp_path)
+    table = mi.open_table(tmp_path)
+    table.create_index("i", mi.ColumnStats(), mi.Values("day", by="value"), builder="local")
+    late = pa.table({"day": days.slice(1, 1)})
+    assert table.scan(keys=late, on="day").to_arrow().column("k").to_pylist() == [1]
+    assert table.scan(keys=pa.table({"day": days}), on="day").to_arrow().num_rows == 2
+    assert table.prune(keys=late, on="day").kept_files >= 1
+    assert table.touched(late, on="day").files >= 1
+    assert mi.narrowed(late, on="day").sql
+    biggest = table.aggregate(min=["day"], max=["day"])
+    assert shown in str(biggest)
+    assert shown in str(biggest.to_json()["rows"])
+    other = late.cast(pa.schema([("day", pa.date32() if pa.types.is_timestamp(t) else pa.timestamp("us"))]))
+    with pytest.raises(mi.LiteralTypeError, match="cast them to"):
+        table.scan(keys=other, on="day").to_arrow()
+    out, saved = io.StringIO(), tmp_path.parent / f"{tmp_path.name}.jsonl"
+    with contextlib.redirect_stdout(out):
+        assert main(["scan", str(tmp_path), "k = 1", "--json"]) == 0
+        assert main(["scan", str(tmp_path), "k = 1"]) == 0
+        assert main(["scan", str(tmp_path), "k = 1", "--output", str(saved)]) == 0
+    assert out.getvalue().count(shown) == 2
+    assert json.loads(saved.read_text())["day"] == shown

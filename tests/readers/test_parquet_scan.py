@@ -9,6 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +23,7 @@ from metaindex.formats.model import Field, Schema
 from metaindex.readers import ScanError
 from tests.formats.footer_surgery import I64, ROW_GROUPS, Struct, change
 from tests.readers.lake import Lake, fields_of
+from tests.tables import settle
 
 INT = pa.int64()
 
@@ -215,3 +217,12 @@ def test_a_file_that_gives_fewer_rows_than_its_footer_counts_is_refused(tmp_path
     change(path, more)
     with pytest.raises(CorruptTableError, match=r"a\.parquet.*5 fewer"):
         open_table(str(tmp_path)).scan().to_arrow()
+
+
+def test_a_type_that_duckdb_has_not_is_said(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1], "half": pa.array([1.5], pa.float16())}), tmp_path / "0.parquet")
+    settle(tmp_path)
+    table = open_table(tmp_path)
+    with pytest.raises(ScanError, match=r"columns of types that it has.*leave it out with columns="):
+        table.scan().to_duckdb(duckdb.connect())
+    assert table.scan(columns=["k"]).to_duckdb(duckdb.connect()).fetchall() == [(1,)]

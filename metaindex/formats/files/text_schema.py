@@ -75,10 +75,8 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
     separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
     for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
         if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
-            raise UnsupportedFeatureError(
-                f"columns of a CSV file are found where {name} is one ASCII character; it is {value!r}; name the"
-                " columns with schema="
-            )
+            cure = "name the columns with schema=" if len(value) == 1 else "name another"
+            raise UnsupportedFeatureError(f"{name} of CSV files is one ASCII character; got {value!r}; {cure}")
     text = _text(storage, path, reader, most)
     if not text.strip():
         return pa.table({})

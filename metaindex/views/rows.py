@@ -1,0 +1,38 @@
+"""Rows of Arrow tables as Python's values, for people and for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+
+def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """As `to_pylist`; what Python has no value for (a day of the year 10000, a nanosecond without pandas) is its text:
+    tables hold such days, as the end of time."""
+    if not table.num_columns:
+        return [{} for _ in range(table.num_rows)]
+    columns = [values_of(column) for column in table.columns]
+    return [dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> Sequence[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except (OverflowError, ValueError):
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        if isinstance(scalar, pa.MapScalar):  # a list of entries to Arrow, too
+            return [(_value(entry["key"]), _value(entry["value"])) for entry in scalar.values]
+        if isinstance(scalar, pa.StructScalar):
+            return {field.name: _value(scalar[at]) for at, field in enumerate(scalar.type)}
+        if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
+            return [_value(item) for item in scalar.values]
+        return scalar.cast(pa.string()).as_py()
