@@ -9,6 +9,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -24,7 +25,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     with Progress() as progress, progress.during("planning"):
         explanation = open_from(args).explain(args.predicate, args.version, args.timestamp, indexes=args.index)
     out.data(explanation.to_json())
-    out.write("" if out.json else str(explanation))
+    out.write("" if out.json else in_options(str(explanation)))
     return DONE
 
 

@@ -10,6 +10,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE, near
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -33,7 +34,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if args.name is not None:
         named = _named(indexes, args.name)
         out.data(named.to_json())
-        out.write(str(named))
+        out.write(in_options(str(named)))
         return DONE
     out.data(indexes.to_json())
     if not indexes:

@@ -10,6 +10,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -48,7 +49,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     out.data(located.to_json())
     write(located.answer, out)
     for note in located.notes if not out.json else ():
-        out.say(note)
+        out.say(in_options(note))
     return DONE
 
 

@@ -51,7 +51,7 @@ def check_target(name: str, table: str, overwrite: bool) -> None:
 def _unwritten(path: Path, error: OSError) -> OutputError:
     return OutputError(
         f"rows are written beside the output file first; {str(path.absolute().parent)!r} takes no new file"
-        f" ({error.strerror or first_line(error)}); choose another folder, or make it writable and free some space"
+        f" ({error.strerror or first_line(error)}); choose another folder, change its mode, or free some space"
     )
 
 

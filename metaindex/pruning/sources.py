@@ -138,6 +138,8 @@ class JoinedSources(KnowsRowGroups):
         out = np.zeros(self.count, np.bool_)
         for portion in self._portions:
             if isinstance(portion.source, RunSource) and portion.source.columns:
+                if len(portion.positions) == self.count:  # of a million files it is soon said
+                    return np.ones(self.count, np.bool_)
                 out[portion.positions] = True
         return out
 

@@ -99,5 +99,5 @@ def write_page(path: Path, text: str) -> int:
 def _unwritten(path: Path, error: OSError) -> StorageError:
     return StorageError(
         f"a report is written beside its file first; {str(path.parent)!r} takes no new file ({error.strerror}); choose"
-        " another folder, or make it writable and free some space"
+        " another folder, change its mode, or free some space"
     )
