@@ -40,6 +40,7 @@ _CURES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         (r"overwrite=True \(--overwrite\)|--overwrite \(overwrite=True\)", "--overwrite"),
         (r"budget_bytes=, --budget", "--budget"),
         (r"tables=, --table", "--table"),
+        (r"a folder is named; leave catalog= out", "a folder is named; leave --catalog-option out"),
         (r"list them with indexes\(\)", "list them with `metaindex indexes TABLE`"),
         (r"as versions\(\) gives it", "as `metaindex indexes TABLE NAME` gives it"),
         (r"read with \.to_spark\(spark\)", "read it with Spark"),

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.expressions.engines.spark import check_as_written, to_spark
-from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.references import columns, conjuncts, leaves
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.formats.model import Snapshot
@@ -45,8 +44,6 @@ _WORDS = {"spark.sql.parser.escapedStringLiterals": "\\", "spark.sql.ansi.double
 
 def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
-    if not hasattr(spark, "createDataFrame"):
-        raise ArgumentError(f"to_spark takes a SparkSession; got {spark!r}; give one, such as mi.spark_session() makes")
     check_running(spark)
     if not hasattr(spark, "_jsparkSession"):
         raise ScanError(

@@ -60,7 +60,7 @@ def test_the_page_and_those_of_its_tables(lake: Path, tmp_path: Path, call: Call
         (["--html", "lake.html", "--reports", "/elsewhere"], "lie below the folder of the lake's page"),
         (["--html", "s3://x/lake.html"], "a report is written to a local file"),
         (["--queries", "none.sql"], "none.sql"),
-        (["--catalog-option", "uri=x"], "leave catalog= out"),
+        (["--catalog-option", "uri=x"], "leave --catalog-option out"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(
