@@ -144,7 +144,8 @@ another, what leaves out most bytes of the workload per byte of its size, beside
 chosen before, within the budget that all tables share.
 
 "it leaves out" is what the workload would not read any more, each query as often as it is asked; a range in brackets
-holds the truth with 90%. "pays after": so many runs of the workload, or days where its time is known, spare as many
+holds the truth with 90%. Of queries that differ in their literals alone up to 24 are asked, and stand for the others
+where there are more. "pays after": so many runs of the workload, or days where its time is known, spare as many
 bytes as the build reads and writes. Told are also indexes without which no query would read more, and a layout for what
 no index helps. A folder of tables is one, too: of the tables below it those that the queries name.""",
     (

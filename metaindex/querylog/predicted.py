@@ -48,8 +48,9 @@ class ExpectedBounds:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """`queries`: of the workload, of the table; `helps`: the share of them that the index helps; `left_out`: of the
-    bytes of the table, the share that those do not read, with all that was recommended beside it."""
+    """`queries`: of the workload, of the table; `helps`: the share of them that the index helps, and `helps_bounds` its
+    bounds; `left_out`: of the bytes of the table, the share that those do not read, with all that was recommended
+    beside it."""
 
     index_uuid: str
     made_ms: int
@@ -57,6 +58,7 @@ class Prediction:
     helps: float
     left_out: ExpectedBounds
     size_bytes: ExpectedBounds
+    helps_bounds: ExpectedBounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class PredictedAgainst:
             "expected": {
                 "queries": expected.queries,
                 "helped": expected.helps,
+                "helped_bounds": expected.helps_bounds.to_json(),
                 "left_out": expected.left_out.to_json(),
                 "size_bytes": expected.size_bytes.to_json(),
             },
@@ -107,6 +110,7 @@ def keep(storage: Storage, prediction: Prediction) -> None:
         "made_ms": prediction.made_ms,
         "queries": prediction.queries,
         "helps": prediction.helps,
+        "helps_bounds": prediction.helps_bounds.to_json(),
         "left_out": prediction.left_out.to_json(),
         "size_bytes": prediction.size_bytes.to_json(),
     }
@@ -141,9 +145,10 @@ def _read(uuid: str, data: bytes) -> Prediction:
         raise ValueError("it is of another format")
     share = ExpectedBounds(*(_number(said["left_out"][end], 1.0) for end in ("low", "expected", "high")))
     size = ExpectedBounds(*(_number(said["size_bytes"][end]) for end in ("low", "expected", "high")))
-    return Prediction(
-        uuid, int(_number(said["made_ms"])), int(_number(said["queries"])), _number(said["helps"], 1.0), share, size
-    )
+    helps = _number(said["helps"], 1.0)
+    ends = said.get("helps_bounds") or dict.fromkeys(("low", "expected", "high"), helps)  # older ones have none
+    bounds = ExpectedBounds(*(_number(ends[end], 1.0) for end in ("low", "expected", "high")))
+    return Prediction(uuid, int(_number(said["made_ms"])), int(_number(said["queries"])), helps, share, size, bounds)
 
 
 def _number(value: object, most: float = _MOST_NUMBER) -> float:
@@ -189,17 +194,18 @@ def table_of(several: Sequence[PredictedAgainst]) -> TextTable:
 
 def _row(told: PredictedAgainst) -> tuple[str, ...]:
     expected = told.prediction
-    left = expected.left_out
-    bounds = percent(left.expected)
-    if left.low != left.high:
-        bounds += f" [{percent(left.low)} to {percent(left.high)}]"
     return (
         told.index,
         f"{told.queries:,}",
-        percent(expected.helps),
+        _shown(expected.helps_bounds),
         "-" if told.helped is None else percent(told.helped),
-        bounds,
+        _shown(expected.left_out),
         "-" if told.left_out is None else percent(told.left_out),
         human_bytes(round(expected.size_bytes.expected)),
         "-" if told.size_bytes is None else human_bytes(told.size_bytes),
     )
+
+
+def _shown(share: ExpectedBounds) -> str:
+    low, expected, high = (percent(end) for end in (share.low, share.expected, share.high))
+    return expected if low == high else f"{expected} [{low} to {high}]"

@@ -7,9 +7,14 @@ from collections.abc import Iterator, Sequence
 from metaindex.drawing.grid import BarCell, GridCell, Heading, grid, listed
 from metaindex.drawing.markup import Child, tag
 from metaindex.drawing.shell import Section, copied
-from metaindex.pruning.result import human_bytes
-from metaindex.selection.answer import Recommendation, RecommendedIndex, TableAdvice
-from metaindex.views.words import counted, duration, percent
+from metaindex.selection.answer import (
+    Recommendation,
+    RecommendedIndex,
+    TableAdvice,
+    share_with_bounds,
+    with_bounds,
+)
+from metaindex.views.words import counted, duration
 
 _MOST = 10
 """Lines of what is told besides."""
@@ -43,9 +48,9 @@ def _of_table(recommended: Recommendation, table: TableAdvice) -> Iterator[Child
 def _reads(table: TableAdvice, changes: bool) -> Child:
     """What the whole workload reads."""
     then = table.then_bytes.expected / table.read_bytes
-    rows: list[list[GridCell]] = [["now", BarCell(human_bytes(round(table.read_bytes)), 1.0)]]
+    rows: list[list[GridCell]] = [["now", BarCell(with_bounds(table.reads_bytes), 1.0)]]
     if changes:
-        rows.append(["with these indexes", BarCell(human_bytes(round(table.then_bytes.expected)), then)])
+        rows.append(["with these indexes", BarCell(with_bounds(table.then_bytes), then)])
     title = f"What the workload reads of the table, each of {counted(table.queries, 'query').replace('ys', 'ies')}"
     return grid(f"{title} as often as it is asked", [Heading("as it is"), Heading("bytes", number=True)], rows)
 
@@ -57,10 +62,10 @@ def _indexes(indexes: Sequence[RecommendedIndex]) -> Child:
         [
             index.name,
             index.title,
-            f"{index.helps:,}",
-            BarCell(human_bytes(round(index.adds_bytes.expected)), 0.0, index.saved_share),
-            percent(index.saved_share),
-            human_bytes(round(index.size_bytes.expected)),
+            with_bounds(index.helps_queries, "{:,}".format),
+            BarCell(with_bounds(index.adds_bytes), 0.0, index.saved_share),
+            share_with_bounds(index.saved),
+            with_bounds(index.size_bytes),
             "-" if index.build_cpu_seconds is None else duration(round(index.build_cpu_seconds * 1000)),
             str(index.break_even),
         ]

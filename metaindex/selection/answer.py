@@ -33,28 +33,39 @@ _MOST_SHOWN = 10
 @dataclass(frozen=True, slots=True)
 class BreakEven:
     """When an index has spared as many bytes as its build reads and writes: after so many runs of the workload, and in
-    days where its time is known. None: never, as its upkeep takes more than it spares."""
+    days where its time is known. None: never, as its upkeep takes more than it spares. `soonest`, `latest`: the bounds
+    of the runs, with 90%, where what it spares is an `estimate`."""
 
     runs: float | None
     days: float | None = None
+    soonest: float | None = None
+    latest: float | None = None
+    estimate: bool = False
 
     def __str__(self) -> str:
-        if self.runs is None:
+        expected = self._said(self.runs)
+        soonest, latest = self._said(self.soonest), self._said(self.latest)
+        return f"{expected} [{soonest} to {latest}]" if self.estimate and soonest != latest else expected
+
+    def _said(self, runs: float | None) -> str:
+        if runs is None:
             return "never"
-        if self.days is not None:
-            return duration(round(self.days * 86_400_000))
-        return "1 run" if self.runs <= 1 else f"{math.ceil(self.runs):,} runs"
+        if self.days is not None and self.runs:
+            return duration(round(self.days * runs / self.runs * 86_400_000))
+        return "1 run" if runs <= 1 else f"{math.ceil(runs):,} runs"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {"runs": self.runs, "days": self.days}
+        ends = (self.soonest, self.latest) if self.estimate else (self.runs, self.runs)
+        return {"runs": self.runs, "days": self.days, "runs_bounds": {"low": ends[0], "high": ends[1]}}
 
 
 @dataclass(frozen=True, slots=True)
 class RecommendedIndex:
     """An index to create. `adds_bytes`, `adds_files`: what the workload would not read any more beside the indexes that
-    there are and those recommended before; `helps`: how many of its queries that are; `left_out`: of the bytes of the
-    table, the share that these queries do not read once all are there."""
+    there are and those recommended before, and `saved` as a share of what it reads; `helps_queries`: how many of its
+    queries that are; `left_out`: of the bytes of the table, the share that these queries do not read once all are
+    there. All are estimates where queries stand for others with other literals."""
 
     table: str
     name: str
@@ -62,9 +73,10 @@ class RecommendedIndex:
     sql_name: str  # of the table
     adds_bytes: Estimate
     adds_files: Estimate
-    read_bytes: float  # by the workload, of the table, as things are
+    saved: Estimate
+    reads_bytes: Estimate  # by the workload, of the table, as things are
     queries: int  # of the workload, of the table
-    helps: int
+    helps_queries: Estimate
     left_out: Estimate
     size_bytes: Estimate
     build_cpu_seconds: float | None
@@ -89,8 +101,18 @@ class RecommendedIndex:
 
     @property
     def saved_share(self) -> float:
-        """Of what the workload reads of the table now."""
-        return self.adds_bytes.expected / self.read_bytes if self.read_bytes else 0.0
+        """Of what the workload reads of the table now, as expected."""
+        return self.saved.expected
+
+    @property
+    def read_bytes(self) -> float:
+        """By the workload, of the table, as things are, as expected."""
+        return self.reads_bytes.expected
+
+    @property
+    def helps(self) -> int:
+        """How many queries of the workload, as expected."""
+        return round(self.helps_queries.expected)
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -105,9 +127,12 @@ class RecommendedIndex:
             "adds_bytes": self.adds_bytes.to_json(),
             "adds_files": self.adds_files.to_json(),
             "saved_share": self.saved_share,
+            "saved": self.saved.to_json(),
             "read_bytes": self.read_bytes,
+            "reads_bytes": self.reads_bytes.to_json(),
             "queries": self.queries,
             "helps": self.helps,
+            "helps_queries": self.helps_queries.to_json(),
             "left_out": self.left_out.to_json(),
             "size_bytes": self.size_bytes.to_json(),
             "build_cpu_seconds": self.build_cpu_seconds,
@@ -152,9 +177,10 @@ class UnusedIndex:
 
 @dataclass(frozen=True, slots=True)
 class TableAdvice:
-    """One table of the workload. `read_bytes`: by its queries now; `then_bytes`: with all that is recommended;
-    `refused`: queries that cannot be answered, with their reasons; `passed`: candidates that are not recommended;
-    `layouts`: where the rows would have to lie for what no index helps."""
+    """One table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is recommended;
+    `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their reasons;
+    `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no index
+    helps."""
 
     table: str
     format: str
@@ -162,8 +188,9 @@ class TableAdvice:
     files: int
     size_bytes: int
     queries: int
-    read_bytes: float
+    reads_bytes: Estimate
     then_bytes: Estimate
+    saved: Estimate
     refused: tuple[tuple[str, str], ...] = ()
     passed: tuple[PassedOver, ...] = ()
     unused: tuple[UnusedIndex, ...] = ()
@@ -173,9 +200,14 @@ class TableAdvice:
     notes: tuple[str, ...] = ()
 
     @property
+    def read_bytes(self) -> float:
+        """By its queries now, as expected."""
+        return self.reads_bytes.expected
+
+    @property
     def saved_share(self) -> float:
-        """Of what is read now."""
-        return 1 - self.then_bytes.expected / self.read_bytes if self.read_bytes else 0.0
+        """Of what is read now, as expected."""
+        return self.saved.expected
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -187,8 +219,10 @@ class TableAdvice:
             "size_bytes": self.size_bytes,
             "queries": self.queries,
             "read_bytes": self.read_bytes,
+            "reads_bytes": self.reads_bytes.to_json(),
             "then_bytes": self.then_bytes.to_json(),
             "saved_share": self.saved_share,
+            "saved": self.saved.to_json(),
             "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
             "not_recommended": [passed.to_json() for passed in self.passed],
             "unused": [unused.to_json() for unused in self.unused],
@@ -322,10 +356,10 @@ class Recommendation(Shown):
 
     def _of_table(self, table: TableAdvice) -> list[str | Tabular]:
         indexes = [index for index in self.indexes if index.table == table.table]
-        then = f", then {_range(table.then_bytes)} ({percent(table.saved_share)} less)" if indexes else ""
+        then = f", then {with_bounds(table.then_bytes)} ({share_with_bounds(table.saved)} less)" if indexes else ""
         parts: list[str | Tabular] = [
             f"{table.table} ({table.format}) at version {table.version}: {counted(table.files, 'file')},"
-            f" {human_bytes(table.size_bytes)}; the workload reads {human_bytes(round(table.read_bytes))} of it{then}"
+            f" {human_bytes(table.size_bytes)}; the workload reads {with_bounds(table.reads_bytes)} of it{then}"
         ]
         if indexes:
             parts.append(_table_of(indexes))
@@ -386,18 +420,25 @@ def _row(index: RecommendedIndex) -> tuple[str, ...]:
     return (
         index.name,
         index.title,
-        f"{index.helps:,}",
-        _range(index.adds_bytes),
-        percent(index.saved_share),
-        _range(index.size_bytes),
+        with_bounds(index.helps_queries, "{:,}".format),
+        with_bounds(index.adds_bytes),
+        share_with_bounds(index.saved),
+        with_bounds(index.size_bytes),
         cpu,
         upkeep,
         str(index.break_even),
     )
 
 
-def _range(estimate: Estimate) -> str:
-    low, expected, high = (human_bytes(round(end)) for end in (estimate.low, estimate.expected, estimate.high))
+def with_bounds(estimate: Estimate, shown: Callable[[int], str] = human_bytes) -> str:
+    """A number, with its bounds where it is an estimate."""
+    low, expected, high = (shown(round(end)) for end in (estimate.low, estimate.expected, estimate.high))
+    return expected if low == high else f"{expected} [{low} to {high}]"
+
+
+def share_with_bounds(share: Estimate) -> str:
+    """As `with_bounds`, of a share."""
+    low, expected, high = (percent(end) for end in (share.low, share.expected, share.high))
     return expected if low == high else f"{expected} [{low} to {high}]"
 
 

@@ -12,7 +12,7 @@ from metaindex.kinds.kind import Kind
 from metaindex.whatif.weigh import Asked, AtHand
 
 from .choosing import Some
-from .judging import QuerySpared, TableCase, added, less
+from .judging import QuerySpared, TableCase, less
 
 LEAST: Final = 0.002
 """Of what a workload reads of a table, what an index has to leave out."""
@@ -46,14 +46,21 @@ class Picked:
 
 def adds_of(case: TableCase, some: Some, before: Some) -> QuerySpared:
     """Over the workload, beside those before."""
-    files, sizes, times = [], [], []
-    for number, query in enumerate(case.queries):
+    each = each_adds(case, some, before)
+    files = [case.now(number).reads.files.expected for number in range(len(each))]
+    return QuerySpared(case.total([of.size_bytes for of in each]), case.total([of.files for of in each], files))
+
+
+def each_adds(case: TableCase, some: Some, before: Some) -> list[QuerySpared]:
+    """To one run of each query."""
+    adds = []
+    for number in range(len(case.queries)):
         if some & case.touched[number]:
             was, then = case.spared(number, before), case.spared(number, before | some)
-            files.append(less(then.files, was.files))
-            sizes.append(less(then.size_bytes, was.size_bytes))
-            times.append(query.asked.seen)
-    return QuerySpared(added(sizes, times), added(files, times))
+            adds.append(QuerySpared(less(then.size_bytes, was.size_bytes), less(then.files, was.files)))
+        else:
+            adds.append(QuerySpared())
+    return adds
 
 
 def all_of(picked: Sequence[Picked], case: int) -> Some:

@@ -11,7 +11,7 @@ from metaindex.whatif.answer import Cost, Upkeep
 from metaindex.whatif.posterior import Estimate
 
 from .answer import BreakEven, RecommendedIndex
-from .asked import Picked, TableAsked, adds_of, all_of
+from .asked import Picked, TableAsked, adds_of, all_of, each_adds
 from .choosing import NONE, Some
 from .judging import TableCase, added
 from .texts import name_of
@@ -52,6 +52,7 @@ def _index(
     days: float | None,
 ) -> RecommendedIndex:
     adds = adds_of(case, picked.some, before)
+    shares = case.share([of.size_bytes for of in each_adds(case, picked.some, before)])
     sizes = added([cost.size_bytes for cost in costs if cost.size_bytes is not None])
     cpu = [cost.build_cpu_seconds for cost in costs if cost.build_cpu_seconds is not None]
     kept_up = [cost.upkeep for cost in costs if cost.upkeep is not None]
@@ -59,6 +60,8 @@ def _index(
     if kept_up:
         upkeep = Upkeep(sum(cost.size_bytes for cost in kept_up), sum(cost.cpu_seconds for cost in kept_up))
     helped = [at for at in range(len(case.queries)) if case.spared(at, picked.some).size_bytes.expected > 0]
+    whole = [1.0] * len(case.queries)
+    helps = case.total([Estimate.exactly(float(at in helped)) for at in range(len(case.queries))], whole)
     build = case.needed_bytes(picked.kinds) + sizes.expected
     return RecommendedIndex(
         table=table.asked.path,
@@ -67,14 +70,15 @@ def _index(
         sql_name=table.sql_name,
         adds_bytes=adds.size_bytes,
         adds_files=adds.files,
-        read_bytes=case.read_bytes,
-        queries=sum(query.asked.seen for query in case.queries),
-        helps=sum(case.queries[at].asked.seen for at in helped),
+        saved=shares,
+        reads_bytes=case.reads_bytes,
+        queries=case.seen,
+        helps_queries=helps,
         left_out=_left_out(case, helped, every),
         size_bytes=sizes,
         build_cpu_seconds=sum(cpu) if cpu else None,
         upkeep=upkeep,
-        break_even=_break_even(adds.size_bytes.expected, build, upkeep, days),
+        break_even=_break_even(adds.size_bytes, build, upkeep, days),
         notes=tuple(dict.fromkeys(note for cost in costs for note in cost.notes)),
     )
 
@@ -93,12 +97,22 @@ def _left_out(case: TableCase, helped: Sequence[int], every: Some) -> Estimate:
     apart = 0.0
     if times.max() > 1:
         apart = _Z * float(np.sqrt(np.average((each[1] - expected) ** 2, weights=times)))
-    return Estimate(max(low - apart, 0.0), min(expected, 1.0), min(high + apart, 1.0))
+    share = Estimate(max(low - apart, 0.0), min(expected, 1.0), min(high + apart, 1.0))
+    ones, parts = [0.0] * len(case.queries), [0.0] * len(case.queries)
+    for at, part in zip(helped, each[1].tolist(), strict=True):
+        ones[at], parts[at] = 1.0, part
+    return case.share_by(share, parts, ones)
 
 
-def _break_even(spared: float, build: float, upkeep: Upkeep | None, days: float | None) -> BreakEven:
+def _break_even(spared: Estimate, build: float, upkeep: Upkeep | None, days: float | None) -> BreakEven:
     """`spared`, and `build`: bytes of a run of the workload, and of the build."""
+    soonest, expected, latest = (_runs(end, build, upkeep, days) for end in (spared.high, spared.expected, spared.low))
+    of_days = None if expected is None or not days else expected * days
+    return BreakEven(expected, of_days, soonest, latest, soonest != latest)
+
+
+def _runs(spared: float, build: float, upkeep: Upkeep | None, days: float | None) -> float | None:
     if days is None or not days:
-        return BreakEven(build / spared if spared > 0 else None)
+        return build / spared if spared > 0 else None
     a_day = spared / days - (upkeep.size_bytes if upkeep is not None else 0.0)
-    return BreakEven(build / a_day / days, build / a_day) if a_day > 0 else BreakEven(None)
+    return build / a_day / days if a_day > 0 else None

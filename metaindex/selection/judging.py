@@ -24,6 +24,7 @@ from metaindex.whatif.copy import CopyRead, read_of
 from metaindex.whatif.effect import Now
 from metaindex.whatif.narrowing import narrowed
 from metaindex.whatif.posterior import Estimate
+from metaindex.whatif.spread import Spread, most_read
 from metaindex.whatif.weigh import Weighing
 
 from .choosing import NONE, Some
@@ -44,14 +45,15 @@ class QuerySpared:
 
 @dataclass(slots=True)
 class TableCase:
-    """`queries`: those that can be answered and read something now. `given`: the candidates of the caller, none for
-    those that follow from the queries."""
+    """`queries`: those that can be answered and read something now; `spread`: of them, and behind them of those that
+    read nothing. `given`: the candidates of the caller, none for those that follow from the queries."""
 
     weighing: Weighing
     queries: tuple[QueryAsked, ...]
     candidates: tuple[Candidate, ...]
     built: tuple[Built, ...]
     notes: tuple[str, ...]
+    spread: Spread
     narrowed: Some = NONE
     touched: tuple[Some, ...] = ()
     _copies: dict[tuple[int, int], CopyRead] = field(default_factory=dict)
@@ -69,14 +71,17 @@ class TableCase:
     ) -> TableCase:
         """Builds the candidates in a folder of its own. Raises nothing of a candidate or a query. `copies`: may
         candidates keep rows of the table, where they follow from the queries?"""
-        queries = tuple(_queries(weighing))
+        answered = list(_queries(weighing))
+        queries = tuple(query for query in answered if query.weight)
+        ordered = [*queries, *(query for query in answered if not query.weight)]
+        spread = Spread.of([query.asked.seen for query in ordered], [query.asked.stands for query in ordered])
         follows = Suggestions() if given else suggested(queries, weighing.snapshot.schema, copies=copies)
         candidates = tuple(given) or tuple(named(list(follows.kinds)))
         built = []
         for number, candidate in enumerate(candidates):
             progress(number, len(candidates))
             built.append(weighing.built(candidate, folder))
-        case = cls(weighing, queries, candidates, tuple(built), tuple(follows.notes))
+        case = cls(weighing, queries, candidates, tuple(built), tuple(follows.notes), spread)
         if not given:
             case._narrow()
         case.touched = tuple(case._touching(number) for number in range(len(queries)))
@@ -115,6 +120,52 @@ class TableCase:
     def read_bytes(self) -> float:
         """By the workload, as things are."""
         return sum(query.weight for query in self.queries)
+
+    @property
+    def reads_bytes(self) -> Estimate:
+        """As `read_bytes`, with its bounds: where queries stand for others with other literals, it is an estimate."""
+        return self.total(self._nows, self._most_read)
+
+    @property
+    def seen(self) -> int:
+        """How many queries can be answered."""
+        return round(float(self.spread.seen.sum()))
+
+    def total(self, each: Sequence[Estimate], most: Sequence[float] | None = None) -> Estimate:
+        """Over the workload, of each query as often as it is asked. `most`: that one may have, None for what it reads
+        now."""
+        return self.spread.total([*each, *[NOTHING] * self._idle], self._most(each, most))
+
+    def share(self, each: Sequence[Estimate]) -> Estimate:
+        """Of what the workload reads."""
+        total = added(each, [float(query.asked.seen) for query in self.queries])
+        reads = max(self.read_bytes, 1.0)
+        some = Estimate(total.low / reads, total.expected / reads, total.high / reads)
+        nows = [now.expected for now in self._nows]
+        return self.share_by(some, [estimate.expected for estimate in each], nows)
+
+    def share_by(self, some: Estimate, parts: Sequence[float], every: Sequence[float]) -> Estimate:
+        """A share of two sums over the workload, with how far the queries may lie apart."""
+        idle = [0.0] * self._idle
+        return self.spread.share(some, [*parts, *idle], [*every, *idle])
+
+    @property
+    def _idle(self) -> int:
+        return len(self.spread.seen) - len(self.queries)
+
+    @property
+    def _nows(self) -> list[Estimate]:
+        return [self.now(query).reads.size_bytes for query in range(len(self.queries))]
+
+    @property
+    def _most_read(self) -> list[float]:
+        files = self.weighing.snapshot.files
+        return [most_read(now.expected, files.size_bytes, len(files)) for now in self._nows]
+
+    def _most(self, each: Sequence[Estimate], most: Sequence[float] | None) -> list[float]:
+        if most is None:
+            most = [max(now.expected, of.expected) for now, of in zip(self._nows, each, strict=True)]
+        return [*most, *[0.0] * self._idle]
 
     def now(self, query: int) -> Now:
         return self.weighing.nows[self.queries[query].tree]
@@ -254,6 +305,5 @@ def added(several: Sequence[Estimate], times: Sequence[float] | None = None) -> 
 
 def _queries(weighing: Weighing) -> Iterable[QueryAsked]:
     for query, tree in zip(weighing.asked.queries, weighing.trees, strict=True):
-        weight = 0.0 if isinstance(tree, str) else query.seen * weighing.nows[tree].reads.size_bytes.expected
-        if weight and not isinstance(tree, str):
-            yield QueryAsked(query, tree, weight)
+        if not isinstance(tree, str):
+            yield QueryAsked(query, tree, query.seen * weighing.nows[tree].reads.size_bytes.expected)

@@ -6,12 +6,11 @@ from metaindex.advice.advised import Advice
 from metaindex.advice.sample import Sampled
 from metaindex.pruning.result import human_bytes
 from metaindex.views.words import percent
-from metaindex.whatif.posterior import Estimate
 
 from .answer import PassedOver, TableAdvice
 from .asked import LEAST, TableAsked, adds_of
 from .choosing import Budget, Some
-from .judging import TableCase, added, less
+from .judging import TableCase, less
 from .layouts import columns_left
 from .unused import unused_of
 
@@ -20,8 +19,10 @@ def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> T
     """`left`: of the budget."""
     weighing = case.weighing
     snapshot = weighing.snapshot
-    times = [float(query.asked.seen) for query in case.queries]
-    spared = added([case.spared(number, some).size_bytes for number in range(len(times))], times)
+    numbers = range(len(case.queries))
+    spared = [case.spared(number, some).size_bytes for number in numbers]
+    nows = [case.now(number).reads.size_bytes for number in numbers]
+    then = [less(now, saved) for now, saved in zip(nows, spared, strict=True)]
     layouts: tuple[Advice, ...] = ()
     notes = [*weighing.notes(case.built), *case.notes, *_why_nothing(case, some)]
     if columns := columns_left(case):
@@ -35,8 +36,9 @@ def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> T
         files=len(snapshot.files),
         size_bytes=snapshot.files.size_bytes,
         queries=sum(query.seen for query in table.asked.queries),
-        read_bytes=case.read_bytes,
-        then_bytes=less(Estimate.exactly(case.read_bytes), spared),
+        reads_bytes=case.reads_bytes,
+        then_bytes=case.total(then),
+        saved=case.share(spared),
         refused=tuple((query.text, tree) for query, tree in trees if isinstance(tree, str)),
         passed=tuple(_passed(case, some, left)),
         unused=unused_of(case, table.sizes, table.helped),

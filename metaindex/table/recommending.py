@@ -240,7 +240,9 @@ def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: An
 
 
 def _prediction(index: RecommendedIndex, entry: IndexLogEntry) -> Prediction:
-    left_out, size = (ExpectedBounds(each.low, each.expected, each.high) for each in (index.left_out, index.size_bytes))
-    helps = index.helps / index.queries if index.queries else 0.0
-    made_ms = entry.timestamp_ms
-    return Prediction(entry.index_uuid, made_ms, index.queries, helps, left_out, size)
+    queries = max(index.queries, 1)
+    left_out, size, helps = (
+        ExpectedBounds(each.low / of, each.expected / of, each.high / of)
+        for each, of in ((index.left_out, 1), (index.size_bytes, 1), (index.helps_queries, queries))
+    )
+    return Prediction(entry.index_uuid, entry.timestamp_ms, index.queries, helps.expected, left_out, size, helps)

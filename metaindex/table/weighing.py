@@ -120,7 +120,7 @@ def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery
     }
     keys = query.joined, query.grouped, query.ordered
     predicate = typed(query.predicate, types, time_zone)
-    return AskedQuery(predicate, query.text, query.seen, frozenset(needs), *keys)
+    return AskedQuery(predicate, query.text, query.seen, frozenset(needs), *keys, query.stands)
 
 
 def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:

@@ -11,8 +11,10 @@ from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import counted, duration, percent
+from metaindex.workloads.asked import Stands
 
 from .posterior import Estimate
+from .spread import Spread, most_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,14 @@ class Effect:
 @dataclass(frozen=True, slots=True)
 class QueryWeighed:
     """One query: what it reads now, and with each candidate. `problem`: why it cannot be answered, else empty.
-    `weight`: how often a workload has it."""
+    `weight`: how often a workload has it; `stands`: for others with other literals, and `weight` is its share."""
 
     query: str
     now: Reads | None = None
     effects: tuple[Effect, ...] = ()
     problem: str = ""
     weight: int = 1
+    stands: Stands | None = None
 
     def __getitem__(self, candidate: str) -> Effect:
         """With a candidate by its name. KeyError where there is none."""
@@ -86,6 +89,7 @@ class QueryWeighed:
         return {
             "query": self.query,
             "weight": self.weight,
+            "stands_for_others": self.stands is not None,
             "problem": self.problem,
             "now": None if self.now is None else self.now.to_json(),
             "with": [effect.to_json() for effect in self.effects],
@@ -187,23 +191,34 @@ class WhatIf(Shown):
 
     def saved(self, candidate: str) -> Estimate:
         """Over the workload: bytes that its queries would not read any more, each as often as it is asked. The bounds
-        are the sums of theirs."""
-        parts = [
-            (weighed.weight, weighed[candidate].saved_of(weighed.now))
-            for weighed in self.queries
-            if weighed.now is not None
-        ]
-        low, expected, high = (
-            sum(weight * getattr(size, name) for weight, size in parts) for name in ("low", "expected", "high")
-        )
-        return Estimate(low, expected, high)
+        are the sums of theirs, wider where some stand for others with other literals."""
+        nows = self._nows
+        saved = [weighed[candidate].saved_of(now) for weighed, now in nows]
+        # Of a covering index what its columns take is compared, which may be less than what is read now.
+        most = [max(now.size_bytes.expected, each.expected) for (_, now), each in zip(nows, saved, strict=True)]
+        return self._spread.total(saved, most)
 
     @property
     def read_bytes(self) -> float:
         """Over the workload: bytes that its queries read now, each as often as it is asked."""
-        return sum(
-            weighed.weight * weighed.now.size_bytes.expected for weighed in self.queries if weighed.now is not None
-        )
+        return self.reads_bytes.expected
+
+    @property
+    def reads_bytes(self) -> Estimate:
+        """As `read_bytes`, with its bounds: where queries stand for others with other literals, it is an estimate."""
+        now = [reads.size_bytes for _, reads in self._nows]
+        most = [most_read(size.expected, self.size_bytes, self.files) for size in now]
+        return self._spread.total(now, most)
+
+    @property
+    def _nows(self) -> list[tuple[QueryWeighed, Reads]]:
+        """Queries that can be answered, and what they read now."""
+        return [(weighed, weighed.now) for weighed in self.queries if weighed.now is not None]
+
+    @property
+    def _spread(self) -> Spread:
+        asked = [weighed for weighed, _ in self._nows]
+        return Spread.of([weighed.weight for weighed in asked], [weighed.stands for weighed in asked])
 
     @property
     def _weighted(self) -> bool:
@@ -290,7 +305,7 @@ class WhatIf(Shown):
         share = percent(sample.size_bytes / max(sample.total_bytes, 1))
         read = f"{human_bytes(sample.size_bytes)} of {counted(sample.files, 'file')} ({share} of the table)"
         limit = human_bytes(sample.limit_bytes)
-        estimated = any(not each.exact for weighed in self.queries for each in weighed.effects)
+        estimated = self._spread.is_open or any(not each.exact for weighed in self.queries for each in weighed.effects)
         bounds = "; a range in brackets holds the truth with 90%" if estimated else ""
         return f"read for this: {read}; the limit was {limit}{bounds}"
 
@@ -308,6 +323,7 @@ class WhatIf(Shown):
                 {**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates
             ],
             "read_bytes": self.read_bytes,
+            "reads_bytes": self.reads_bytes.to_json(),
             "sampled": self.sampled.to_json(),
             "rate": self.rate.to_json(),
             "notes": list(self.notes),

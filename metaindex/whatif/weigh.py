@@ -21,6 +21,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.readers.footer_groups import FooterGroups
 from metaindex.readers.scan import Scan
 from metaindex.views.words import counted
+from metaindex.workloads.asked import Stands
 
 from .answer import Effect, QueryWeighed, Rate, Reads, WhatIf
 from .asking import Standing
@@ -40,7 +41,8 @@ _REMEMBERED = 64
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
     """A condition in whatever words, and how it is called. `seen`: how often it is asked; `needs`: the columns that the
-    query reads beside those of its condition, by their paths; `joined`, `grouped`, `ordered`: by which, by name."""
+    query reads beside those of its condition, by their paths; `joined`, `grouped`, `ordered`: by which, by name;
+    `stands`: for others with other literals, None where `seen` is how often it came."""
 
     condition: object
     text: str
@@ -49,6 +51,7 @@ class AskedQuery:
     joined: tuple[str, ...] = ()
     grouped: tuple[str, ...] = ()
     ordered: tuple[str, ...] = ()
+    stands: Stands | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ def weigh(asked: Asked, hand: AtHand) -> WhatIf:
     with tempfile.TemporaryDirectory(prefix="_metaindex-") as folder:
         built = [weighing.built(candidate, folder) for candidate in candidates]
         queries = [
-            QueryWeighed(query.text, problem=tree, weight=query.seen)
+            QueryWeighed(query.text, problem=tree, weight=query.seen, stands=query.stands)
             if isinstance(tree, str)
             else _weighed(weighing.sight, weighing.nows[tree], query, built)
             for query, tree in zip(asked.queries, weighing.trees, strict=True)
@@ -190,7 +193,7 @@ def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
 
 def _weighed(sight: Sight, now: Now, query: AskedQuery, built: Sequence[Built]) -> QueryWeighed:
     effects = tuple(_effect(sight, now, query.needs, candidate) for candidate in built)
-    return QueryWeighed(query.text, now.reads, effects, weight=query.seen)
+    return QueryWeighed(query.text, now.reads, effects, weight=query.seen, stands=query.stands)
 
 
 def _effect(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, pairwise
 
 from metaindex.expressions.build import parse_path
-from metaindex.expressions.reads import JoinKey, TableRead, first_part
+from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, first_part
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import Predicate
 
+from .draws import MOST_LITERALS
 from .shape import shape_of, shown_predicate
-from .template import Workload
+from .template import QueryTemplate, Workload
 
 _LONGEST = 300
-_EXAMPLES = 3
-"""Of what is alike but for its literals: more stand for each other."""
 _WHOLE = re.compile(r"/|file:|\w+://")
 _S3 = ("s3a://", "s3n://")
 """Hadoop's names of S3."""
 
 
 @dataclass(frozen=True, slots=True)
+class Stands:
+    """That a query was drawn from others with other literals, and stands for them. `group`: one number for those drawn
+    from the same; `drawn`: how many times it was."""
+
+    group: int
+    drawn: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class TableQuery:
     """What one template, or several alike, ask of a table. `columns`: that they need, None for all of them. `joined`,
-    `grouped`, `ordered`: by which columns, as they are named."""
+    `grouped`, `ordered`: by which columns, as they are named. `stands`: None where `seen` is how often it came."""
 
     text: str
     predicate: Predicate
@@ -36,6 +46,7 @@ class TableQuery:
     joined: tuple[str, ...] = ()
     grouped: tuple[str, ...] = ()
     ordered: tuple[str, ...] = ()
+    stands: Stands | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,45 +77,72 @@ class TableNames:
 
 
 def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> OfTable:
-    """`columns`: the table's own. A template that reads it twice asks twice; one that was seen with several literals is
-    asked with some of them, which share how often it was seen."""
+    """`columns`: the table's own. A template that reads it twice asks twice; one that was seen with more literals than
+    are kept is asked with those that were drawn, which share how often it was seen."""
     own = {name.lower() for name in columns}
     alike: dict[tuple[str, frozenset[tuple[str, ...]] | None], list[TableQuery]] = {}
     others = 0
+    groups = 0
     for template in workload.templates:
         others += 0 if any(names.has(read.table) for read in template.tables) else template.seen
-        for example, seen in zip(template.examples, _shares(template.seen, len(template.examples)), strict=True):
-            joined = _joined(example.joins, names, own)
-            for read in example.tables if seen else ():
-                if names.has(read.table):
-                    query = _query(read.placed(own), seen, joined)
+        for place in range(max(len(example.tables) for example in template.examples)):
+            groups += 1
+            for example, seen, stands in _asked(template, groups):
+                read = example.tables[place] if place < len(example.tables) else None
+                if read is not None and names.has(read.table):
+                    query = _query(read.placed(own), seen, _joined(example.joins, names, own), stands)
                     _add(alike.setdefault((shape_of(query.predicate), query.columns), []), query)
-    return OfTable(tuple(sorted(chain.from_iterable(alike.values()), key=lambda query: -query.seen)), others)
+    queries = [query for number, some in enumerate(alike.values()) for query in _fewer(some, groups + 1 + number)]
+    return OfTable(tuple(sorted(queries, key=lambda query: -query.seen)), others)
 
 
-def _shares(seen: int, examples: int) -> list[int]:
-    return [(seen + place) // examples for place in range(examples)][::-1]
+def _asked(template: QueryTemplate, group: int) -> Iterator[tuple[StatementReads, int, Stands | None]]:
+    """Its examples with how often each is asked: as it came, or as its share."""
+    if template.counts:
+        for example, seen in zip(template.examples, template.counts, strict=True):
+            yield example, seen, None
+        return
+    drawn = Counter(template.drawn)
+    for place, seen in zip(drawn, _shares(template.seen, list(drawn.values())), strict=True):
+        yield template.examples[place], seen, Stands(group, drawn[place])
+
+
+def _shares(seen: int, drawn: Sequence[int]) -> list[int]:
+    """Whole numbers that add up, by how often each was drawn."""
+    ends = [seen * end // max(sum(drawn), 1) for end in accumulate(drawn, initial=0)]
+    return [end - start for start, end in pairwise(ends)]
 
 
 def _add(alike: list[TableQuery], query: TableQuery) -> None:
-    """To the one of the same literals; else as one more, or to the one that was seen least."""
+    """To the one of the same literals, where both were counted; else as one more."""
     for place, known in enumerate(alike):
-        if known.predicate == query.predicate:
+        if known.predicate == query.predicate and known.stands is None and query.stands is None:
             alike[place] = _sum(known, query)
             return
-    if len(alike) < _EXAMPLES:
-        alike.append(query)
-    else:
-        place = min(range(len(alike)), key=lambda at: alike[at].seen)
-        alike[place] = _sum(alike[place], query)
+    alike.append(query)
 
 
-def _query(read: TableRead, seen: int, joined: tuple[str, ...]) -> TableQuery:
+def _fewer(alike: list[TableQuery], group: int) -> list[TableQuery]:
+    """Of several templates that ask the table alike not more than of one: each at even distances of how often they were
+    asked."""
+    if len(alike) <= MOST_LITERALS:
+        return alike
+    ends = list(accumulate(query.seen for query in alike))
+    points = [(2 * place + 1) * ends[-1] // (2 * MOST_LITERALS) for place in range(MOST_LITERALS)]
+    drawn = Counter(bisect_right(ends, point) for point in points)
+    shares = _shares(ends[-1], list(drawn.values()))
+    return [
+        replace(alike[place], seen=seen, stands=Stands(group, drawn[place]))
+        for place, seen in zip(drawn, shares, strict=True)
+    ]
+
+
+def _query(read: TableRead, seen: int, joined: tuple[str, ...], stands: Stands | None) -> TableQuery:
     text = shown_predicate(read.predicate)
     columns = None if read.every_column else frozenset(parse_path(name) for name in read.columns)
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     ordered = tuple(name.removesuffix(" DESC") for name in read.order)
-    return TableQuery(shown, read.predicate, columns, seen, joined, read.group_keys, ordered)
+    return TableQuery(shown, read.predicate, columns, seen, joined, read.group_keys, ordered, stands)
 
 
 def _joined(joins: Sequence[JoinKey], names: TableNames, own: Set[str]) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ examples; what cannot be read is counted."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import field, replace
+from random import Random
 from typing import Final
 
 from metaindex.expressions.errors import MetaIndexError
@@ -14,6 +15,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import one_line
 from metaindex.formats.storage_errors import without_user
 
+from .draws import Draws, room
 from .shape import shape_of_reads, shape_of_text
 from .splitting import MOST_CHARACTERS
 from .template import QueryTemplate, Unread, Workload
@@ -24,9 +26,10 @@ MOST_REASONS: Final = 100
 """That are told, of what could not be read."""
 _MOST_SHAPES: Final = 20_000
 _EXAMPLES: Final = 3
+"""That are read at once; of the others those that are drawn, at the end."""
 _LATER: Final = 1.6
-"""An example is replaced by a later one each time that so many times as many were met, so that a long workload has one
-of its beginning, one of its middle, and one of its end."""
+"""Another text is read at once each time that so many times as many were met: a literal may be why one cannot be."""
+_SEED: Final = 17
 _TRIES: Final = 8
 """Texts of a shape that are read in vain before the next one waits; from then on one is read as often as an example is
 replaced."""
@@ -34,23 +37,33 @@ _SHORT: Final = 120
 _TEXT: Final = 2_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A query that is read if it is drawn."""
+
+    text: str
+    read: Callable[[str], StatementReads] = field(compare=False, repr=False)
+
+
 @dataclass(slots=True)
 class _Met:
     """A template as far as it was seen."""
 
     text: str
-    examples: list[StatementReads]
+    first: StatementReads
+    draws: Draws = field(default_factory=Draws)
+    known: dict[str, StatementReads | None] = field(default_factory=dict)  # of texts that were read, None in vain
+    different: set[StatementReads] = field(default_factory=set)  # up to so many as are read at once
     seen: int = 0
     seconds: float | None = None
     texts: int = 0  # that were read for it
     times: int = 0  # that it was met
     next_at: int = 2 * _EXAMPLES
-    turn: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Is there no need to read the next one?"""
-        enough = len(self.examples) == _EXAMPLES or self.texts >= 4 * _EXAMPLES
+        """Is there no need to read the next one at once?"""
+        enough = len(self.different) == _EXAMPLES or self.texts >= 4 * _EXAMPLES
         return enough and self.times + 1 < self.next_at
 
     def add(self, seen: int, seconds: float | None) -> None:
@@ -59,18 +72,13 @@ class _Met:
         if seconds is not None:
             self.seconds = (self.seconds or 0.0) + seconds
 
-    def example(self, reads: StatementReads) -> None:
-        """One more, where it is another than those that there are. The first one stays."""
-        later = self.times >= self.next_at
-        if later:
+    def read(self, reads: StatementReads) -> None:
+        """One that was read."""
+        self.texts += 1
+        if self.times >= self.next_at:
             self.next_at = int(self.next_at * _LATER) + 1
-        if reads in self.examples:
-            return
-        if len(self.examples) < _EXAMPLES:
-            self.examples.append(reads)
-        elif later:
-            self.turn = self.turn % (_EXAMPLES - 1) + 1
-            self.examples[self.turn] = reads
+        if len(self.different) < _EXAMPLES:
+            self.different.add(reads)
 
 
 @dataclass(slots=True)
@@ -99,6 +107,7 @@ class Gathering:
     _met: dict[str, _Met] = field(default_factory=dict)
     _by_text: dict[str, _Met | _Failed] = field(default_factory=dict)
     _problems: dict[str, Unread] = field(default_factory=dict)
+    _random: Random = field(default_factory=lambda: Random(_SEED))  # noqa: S311 - it draws, and hides nothing
 
     def text(
         self, text: str, read: Callable[[str], StatementReads], *, seen: int = 1, seconds: float | None = None
@@ -115,6 +124,7 @@ class Gathering:
             return
         if isinstance(known, _Met) and known.is_full:
             known.add(seen, seconds)
+            known.draws.add(_Text(text, read), seen, room(len(self._met)), self._random)
             return
         if len(self._by_text) >= _MOST_SHAPES:
             self._by_text.clear()
@@ -127,11 +137,20 @@ class Gathering:
                 self._by_text[shape] = _Failed(str(error))
             self.problem(str(error), text, seen)
             return
-        met = self.reads(reads, text, seen=seen, seconds=seconds)
+        met = self._took(reads, text, seen, seconds)
+        if met is not None:
+            met.known[text] = _without_users(reads)
+            met.draws.add(_Text(text, read), seen, room(len(self._met)), self._random)
         self._by_text[shape] = met if met is not None else _Failed(_TOO_MANY, _TRIES, sys.maxsize)
 
-    def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> _Met | None:
+    def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> None:
         """A query by what it reads."""
+        met = self._took(reads, text, seen, seconds)
+        if met is not None:
+            met.draws.add(_without_users(reads), seen, room(len(self._met)), self._random)
+
+    def _took(self, reads: StatementReads, text: str, seen: int, seconds: float | None) -> _Met | None:
+        """The template of it, which it is counted for; None where there are too many."""
         reads = _without_users(reads)
         shape = shape_of_reads(reads)
         met = self._met.get(shape)
@@ -139,10 +158,9 @@ class Gathering:
             if len(self._met) >= MOST_TEMPLATES:
                 self.problem(_TOO_MANY, text, seen)
                 return None
-            met = self._met[shape] = _Met(_begun(" ".join(without_user(text).split()), _TEXT), [])
-        met.texts += 1
+            met = self._met[shape] = _Met(_begun(" ".join(without_user(text).split()), _TEXT), reads)
         met.add(seen, seconds)
-        met.example(reads)
+        met.read(reads)
         return met
 
     def problem(self, reason: str, example: str = "", seen: int = 1) -> None:
@@ -159,18 +177,56 @@ class Gathering:
     def merge(self, workload: Workload) -> None:
         """The templates and problems of another workload."""
         for template in workload.templates:
-            first, *more = template.examples
-            met = self.reads(first, template.text, seen=template.seen, seconds=template.seconds)
-            for example in more if met is not None else ():
-                self.reads(example, template.text, seen=0)
+            if template.counts:
+                seconds = template.seconds
+                for example, seen in zip(template.examples, template.counts, strict=True):
+                    self.reads(example, template.text, seen=seen, seconds=seconds)
+                    seconds = None
+            elif (met := self._took(template.examples[0], template.text, template.seen, template.seconds)) is not None:
+                drawn = [template.examples[place] for place in template.drawn]
+                met.draws.add_drawn(drawn, template.seen, room(len(self._met)), self._random)
         for unread in workload.problems:
             self.problem(unread.reason, unread.example, unread.seen)
 
     def workload(self) -> Workload:
-        templates = [QueryTemplate(met.text, tuple(met.examples), met.seen, met.seconds) for met in self._met.values()]
+        most = room(len(self._met))
+        templates = [template for met in self._met.values() if (template := self._template(met, most)) is not None]
         templates.sort(key=lambda template: -template.seen)
         problems = sorted(self._problems.values(), key=lambda problem: -problem.seen)
         return Workload(tuple(templates), tuple(problems))
+
+    def _template(self, met: _Met, most: int) -> QueryTemplate | None:
+        """With what the queries read that were drawn, or all that came; None where none of them can be read."""
+        counts = met.draws.counts
+        every = counts is not None and len(counts) <= most
+        times: dict[StatementReads, int] = {} if every else {met.first: 0}
+        drawn: list[StatementReads] = []
+        for query in counts or () if every else met.draws.drawn(most):
+            count = counts[query] if every and counts is not None else 1
+            if (reads := self._read(met, query, count)) is not None:
+                drawn.append(reads)
+                times[reads] = times.get(reads, 0) + count
+        if every and not times:
+            return None
+        examples = tuple(times)
+        if every:
+            return QueryTemplate(met.text, examples, met.seen, met.seconds, counts=tuple(times.values()))
+        places = {reads: place for place, reads in enumerate(examples)}
+        return QueryTemplate(met.text, examples, met.seen, met.seconds, tuple(places[reads] for reads in drawn) or (0,))
+
+    def _read(self, met: _Met, query: Hashable, count: int) -> StatementReads | None:
+        """What a query reads that was drawn. None where it cannot be read, which is told once."""
+        if not isinstance(query, _Text):
+            assert isinstance(query, StatementReads), "texts and what they read are drawn"
+            return query
+        if query.text not in met.known:
+            try:
+                met.known[query.text] = _without_users(query.read(query.text))
+            except MetaIndexError as error:
+                met.known[query.text] = None
+                met.seen -= count
+                self.problem(str(error), query.text, count)
+        return met.known[query.text]
 
 
 def _without_users(reads: StatementReads) -> StatementReads:

@@ -18,12 +18,16 @@ _SHOWN = 90
 @dataclass(frozen=True, slots=True)
 class QueryTemplate:
     """Queries that are alike but for their literals. `text`: of the first one; `examples`: what one or several of them
-    read, each with its literals; `seen`: how many; `seconds`: that they took, None where nobody knows."""
+    read, each with its literals; `seen`: how many; `seconds`: that they took, None where nobody knows; `drawn`: places
+    of examples, of queries that were drawn from all by chance, which stand for the others; `counts`: how often each
+    example came, where they are all."""
 
     text: str
     examples: tuple[StatementReads, ...]
     seen: int = 1
     seconds: float | None = None
+    drawn: tuple[int, ...] = (0,)
+    counts: tuple[int, ...] = ()
 
     @property
     def tables(self) -> tuple[TableRead, ...]:
@@ -48,6 +52,7 @@ class QueryTemplate:
             "joins": [[join.left_table, join.left, join.right_table, join.right] for join in self.joins],
             "limit": self.limit,
             "examples": [[shown_predicate(read.predicate) for read in some.tables] for some in self.examples],
+            "counts": list(self.counts) or None,
         }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from metaindex.selection.texts import kind_python, name_of
 from metaindex.statements.parsing import parsed
 from metaindex.statements.printing import create_text
 from metaindex.statements.tree import CreateIndex, TableName
+from metaindex.whatif.posterior import Estimate
 from metaindex.workloads.taking import from_query_log
 from tests.whatif.test_what_if import filled, skewed, tree
 
@@ -298,6 +300,8 @@ def test_runs_until_it_pays_are_whole_ones() -> None:
     assert [str(BreakEven(runs)) for runs in (0.2, 1.0, 1.01, 2.5, 1000.1, None)] == [
         *("1 run", "1 run", "2 runs", "3 runs", "1,001 runs", "never")
     ]
+    assert str(BreakEven(2.5, None, 1.5, 3.5, estimate=True)) == "3 runs [2 runs to 4 runs]"
+    assert str(BreakEven(2.5, 5.0, 1.5, None, estimate=True)) == "5.0 days [3.0 days to never]"
 
 
 def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
@@ -343,9 +347,83 @@ def test_what_is_expected_of_queries_that_stand_for_others_is_as_wide_as_they_di
     table = filled(tmp_path, "parquet")
     alone = table.recommend(["name = 'n041'"], candidates=[mi.Values("name")]).indexes[0].left_out
     assert alone.exact
-    many = [f"SELECT id FROM lake WHERE id >= {number} AND name = 'n041'" for number in range(0, 200, 10)]
+    many = [f"SELECT id FROM lake WHERE id >= {number} AND name = 'n041'" for number in range(0, 200, 5)]
     (index,) = table.recommend(many, candidates=[mi.ColumnStats("id")]).indexes
     assert index.left_out.low < index.left_out.expected < index.left_out.high
+
+
+def in_files(folder: Path, seed: int) -> mi.Table:
+    """Customers of whom some are in most files and most in a few."""
+    rng = np.random.default_rng(seed)
+    for number in range(20):
+        customers = np.minimum(rng.zipf(1.3, 150), 3_000)
+        rows = {"n": np.arange(number * 150, number * 150 + 150), "customer": [f"c{one:05d}" for one in customers]}
+        write_deltalake(str(folder / "sales"), pa.table(rows), mode="append")
+    return mi.open_table(folder / "sales")
+
+
+def literals(seed: int, many: int, most: int) -> list[str]:
+    rng = np.random.default_rng(100 + seed)
+    return [f"SELECT n FROM sales WHERE customer = 'c{one:05d}'" for one in rng.integers(0, most, many)]
+
+
+def held(estimate: Estimate, truth: float) -> bool:
+    return estimate.low * (1 - 1e-9) <= truth <= estimate.high * (1 + 1e-9)
+
+
+def truth_of(table: mi.Table, queries: Sequence[str]) -> tuple[float, float, int]:
+    """By asking each: what is read without indexes, what they leave out, and how many they help."""
+    conditions = Counter(query.split("WHERE ")[1] for query in queries)
+    before = {query: table.prune(query, indexes=[]).kept_bytes for query in conditions}
+    left = {query: before[query] - table.prune(query).kept_bytes for query in conditions}
+    return (
+        sum(before[query] * times for query, times in conditions.items()),
+        sum(left[query] * times for query, times in conditions.items()),
+        sum(times for query, times in conditions.items() if left[query] > 0),
+    )
+
+
+def test_of_few_literals_all_are_asked_and_what_is_told_comes(tmp_path: Path) -> None:
+    table = in_files(tmp_path, 0)
+    queries = [f"SELECT n FROM sales WHERE customer = 'c{number * 11:05d}'" for number in range(21)]
+    queries += [queries[3]] * 5
+    answer = table.recommend(queries, candidates=[mi.Values("customer")])
+    (index,) = answer.indexes
+    answer.create(builder="local")
+    read, left, helped = truth_of(mi.open_table(table.path), queries)
+    assert index.reads_bytes == Estimate.exactly(read)
+    assert (index.adds_bytes.low, index.adds_bytes.high) == (left, left)
+    assert (index.helps, index.queries, index.helps_queries.exact) == (helped, 26, True)
+    assert index.saved == Estimate.exactly(left / read)
+    assert answer.tables[0].then_bytes == Estimate.exactly(read - left)
+    assert index.left_out.low <= index.left_out.expected <= index.left_out.high
+
+
+def test_of_many_literals_some_are_drawn_and_the_bounds_hold_what_comes(tmp_path: Path) -> None:
+    kept: list[bool] = []
+    for seed in range(5):
+        table = in_files(tmp_path / str(seed), seed)
+        queries = literals(seed, 200, (60, 300, 900, 2_900, 4_000)[seed])
+        answer = table.recommend(queries, candidates=[mi.Values("customer")])
+        (index,) = answer.indexes
+        answer.create(builder="local")
+        read, left, helped = truth_of(mi.open_table(table.path), queries)
+        estimates = (index.reads_bytes, index.adds_bytes, index.helps_queries, index.saved, answer.tables[0].then_bytes)
+        assert all(estimate.low < estimate.high for estimate in estimates)
+        truths = (read, left, helped, left / read, read - left)
+        kept += [held(estimate, truth) for estimate, truth in zip(estimates, truths, strict=True)]
+        assert 0 <= index.helps_queries.low <= index.helps_queries.high <= index.queries == 200
+        assert " of it, then " in str(answer)
+        pays = index.break_even
+        assert pays.runs is not None
+        assert pays.soonest is not None
+        assert pays.soonest < pays.runs
+        assert pays.latest is None or pays.runs < pays.latest
+        said = answer.to_json()["indexes"][0]  # type: ignore[index]
+        assert said["helps_queries"]["low"] < said["helps_queries"]["high"]
+        weighed = table.what_if(queries, mi.Values("customer"), indexes=[])
+        kept += [held(weighed.saved("values(customer)"), left), held(weighed.reads_bytes, read)]
+    assert sum(kept) >= 0.85 * len(kept)
 
 
 def test_savings_tell_what_was_expected_and_what_came(tmp_path: Path) -> None:

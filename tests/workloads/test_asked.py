@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.workloads.asked import TableNames, of_table
+from metaindex.workloads.draws import MOST_LITERALS
 from metaindex.workloads.shape import shown_predicate
 
 
@@ -59,15 +61,56 @@ def test_a_template_is_asked_with_some_of_its_literals_which_share_its_weight(tm
 
 
 @given(st.integers(1, 400), st.integers(1, 60))
-def test_literals_of_a_long_workload_are_of_its_beginning_and_of_its_end(many: int, different: int) -> None:
+def test_few_literals_are_all_asked_as_often_as_they_came_and_of_many_some_are_drawn(many: int, different: int) -> None:
     workload = mi.workload([f"SELECT a FROM t WHERE a = {number % different}" for number in range(many)])
     queries = of_table(workload, TableNames("/t", {}), ["a"]).queries
     assert sum(query.seen for query in queries) == many
-    asked = [query.text for query in queries]
-    assert len(set(asked)) == len(asked) == min(3, many, different)
-    assert "a = 0" in asked
-    if many == different > 12:
-        assert max(int(text.removeprefix("a = ")) for text in asked) >= many / 2 - 1
+    asked = {query.text: query.seen for query in queries}
+    assert len(asked) == len(queries)
+    if min(many, different) <= MOST_LITERALS:
+        assert asked == Counter(f"a = {number % different}" for number in range(many))
+        assert all(query.stands is None for query in queries)
+    else:
+        assert sum(query.stands.drawn for query in queries if query.stands is not None) == MOST_LITERALS
+        assert len(queries) > MOST_LITERALS / 2
+
+
+def test_what_is_drawn_is_of_the_whole_workload_as_often_as_it_came() -> None:
+    rare = [f"SELECT a FROM t WHERE a = {number}" for number in range(1_000)]
+    often = ["SELECT a FROM t WHERE a = -1"] * 1_000
+    for texts in (rare + often, often + rare):
+        queries = of_table(mi.workload(texts), TableNames("/t", {}), ["a"]).queries
+        assert 400 <= max(query.seen for query in queries) <= 1_600  # of 24 that were drawn
+        others = [int(query.text.removeprefix("a = ")) for query in queries if query.text != "a = -1"]
+        assert min(others) < 300
+        assert max(others) > 700
+
+
+def test_workloads_put_together_are_asked_as_one() -> None:
+    first = mi.workload([f"SELECT a FROM t WHERE a = {number}" for number in range(400)])
+    again = mi.workload([first])
+    assert told(again) == told(first)
+    second = mi.workload([f"SELECT a FROM t WHERE a = {number}" for number in range(400, 500)])
+    asked = told(mi.workload([first, second, "SELECT a FROM t WHERE a = 9"]))
+    assert sum(seen for _, seen in asked) == 501
+    assert 10 <= sum(int(text.removeprefix("a = ")) < 400 for text, _ in asked) <= 23
+
+
+def told(workload: mi.Workload) -> list[tuple[str, int]]:
+    return sorted((query.text, query.seen) for query in of_table(workload, TableNames("/t", {}), ["a"]).queries)
+
+
+@given(st.integers(1, 30), st.integers(1, 10))
+def test_templates_that_ask_a_table_alike_are_asked_as_one(templates: int, many: int) -> None:
+    texts = [
+        f"SELECT t.a FROM t JOIN u{number} ON t.a = u{number}.b WHERE t.a = {10 * number + place}"
+        for number in range(templates)
+        for place in range(many)
+    ]
+    queries = of_table(mi.workload(texts), TableNames("/t", {}), ["a"]).queries
+    assert sum(query.seen for query in queries) == templates * many
+    assert len(queries) <= MOST_LITERALS
+    assert all(query.stands is None for query in queries) == (templates * many <= MOST_LITERALS)
 
 
 def test_a_mapping_names_the_table(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_texts_alike_that_cannot_be_read_are_tried_now_and_then() -> None:
         gathering.text(f"SELECT a FROM t WHERE b = 'right{number}'", read)
     (template,), (problem,) = gathering.workload().templates, gathering.workload().problems
     assert template.seen + problem.seen == 20_000
-    assert len(asked) < 80
+    assert len(asked) < 100  # those that are drawn, too
     assert template.seen > 1_000
 
 
@@ -230,7 +230,8 @@ def test_any_literals_are_one_template(pairs: list[tuple[str, str]]) -> None:
     assert len({shape_of_text(text) for text in texts}) == 1
     found = mi.workload(texts)
     assert [template.seen for template in found.templates] == [len(texts)]
-    assert len(found.templates[0].examples) <= 3
+    assert sum(found.templates[0].counts) == len(texts)
+    assert len(found.templates[0].examples) == len(found.templates[0].counts)
 
 
 @given(st.lists(st.text(max_size=40), max_size=5))
