@@ -1,10 +1,12 @@
-"""Columns for which another layout may help: those of queries that read most of what they read now, whatever index
-there is."""
+"""Columns for which another layout may help: those of queries that read most of what they read now whatever index there
+would be, and which no index that there is spares much."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from metaindex.expressions.vectors import numbers
+from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import asked_columns
 
 from .judging import TableCase
@@ -24,9 +26,10 @@ def columns_left(case: TableCase) -> list[str]:
         return []
     left: dict[str, float] = {}
     unhelped = 0.0
+    helped = _helped_already(case)
     for number, query in enumerate(case.queries):
         rest = query.weight - case.spared_bytes(number, case.touched[number])
-        if rest < (1 - _HELPED) * query.weight:
+        if rest < (1 - _HELPED) * query.weight or helped[number]:
             continue
         asked = asked_columns([query.tree], snapshot.schema)
         names = dict.fromkeys((*asked.ranged, *asked.compared))
@@ -36,3 +39,14 @@ def columns_left(case: TableCase) -> list[str]:
     if unhelped < _WORTH * case.read_bytes:
         return []
     return sorted(left, key=lambda name: (-left[name], name))[:_MOST]
+
+
+def _helped_already(case: TableCase) -> list[bool]:
+    """Of each query: do the indexes that there are spare it so much of what the table alone would have it read?"""
+    standing = case.weighing.hand.standing
+    if not standing.indexes:
+        return [False] * len(case.queries)
+    sizes = numbers(standing.snapshot.files.table.column("size_bytes"))
+    alone = Standing(standing.snapshot).kept_each([query.tree for query in case.queries])
+    nows = (case.now(number).reads.size_bytes.expected for number in range(len(case.queries)))
+    return [now <= (1 - _HELPED) * float(sizes[mask].sum()) for now, mask in zip(nows, alone, strict=True)]

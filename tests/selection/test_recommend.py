@@ -331,6 +331,20 @@ def test_values_that_a_query_log_hides_are_not_asked(tmp_path: Path, literals: s
     assert "values; those of one are hashed or left out; let the log keep them" in str(answer)
 
 
+def test_another_layout_is_not_for_what_an_index_answers_already(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    place = str(tmp_path / "sales")
+    for _ in range(30):
+        write_deltalake(place, pa.table({"sku": rng.integers(0, 6_000, 500)}), mode="append")
+    table, asked = mi.open_table(place), ["sku = 41", "sku = 5000"]
+    before = table.recommend(asked, candidates=[mi.ColumnStats("sku")])  # which leave out nothing
+    assert "ZORDER BY (`sku`)" in str(before)
+    table.create_index("skus", mi.Values("sku"), builder="local")
+    assert table.prune(asked[0]).kept_files < 8
+    assert "ZORDER" not in str(table.recommend(asked, candidates=[mi.ColumnStats("sku")]))
+    assert "ZORDER" not in str(table.recommend(asked))
+
+
 def test_no_copy_of_rows_is_for_engines_that_read_none(tmp_path: Path) -> None:
     filled(tmp_path, "parquet")
     table = mi.open_table(str(tmp_path / "lake"), config=mi.Config(query_log=True))
