@@ -19,7 +19,7 @@ from metaindex.expressions.records import dataclass
 MOST_LITERALS: Final = 24
 """Queries of a template that are kept, and asked: of more different ones they stand for the others."""
 _LEAST_LITERALS: Final = 3
-_ALL_LITERALS: Final = 96
+_ALL_LITERALS: Final = 48
 """Of all templates together, as far as each may have the least: what asking takes is bounded."""
 
 
