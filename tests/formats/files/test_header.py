@@ -91,7 +91,7 @@ def test_what_cannot_be_read_is_the_readers_business(tmp_path: Path) -> None:
 def test_the_command_line_says_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = folder(tmp_path / "t", DATA["ranges of addresses"], "1,2,US\n")
     assert main(["create", str(root), "i"]) == 1
-    assert "header=False" in capsys.readouterr().err
+    assert "--option header=false" in capsys.readouterr().err
     assert main(["create", str(root), "i", "--option", "header=false"]) == 0
     assert main(["count", str(root), "_c2 = 'AU'", "--option", "header=false"]) == 0
 
@@ -169,11 +169,14 @@ def test_whatever_options_say_no_error_is_another_librarys(
 @pytest.mark.parametrize(
     ("data", "cure"),
     [
-        ("id,name\n1,é\n".encode("utf-16"), r"begins as UTF-16: say encoding='UTF-16' and multiLine=True"),
-        (b"PAR1" + bytes(range(256)) * 40, "begins as Parquet: say format='parquet'"),
-        ("id,name\n1,café\n".encode("latin-1"), "say encoding="),
-        ('id,name\n1,"x\n2,é,é,é\n'.encode("latin-1"), "say encoding="),  # a row that Arrow would hand over
-        ("id,né\n1,x\n".encode("latin-1"), "say encoding="),
+        (
+            "id,name\n1,é\n".encode("utf-16"),
+            "begins as UTF-16: say --option encoding=UTF-16 and --option multiLine=true",
+        ),
+        (b"PAR1" + bytes(range(256)) * 40, "begins as Parquet: say --format parquet"),
+        ("id,name\n1,café\n".encode("latin-1"), "say --option encoding="),
+        ('id,name\n1,"x\n2,é,é,é\n'.encode("latin-1"), "say --option encoding="),  # a row that Arrow would hand over
+        ("id,né\n1,x\n".encode("latin-1"), "say --option encoding="),
     ],
 )
 def test_what_is_no_utf8_is_told_with_its_cure(data: bytes, cure: str, tmp_path: Path) -> None:
