@@ -112,10 +112,9 @@ def action(operation: str, index: str, outcome: Callable[[BaseException | None],
         raise
     finally:
         taken = time.perf_counter() - started
-        ended = outcome(error)
 
         def tell(to: _Instruments) -> None:
-            said: Said = {INDEX: index, OPERATION: operation, OUTCOME: ended}
+            said: Said = {INDEX: index, OPERATION: operation, OUTCOME: outcome(error)}
             to.actions.record(taken, said)
             span = to.tracer.start_span(f"metaindex.{operation}", attributes=said, start_time=wall)
             span.end(wall + int(taken * 1e9))
@@ -127,14 +126,24 @@ def _tell(what: Callable[[_Instruments], Any]) -> None:
     if not listening():
         return
     try:
-        what(_instruments())
+        if (to := _instruments()) is not None:
+            what(to)
     except Exception as error:  # noqa: BLE001 - what watches never fails what it watches
         logger.debug("OpenTelemetry was not told: %s", first_line(error))
 
 
 @cache
-def _instruments() -> _Instruments:
-    """Made once: they tell whatever provider there is, also one that is set later."""
+def _instruments() -> _Instruments | None:
+    """Made once: they tell whatever provider there is, also one that is set later. None where what is loaded has no
+    such interface, as an older one, or a part of it alone: that is not tried again for each query."""
+    try:
+        return _made()
+    except Exception as error:  # noqa: BLE001 - what watches never fails what it watches
+        logger.warning("OpenTelemetry is not told, as what is loaded of it is another: %s", first_line(error))
+        return None
+
+
+def _made() -> _Instruments:
     from opentelemetry import metrics, trace
 
     meter = metrics.get_meter(NAME)

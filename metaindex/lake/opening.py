@@ -223,7 +223,7 @@ def _recommended(
     names = {handle_of(table).path: name for name, table in opened.items()}
     advice: dict[str, list[str]] = {}
     for index in answer.indexes:
-        line = f"create {index.name}: {index.title}, for {counted(index.helps, 'query').replace('querys', 'queries')}"
+        line = f"create {index.name}: {index.title}, for {counted(index.helps, 'query')}"
         advice.setdefault(names[index.table], []).append(line)
     told = [
         replace(row, advice=(*advice[row.name], *(word for word in row.advice if not word.startswith("no index"))))

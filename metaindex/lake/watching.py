@@ -111,7 +111,7 @@ class LakeWatcher:
                 continue
             self._refresh(need)
         if left:
-            many = counted(left, "index").replace("indexs", "indexes")
+            many = counted(left, "index")
             self._tell(Event("left", self._lake.said, message=f"{many} behind: the budget of an hour is used up"))
         return not self._failed and not any(table.failures for table in self._tables.values())
 

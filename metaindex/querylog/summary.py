@@ -52,7 +52,7 @@ class QuerySummary(Shown):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        head = f"{self.table}: {counted(self.queries, 'query').replace('querys', 'queries')} noted"
+        head = f"{self.table}: {counted(self.queries, 'query')} noted"
         if not self.templates:
             return (f"{head}; Config(query_log=True) or METAINDEX_QUERY_LOG=kept notes them", *self.notes)
         titles = ("queries", "helped", "files read", "left out", "bytes left out", "planning ms")

@@ -51,7 +51,7 @@ def _reads(table: TableAdvice, changes: bool) -> Child:
     rows: list[list[GridCell]] = [["now", BarCell(with_bounds(table.reads_bytes), 1.0)]]
     if changes:
         rows.append(["with these indexes", BarCell(with_bounds(table.then_bytes), then)])
-    title = f"What the workload reads of the table, each of {counted(table.queries, 'query').replace('ys', 'ies')}"
+    title = f"What the workload reads of the table, each of {counted(table.queries, 'query')}"
     return grid(f"{title} as often as it is asked", [Heading("as it is"), Heading("bytes", number=True)], rows)
 
 

@@ -341,7 +341,7 @@ class Recommendation(Shown):
         period = "" if self.days is None else f" of {duration(round(self.days * 86_400_000))}"
         asked = "query" if self.queries == 1 else "queries"
         queries = f"{self.queries:,} {asked} of {counted(self.templates, 'template')}"
-        many = counted(len(self.indexes), "index").replace("indexs", "indexes") if self.indexes else "no index"
+        many = counted(len(self.indexes), "index") if self.indexes else "no index"
         size = f" of {human_bytes(round(self.size_bytes.expected))}" if self.indexes else ""
         return f"{queries}{period}: {many}{size} recommended"
 

@@ -71,10 +71,6 @@ class Noting:
 
             self._note(lambda: scanned(scan, engine, columns))
 
-    def row(self, row: QueryRow) -> None:
-        """A query, whoever planned it."""
-        self._note(lambda: row)
-
     def _note(self, make: Callable[[], QueryRow]) -> None:
         try:
             row = make()

@@ -80,7 +80,7 @@ def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> O
     """`columns`: the table's own. A template that reads it twice asks twice; one that was seen with more literals than
     are kept is asked with those that were drawn, which share how often it was seen."""
     own = {name.lower() for name in columns}
-    alike: dict[tuple[str, frozenset[tuple[str, ...]] | None], list[TableQuery]] = {}
+    alike: dict[tuple[str, frozenset[tuple[str, ...]] | None], dict[Predicate | int, TableQuery]] = {}
     others = 0
     groups = 0
     for template in workload.templates:
@@ -91,8 +91,9 @@ def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> O
                 read = example.tables[place] if place < len(example.tables) else None
                 if read is not None and names.has(read.table):
                     query = _query(read.placed(own), seen, _joined(example.joins, names, own), stands)
-                    _add(alike.setdefault((shape_of(query.predicate), query.columns), []), query)
-    queries = [query for number, some in enumerate(alike.values()) for query in _fewer(some, groups + 1 + number)]
+                    _add(alike.setdefault((shape_of(query.predicate), query.columns), {}), query)
+    several = [list(some.values()) for some in alike.values()]
+    queries = [query for number, some in enumerate(several) for query in _fewer(some, groups + 1 + number)]
     return OfTable(tuple(sorted(queries, key=lambda query: -query.seen)), others)
 
 
@@ -113,13 +114,10 @@ def _shares(seen: int, drawn: Sequence[int]) -> list[int]:
     return [end - start for start, end in pairwise(ends)]
 
 
-def _add(alike: list[TableQuery], query: TableQuery) -> None:
+def _add(alike: dict[Predicate | int, TableQuery], query: TableQuery) -> None:
     """To the one of the same literals, where both were counted; else as one more."""
-    for place, known in enumerate(alike):
-        if known.predicate == query.predicate and known.stands is None and query.stands is None:
-            alike[place] = _sum(known, query)
-            return
-    alike.append(query)
+    key = query.predicate if query.stands is None else len(alike)
+    alike[key] = _sum(alike[key], query) if key in alike else query
 
 
 def _fewer(alike: list[TableQuery], group: int) -> list[TableQuery]:

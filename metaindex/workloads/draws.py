@@ -18,14 +18,14 @@ from metaindex.expressions.records import dataclass
 
 MOST_LITERALS: Final = 24
 """Queries of a template that are kept, and asked: of more different ones they stand for the others."""
-_LEAST_LITERALS: Final = 3
+LEAST_LITERALS: Final = 3
 _ALL_LITERALS: Final = 48
 """Of all templates together, as far as each may have the least: what asking takes is bounded."""
 
 
 def room(templates: int) -> int:
     """How many queries are kept of each of so many templates."""
-    return min(max(_ALL_LITERALS // max(templates, 1), _LEAST_LITERALS), MOST_LITERALS)
+    return min(max(_ALL_LITERALS // max(templates, 1), LEAST_LITERALS), MOST_LITERALS)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import one_line
 from metaindex.formats.storage_errors import without_user
 
-from .draws import Draws, room
+from .draws import LEAST_LITERALS, MOST_LITERALS, Draws, room
 from .shape import shape_of_reads, shape_of_text
 from .splitting import MOST_CHARACTERS
 from .template import QueryTemplate, Unread, Workload
@@ -35,6 +35,8 @@ _TRIES: Final = 8
 replaced."""
 _SHORT: Final = 120
 _TEXT: Final = 2_000
+_CHARACTERS: Final = 100_000
+"""Of the texts of a template that are kept, but for the fewest that are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,13 @@ class _Met:
     texts: int = 0  # that were read for it
     times: int = 0  # that it was met
     next_at: int = 2 * _EXAMPLES
+    most: int = MOST_LITERALS  # of its queries that are kept
+
+    def room_beside(self, templates: int, text: str = "") -> int:
+        """How many of its queries are kept, beside so many templates: of long ones fewer."""
+        of_these = max(_CHARACTERS // max(len(text), 1), LEAST_LITERALS)
+        self.most = min(self.most, room(templates), of_these)
+        return self.most
 
     @property
     def is_full(self) -> bool:
@@ -124,7 +133,7 @@ class Gathering:
             return
         if isinstance(known, _Met) and known.is_full:
             known.add(seen, seconds)
-            known.draws.add(_Text(text, read), seen, room(len(self._met)), self._random)
+            known.draws.add(_Text(text, read), seen, known.room_beside(len(self._met), text), self._random)
             return
         if len(self._by_text) >= _MOST_SHAPES:
             self._by_text.clear()
@@ -139,15 +148,16 @@ class Gathering:
             return
         met = self._took(reads, text, seen, seconds)
         if met is not None:
-            met.known[text] = _without_users(reads)
-            met.draws.add(_Text(text, read), seen, room(len(self._met)), self._random)
+            if len(text) <= _TEXT:  # a long one is read again, if it is drawn
+                met.known[text] = _without_users(reads)
+            met.draws.add(_Text(text, read), seen, met.room_beside(len(self._met), text), self._random)
         self._by_text[shape] = met if met is not None else _Failed(_TOO_MANY, _TRIES, sys.maxsize)
 
     def reads(self, reads: StatementReads, text: str, *, seen: int = 1, seconds: float | None = None) -> None:
         """A query by what it reads."""
         met = self._took(reads, text, seen, seconds)
         if met is not None:
-            met.draws.add(_without_users(reads), seen, room(len(self._met)), self._random)
+            met.draws.add(_without_users(reads), seen, met.room_beside(len(self._met)), self._random)
 
     def _took(self, reads: StatementReads, text: str, seen: int, seconds: float | None) -> _Met | None:
         """The template of it, which it is counted for; None where there are too many."""
@@ -184,20 +194,19 @@ class Gathering:
                     seconds = None
             elif (met := self._took(template.examples[0], template.text, template.seen, template.seconds)) is not None:
                 drawn = [template.examples[place] for place in template.drawn]
-                met.draws.add_drawn(drawn, template.seen, room(len(self._met)), self._random)
+                met.draws.add_drawn(drawn, template.seen, met.room_beside(len(self._met)), self._random)
         for unread in workload.problems:
             self.problem(unread.reason, unread.example, unread.seen)
 
     def workload(self) -> Workload:
-        most = room(len(self._met))
-        templates = [template for met in self._met.values() if (template := self._template(met, most)) is not None]
+        templates = [template for met in self._met.values() if (template := self._template(met)) is not None]
         templates.sort(key=lambda template: -template.seen)
         problems = sorted(self._problems.values(), key=lambda problem: -problem.seen)
         return Workload(tuple(templates), tuple(problems))
 
-    def _template(self, met: _Met, most: int) -> QueryTemplate | None:
+    def _template(self, met: _Met) -> QueryTemplate | None:
         """With what the queries read that were drawn, or all that came; None where none of them can be read."""
-        counts = met.draws.counts
+        most, counts = met.room_beside(len(self._met)), met.draws.counts
         every = counts is not None and len(counts) <= most
         times: dict[StatementReads, int] = {} if every else {met.first: 0}
         drawn: list[StatementReads] = []

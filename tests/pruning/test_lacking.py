@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,7 +32,8 @@ def test_a_stale_index_says_how_many_files_it_lacks(tmp_path: Path, capsys: pyte
         _append(tmp_path / "t", first)
     assert _reason(table, "a = 1") == "it lacks 2 of 3 files; refresh it"
     assert "it lacks 2 of 3 files; refresh it" in str(table.prune("a = 1"))
-    assert table.prune("a = 1").to_json()["indexes"][0]["reason"] == "it lacks 2 of 3 files; refresh it"  # type: ignore[index]
+    report, *_ = json.loads(json.dumps(table.prune("a = 1").to_json()))["indexes"]
+    assert report["reason"] == "it lacks 2 of 3 files; refresh it"
     assert main(["prune", str(tmp_path / "t"), "a = 1"]) == 0
     assert "it lacks 2 of 3 files; refresh it" in capsys.readouterr().out
     table.refresh_index("i")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.workloads.asked import TableNames, of_table
-from metaindex.workloads.draws import MOST_LITERALS
+from metaindex.workloads.draws import LEAST_LITERALS, MOST_LITERALS
 from metaindex.workloads.shape import shown_predicate
 
 
@@ -84,6 +84,15 @@ def test_what_is_drawn_is_of_the_whole_workload_as_often_as_it_came() -> None:
         others = [int(query.text.removeprefix("a = ")) for query in queries if query.text != "a = -1"]
         assert min(others) < 300
         assert max(others) > 700
+
+
+def test_of_long_texts_fewer_are_kept() -> None:
+    """Each may have a million characters."""
+    lists = (", ".join(str(10_000 * place + number) for number in range(8_000)) for place in range(9))
+    workload = mi.workload([f"SELECT a FROM t WHERE a IN ({said})" for said in lists])
+    queries = of_table(workload, TableNames("/t", {}), ["a"]).queries
+    assert sum(query.seen for query in queries) == 9
+    assert sum(query.stands.drawn for query in queries if query.stands is not None) == LEAST_LITERALS
 
 
 def test_workloads_put_together_are_asked_as_one() -> None:

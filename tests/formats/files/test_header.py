@@ -180,8 +180,8 @@ def test_whatever_options_say_no_error_is_another_librarys(
     ],
 )
 def test_what_is_no_utf8_is_told_with_its_cure(data: bytes, cure: str, tmp_path: Path) -> None:
-    """By a process of its own: Arrow's stream of such a file printed a traceback of its own, and now and then ended it
-    (std::terminate, from a thread that outlived it)."""
+    """By a process of its own: where Arrow cannot decode a row that it hands over, it prints a traceback, which nothing
+    catches, and a thread of its stream may outlive the process and abort it."""
     root = tmp_path / "t"
     root.mkdir()
     (root / "a.csv").write_bytes(data)
