@@ -47,6 +47,8 @@ from .kinds.bloom.spec import Bloom
 from .kinds.column_stats.spec import ColumnStats
 from .kinds.covering.curve import CoveringCurve
 from .kinds.covering.spec import Covering, CoveringRange
+from .kinds.sketches.spec import Sketches
+from .kinds.sums.spec import Sums
 from .kinds.values.lists import ValueList
 from .kinds.values.spec import Values
 from .pruning.result import IndexReport, PruneResult
@@ -179,10 +181,12 @@ __all__ = [
     "RuleConfig",
     "ScanError",
     "SettingError",
+    "Sketches",
     "StatementError",
     "StorageError",
     "StoragePermissionError",
     "StorageUnavailableError",
+    "Sums",
     "Table",
     "UnknownColumnError",
     "UnsupportedFeatureError",

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +44,7 @@ PARTITION, LOG, FOOTERS = "partition", "log", "footers"
 _LEAVES = 16
 """So many columns are asked of the log at a time."""
 _THREADS = 16
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +126,32 @@ class BoundsOf:
 
     def _of_index(self, index: OpenIndex, leaf: Leaf) -> list[tuple[Ordinals, ColumnBounds]]:
         """What the runs of an index say: the files, and the column's bounds in them."""
-        if index.name in self._left_out:
-            return []
-        by_rows = []
-        try:
+
+        def said() -> list[tuple[Ordinals, ColumnBounds]]:
+            by_rows = []
             for run in index.entry.content.runs:
                 covered = _covered(index, run, leaf)
-                if covered is not None and len(rows := np.flatnonzero(self._places(index, run) >= 0)):
-                    bounds = _stored_bounds(index, run, covered, leaf, self._places(index, run)[rows], self.logged)
+                if covered is not None and len(rows := np.flatnonzero(self.places(index, run) >= 0)):
+                    bounds = _stored_bounds(index, run, covered, leaf, self.places(index, run)[rows], self.logged)
                     if bounds is not None:
                         by_rows.append((rows, bounds))
+            return by_rows
+
+        return self.asked_of(index, said)
+
+    def asked_of(self, index: OpenIndex, ask: Callable[[], list[_T]]) -> list[_T]:
+        """What an index answers; nothing where something is wrong with it: it is left out from then on, and told."""
+        if index.name in self._left_out:
+            return []
+        try:
+            return ask()
         except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
             self._left_out.add(index.name)
             self.notes.append(f"index {index.name} is left out: {why(error)}")
-            logger.warning("index %r is not asked how files overlap: %s", index.name, error)
+            logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
             return []
-        return by_rows
 
-    def _places(self, index: OpenIndex, run: RunRef) -> Ordinals:
+    def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
         """Of each file its ordinal in the run, or -1."""
         key = (index.name, run.run)
         if key not in self._located:
@@ -177,7 +187,7 @@ class BoundsOf:
             try:
                 for run in index.entry.content.runs:
                     if _covered(index, run, leaf) is not None:
-                        known |= self._places(index, run) >= 0
+                        known |= self.places(index, run) >= 0
             except Exception as error:  # noqa: BLE001 - told when it is asked
                 logger.warning("index %r is not asked how files overlap: %s", index.name, error)
         return known

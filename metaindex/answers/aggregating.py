@@ -18,7 +18,9 @@ from metaindex.readers.arrow import read_batches
 from metaindex.readers.plan import ScanPlan
 
 from .asked import AggregateQuestion
-from .known import Attained, KnownFiles
+from .distinct import DifferentValues
+from .kept import KeptSums
+from .known import Attained, KnownColumn, KnownFiles
 from .measures import How, Measure
 from .partial import PartialAnswers
 
@@ -47,16 +49,31 @@ def aggregate(
     known &= certain
     answered = kept[known[kept]]
     opened = kept[~known[kept]]
-    gathered = PartialAnswers(asked.keys, asked.measures)
+    gathered = PartialAnswers(asked.keys, asked.added_up)
+    sketched = [DifferentValues(asked.keys, measure) for measure in asked.sketched]
     some = answered[files.live.values[answered] > 0]
     if len(some):
         at = from_vector(some, None, pa.int64())
-        gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
+        taken = [key.take(at) for key in keys]
+        gathered.add(taken, [partial.take(at) for partial in partials])
+        for one in sketched:
+            one.add_sketches(taken, some, files)
     if len(opened):
         plan = scan(opened, [f.name for f in asked.fields])
         for batch in read_batches(plan):
-            gathered.add_rows(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
-    return Answers(gathered.table(), answered, opened)
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            gathered.add_rows(columns, batch.num_rows)
+            for one in sketched:
+                one.add_rows(columns, batch.num_rows)
+    return Answers(_together(asked, gathered, sketched), answered, opened)
+
+
+def _together(asked: AggregateQuestion, gathered: PartialAnswers, sketched: Sequence[DifferentValues]) -> pa.Table:
+    """The columns in the order in which they were asked."""
+    groups, answers = gathered.merged(), gathered.table()
+    for one in sketched:
+        answers = answers.append_column(pa.field(one.measure.name, one.measure.type), one.counts(groups))
+    return answers.select([*(key.name for key in asked.keys), *(m.name for m in asked.measures)])
 
 
 def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
@@ -68,10 +85,17 @@ def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, li
         constant = _constant(files, key)
         known &= constant.known
         keys.append(constant.values)
-    for measure in asked.measures:
+    empty = files.live.known & (files.live.values == 0)
+    for measure in asked.added_up:
         partial = _partial(measure, files)
-        known &= partial.known | (files.live.known & (files.live.values == 0))
+        known &= partial.known | empty
         partials.append(partial.values)
+    for measure in asked.sketched:
+        assert measure.field is not None
+        kept = files.sketches.get(measure.field.name)
+        column = files.columns.get(measure.field.name)
+        told = np.zeros(len(known), np.bool_) if kept is None else kept.known & ~files.deletes
+        known &= told | empty | (column.all_null if column is not None else False)
     return known, keys, partials
 
 
@@ -89,8 +113,23 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
         case How.MIN | How.MAX:
             extreme = column.least if measure.how is How.MIN else column.greatest
             return Attained(extreme.values, extreme.known & (~files.deletes | column.constant.known))
-        case How.SUM:  # of NULLs alone
-            return Attained(pa.nulls(len(files.deletes), measure.partial_type), column.all_null)
+        case How.SUM:
+            kept = files.sums.get(measure.field.name)
+            if kept is None:  # of NULLs alone
+                return Attained(pa.nulls(len(files.deletes), measure.partial_type), column.all_null)
+            return _sums(kept, column, measure, files)
+        case _:
+            raise AssertionError("sketches are asked apart")
+
+
+def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:
+    """Where no row is deleted: a sum says nothing of those that are left."""
+    known = kept.known & ~files.deletes & ~column.all_null
+    sums = kept.totals.take(from_vector(np.arange(len(known)), known, pa.int64()))
+    try:
+        return Attained(sums.cast(measure.partial_type), known | column.all_null)
+    except pa.ArrowInvalid:  # more digits than the values of a column can come to: whoever wrote it, it is no sum
+        return Attained(pa.nulls(len(known), measure.partial_type), column.all_null)
 
 
 def _constant(files: KnownFiles, key: Field) -> Attained:

@@ -9,9 +9,11 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.order import has_order
 from metaindex.expressions.records import dataclass
 from metaindex.formats.model import Field, Schema
+from metaindex.kinds.sketches.sketched import can_be_sketched
+from metaindex.kinds.sums.added import can_be_summed
 from metaindex.readers.plan import shown_field
 
-from .measures import How, Measure, can_be_summed
+from .measures import How, Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,21 @@ class AggregateQuestion:
         named = [*self.keys, *(m.field for m in self.measures if m.field is not None)]
         return tuple({f.name: f for f in named}.values())
 
+    @property
+    def added_up(self) -> tuple[Measure, ...]:
+        """Those whose partial answers an aggregation of Arrow's puts together; rows where there are no others, so that
+        each group has something."""
+        return tuple(m for m in self.measures if m.how is not How.DISTINCT) or (Measure(How.COUNT),)
+
+    @property
+    def sketched(self) -> tuple[Measure, ...]:
+        """Those whose partial answers are sketches."""
+        return tuple(m for m in self.measures if m.how is How.DISTINCT)
+
+    def named(self, how: How) -> list[str]:
+        """Of which columns this is asked."""
+        return [m.field.name for m in self.measures if m.how is how and m.field is not None]
+
 
 def asked_of(
     schema: Schema,
@@ -36,6 +53,7 @@ def asked_of(
     least: Sequence[str],
     greatest: Sequence[str],
     total: Sequence[str],
+    different: Sequence[str] = (),
     group_by: Sequence[str],
 ) -> AggregateQuestion:
     """Names as a user writes them; "*" among those that are counted means rows. UnknownColumnError for no column,
@@ -49,6 +67,11 @@ def asked_of(
                 f"sums are of integers and decimals, which come to the same in any order; column {column.name!r} is"
                 f" {column.type}; add it up by an engine that reads the scan"
             )
+        if use == "told apart" and not can_be_sketched(column.type):
+            raise ScanError(
+                f"sketches tell values apart that have an order, and times of microseconds; column {column.name!r} is"
+                f" {column.type}; count its different values by an engine that reads the scan"
+            )
         if use not in ("counted", "added") and not has_order(column.type):
             raise ScanError(
                 f"what is {use} has an order; column {column.name!r} is {column.type}; ask for another column, or"
@@ -61,12 +84,14 @@ def asked_of(
         *(Measure(How.MIN, field(name, "compared")) for name in least),
         *(Measure(How.MAX, field(name, "compared")) for name in greatest),
         *(Measure(How.SUM, field(name, "added")) for name in total),
+        *(Measure(How.DISTINCT, field(name, "told apart")) for name in different),
     ]
     asked = AggregateQuestion(tuple(field(name, "grouped by") for name in group_by), tuple(measures))
     names = [key.name for key in asked.keys] + [m.name for m in measures]
     if not measures:
         raise ArgumentError(
-            "an aggregate asks something of the rows; nothing is asked; say count=True, count=, min=, max= or sum="
+            "an aggregate asks something of the rows; nothing is asked; say count=True, count=, min=, max=,"
+            " sum= or approx_distinct="
         )
     if len(set(names)) < len(names):
         raise ArgumentError(f"each thing is asked once; asked are {', '.join(names)}; leave out the repetition")

@@ -17,11 +17,14 @@ from metaindex.expressions.order import as_compared, compared_type
 from metaindex.expressions.physical import column_domain_has_nan
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
-from metaindex.formats.model import Field, FileTable, Leaf
+from metaindex.formats.model import FileTable, Leaf
 from metaindex.kinds.states import StatState
 
+from .asked import AggregateQuestion
 from .bound_values import bound_values
+from .kept import KeptSketches, KeptSums, sketches_of, sums_of
 from .live import KnownCounts, agreed, deleted_rows, physical_rows, with_deletes
+from .measures import How
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +84,30 @@ class KnownFiles:
     live: KnownCounts
     deletes: Mask
     columns: Mapping[str, KnownColumn]
+    sums: Mapping[str, KeptSums]
+    sketches: Mapping[str, KeptSketches]
 
     @classmethod
-    def of(cls, bounds: BoundsOf, fields: Sequence[Field]) -> KnownFiles:
-        """Of these top-level columns, each of which has bounds."""
+    def of(cls, bounds: BoundsOf, question: AggregateQuestion) -> KnownFiles:
+        """As far as it is asked."""
         files = bounds.snapshot.files
         leaves = {leaf.parts[0]: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.parts) == 1}
-        asked = [leaves[f.name] for f in fields if f.name in leaves]
+        asked = [leaves[f.name] for f in question.fields if f.name in leaves]
         columns = {told.leaf.parts[0]: KnownColumn.of(told) for told in bounds.columns(asked)}
-        return cls(_live(files, bounds, columns), with_deletes(files), columns)
+        sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(bounds, leaves[name])) is not None}
+        sketches = {
+            name: sketched
+            for name in question.named(How.DISTINCT)
+            if name in leaves and (sketched := sketches_of(bounds, leaves[name])) is not None
+        }
+        counted = [*(kept.rows for kept in sums.values()), *(kept.rows for kept in sketches.values())]
+        return cls(_live(files, bounds, columns, counted), with_deletes(files), columns, sums, sketches)
 
 
-def _live(files: FileTable, bounds: BoundsOf, columns: Mapping[str, KnownColumn]) -> KnownCounts:
-    told = [physical_rows(files), *(column.rows for column in columns.values())]
+def _live(
+    files: FileTable, bounds: BoundsOf, columns: Mapping[str, KnownColumn], counted: Sequence[KnownCounts]
+) -> KnownCounts:
+    told = [physical_rows(files), *(column.rows for column in columns.values()), *counted]
     if not agreed(told).known.all() and (leaf := _covered(bounds)) is not None:
         told += [KnownColumn.of(facts).rows for facts in bounds.columns([leaf])]
     return agreed(told).less(deleted_rows(files))

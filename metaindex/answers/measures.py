@@ -1,5 +1,5 @@
-"""What is asked of a column: how often it has a value, its least and greatest value, their sum; and how partial answers
-become the whole one. Types and NULL, NaN and overflow are Spark's."""
+"""What is asked of a column: how often it has a value, its least and greatest value, their sum, and about how many
+different ones there are; and how partial answers become the whole one. Types and NULL, NaN and overflow are Spark's."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class How(Enum):
     MIN = "min"
     MAX = "max"
     SUM = "sum"
+    DISTINCT = "approx_distinct"  # what partial answers are, and how they are put together, `distinct` says
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class Measure:
                 return "sum"
             case How.MIN | How.MAX:
                 return str(self.how.value)
+            case How.DISTINCT:
+                raise AssertionError("sketches are no partial answers of Arrow's")
             case _:
                 assert_never(self.how)
 
@@ -68,7 +71,7 @@ class Measure:
     @property
     def type(self) -> pa.DataType:
         """Of the answer."""
-        if self.field is None or self.how is How.COUNT:
+        if self.field is None or self.how in (How.COUNT, How.DISTINCT):
             return pa.int64()
         return summed_type(self.field.type) if self.how is How.SUM else self.field.type
 
@@ -83,6 +86,8 @@ class Measure:
                 return column.cast(self.partial_type)
             case How.MIN | How.MAX:
                 return as_compared(column)
+            case How.DISTINCT:
+                raise AssertionError("sketches are no partial answers of Arrow's")
             case _:
                 assert_never(self.how)
 
@@ -102,6 +107,8 @@ class Measure:
                         f"a sum fits its type, which is {self.type} here as in Spark; {self.name} does not; narrow the"
                         " condition, or add up the column in a wider type by an engine that reads the scan"
                     ) from error
+            case How.DISTINCT:
+                raise AssertionError("sketches are no partial answers of Arrow's")
             case _:
                 assert_never(self.how)
 
@@ -122,8 +129,3 @@ def _added(type_: pa.DataType) -> pa.DataType:
     if type_.precision <= _FEW_DIGITS:
         return pa.decimal128(_SPARK_DIGITS, type_.scale)
     return pa.decimal256(76, type_.scale)
-
-
-def can_be_summed(type_: pa.DataType) -> bool:
-    """Integers and decimals: the order in which floats are added changes the sum."""
-    return bool(pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.precision <= _SPARK_DIGITS))

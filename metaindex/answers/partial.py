@@ -46,15 +46,20 @@ class PartialAnswers:
 
     def table(self) -> pa.Table:
         """The answers: a row a group, in the order of the keys (NULL first, NaN last)."""
-        merged = self._merged(pa.concat_tables([self._schema.empty_table(), *self._held]))
-        if self.keys:
-            keys = [merged.column(i) for i in range(len(self.keys))]
-            merged = merged.take(sorted_places(keys, [Direction()] * len(keys)))
+        merged = self.merged()
         arrays = [as_shown(merged.column(i), key.type) for i, key in enumerate(self.keys)]
         arrays += [m.answer(merged.column(len(self.keys) + i)) for i, m in enumerate(self.measures)]
         fields = [pa.field(key.name, key.type) for key in self.keys]
         fields += [pa.field(m.name, m.type) for m in self.measures]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def merged(self) -> pa.Table:
+        """A row a group, in the order of the keys, which come first, as they are compared."""
+        merged = self._merged(pa.concat_tables([self._schema.empty_table(), *self._held]))
+        if not self.keys:
+            return merged
+        keys = [merged.column(i) for i in range(len(self.keys))]
+        return merged.take(sorted_places(keys, [Direction()] * len(keys)))
 
     @property
     def _schema(self) -> pa.Schema:

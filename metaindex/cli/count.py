@@ -18,7 +18,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "predicate", metavar="PREDICATE", nargs="?", help="a SQL condition as behind WHERE; none: every row"
     )
-    for name, what in (("min", "the least value of"), ("max", "the greatest value of"), ("sum", "the sum of")):
+    for name, what in (
+        ("min", "the least value of"),
+        ("max", "the greatest value of"),
+        ("sum", "the sum of"),
+        ("approx-distinct", "about how many different values have"),
+    ):
         parser.add_argument(
             f"--{name}", type=arguments.names, default=(), metavar="A,B", help=f"{what} these columns, too"
         )
@@ -35,6 +40,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             min=args.min,
             max=args.max,
             sum=args.sum,
+            approx_distinct=args.approx_distinct,
             where=args.predicate,
             group_by=args.by,
             version=args.version,
@@ -59,8 +65,9 @@ COMMAND = Command(
     "how many rows match, with few files opened",
     """Counts the rows that match a predicate. Files of which every row matches are answered from metadata, without
 being opened; only those at the border are read, and those with deletes where nothing says how many. With --min and
---max also the least and greatest value of columns, with --sum their sum (which reads them), with --by for each value
-of columns. The answer is the one that a full read gives.""",
+--max also the least and greatest value of columns, with --sum their sum (which reads them, unless an index has --sums
+of them), with --approx-distinct about how many different values they have (likewise, unless an index has --sketches),
+with --by for each value of columns. But for --approx-distinct the answer is the one that a full read gives.""",
     (
         'metaindex count lake/flights "dep_delay > 1000"',
         "metaindex count lake/flights --by origin --max time_hour",

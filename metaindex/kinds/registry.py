@@ -34,6 +34,8 @@ from .covering.spec import Covering, CoveringRange
 from .described import FactRows
 from .kind import KeyKind, Kind, LayoutRule, LookedUpRows, Mismatch, StoredKind, WholeKind
 from .served import RowKind, ServedRows
+from .sketches.spec import Sketches
+from .sums.spec import Sums
 from .values.lists import ValueList
 from .values.spec import Values
 
@@ -44,7 +46,17 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write
 
     from .keyed import KeyReader
 
-KINDS: tuple[type[Kind], ...] = (ColumnStats, Values, Bloom, ValueList, Covering, CoveringRange, CoveringCurve)
+KINDS: tuple[type[Kind], ...] = (
+    ColumnStats,
+    Values,
+    Bloom,
+    ValueList,
+    Covering,
+    CoveringRange,
+    CoveringCurve,
+    Sums,
+    Sketches,
+)
 """Those of metaindex, in the order in which a person reads of them."""
 
 WITHOUT_NAME: tuple[type[Kind], type[Kind]] = (ColumnStats, Values)

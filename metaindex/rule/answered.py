@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from metaindex.answers.aggregating import from_metadata
 from metaindex.answers.asked import AggregateQuestion
+from metaindex.answers.kept import sums_of
 from metaindex.answers.known import KnownColumn, KnownFiles
 from metaindex.answers.live import with_deletes
-from metaindex.answers.measures import Measure
+from metaindex.answers.measures import How, Measure
 from metaindex.answers.partial import PartialAnswers
 from metaindex.expressions.vectors import Mask, from_vector, vector
 from metaindex.formats.model import Leaf
@@ -62,7 +63,9 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     measures = tuple(Measure(how, None if name is None else leaves[name].field) for how, name in asked.measures)
     question = AggregateQuestion(tuple(leaves[name].field for name in asked.keys), measures)
     live = known.live
-    sure, keys, partials = from_metadata(question, KnownFiles(live, with_deletes(known.files), columns))
+    sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(known.bounds, leaves[name])) is not None}
+    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {})
+    sure, keys, partials = from_metadata(question, files_known)
     for field, values in (
         *zip(question.keys, keys, strict=True),
         *((measure.field, values) for measure, values in zip(measures, partials, strict=True) if measure.compares),

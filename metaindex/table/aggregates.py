@@ -51,7 +51,9 @@ def aggregated(
     scan = queries.over_files(predicate, None, version, timestamp, indexes)
     snapshot = scan.snapshot
     counted = asked.get("count", False)
-    names = {word: names_of(asked.get(word), word) or [] for word in ("min", "max", "sum", "group_by")}
+    names = {
+        word: names_of(asked.get(word), word) or [] for word in ("min", "max", "sum", "approx_distinct", "group_by")
+    }
     question = asked_of(
         snapshot.schema,
         snapshot.version,
@@ -59,11 +61,12 @@ def aggregated(
         least=names["min"],
         greatest=names["max"],
         total=names["sum"],
+        different=names["approx_distinct"],
         group_by=names["group_by"],
     )
     opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
     bounds = BoundsOf(snapshot, queries.handle.ref.storage, opened, opens=False)
-    files = KnownFiles.of(bounds, question.fields)
+    files = KnownFiles.of(bounds, question)
 
     def reading(rows: Rows, named: Sequence[str]) -> Scan:
         return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))

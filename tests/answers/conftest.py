@@ -1,4 +1,4 @@
-"""A table of 60 rows in six files, in each format, with statistics of every column: not to be changed."""
+"""A table of 60 rows in six files, in each format, with statistics, sums and sketches: not to be changed."""
 
 from __future__ import annotations
 
@@ -24,5 +24,6 @@ def fill(lake: Lake) -> Lake:
 def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
     lake = fill(FIVE[request.param](tmp_path_factory.mktemp(request.param)))
     made = lake.open()
-    made.create_index("stats", mi.ColumnStats(), builder="local")
+    kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day")
+    made.create_index("stats", *kinds, builder="local")
     return made

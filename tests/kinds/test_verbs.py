@@ -28,6 +28,8 @@ KINDS: dict[str, tuple[Kind, str, int]] = {
     "covering": (mi.Covering("user", "n", buckets=3), "covering", 0),
     "covering_range": (mi.CoveringRange("user", "n"), "covering", 0),
     "covering_curve": (mi.CoveringCurve(("user", "n")), "covering", 0),
+    "sums": (mi.Sums("n"), "sums", 0),
+    "sketches": (mi.Sketches("user", "n"), "sketches", 0),
 }
 KEYS = ("user", ("user", "n"))
 KINDS |= {

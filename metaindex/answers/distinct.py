@@ -1,0 +1,117 @@
+"""About how many different values each group has: sketches of whole files, and values that are read, in one sketch a
+group (`kinds.sketches.theta`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.expressions.order import as_compared
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import from_vector, one_array
+from metaindex.formats.model import Field
+from metaindex.kinds.sketches.sketched import different
+from metaindex.kinds.sketches.spec import ENTRIES
+from metaindex.kinds.sketches.theta import Theta, union
+
+from .known import KnownFiles
+from .measures import Measure
+
+Rows = npt.NDArray[np.int64]
+_HELD = 4 * ENTRIES
+"""So many hashes of a group are held before they are put together."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is known of one group."""
+
+    waiting: list[Theta] = field(default_factory=list)
+    held: int = 0
+    empty: bool = False
+
+    def add(self, sketch: Theta, empty: bool) -> None:
+        self.empty |= empty
+        self.waiting.append(sketch)
+        self.held += len(sketch.hashes) + 1
+        if self.held > _HELD:
+            self.waiting = [union(self.waiting, ENTRIES)]
+            self.held = len(self.waiting[0].hashes)
+
+    @property
+    def count(self) -> int:
+        return round(union(self.waiting, ENTRIES).estimate) + self.empty
+
+
+@dataclass(slots=True)
+class DifferentValues:
+    """Different values of a column, group by group. Up to `ENTRIES` they are counted exactly."""
+
+    keys: Sequence[Field]
+    measure: Measure
+    _groups: dict[tuple[object, ...], _Group] = field(default_factory=dict)
+
+    def add_sketches(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> None:
+        """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot."""
+        kept = files.sketches.get(self._field.name)
+        told = {} if kept is None else kept.sketches
+        for key, row in zip(self._tuples(keys, len(rows)), rows.tolist(), strict=True):
+            sketch, empty = told.get(row, (Theta.nothing(), False))  # of a file that holds nothing but NULL
+            self._group(key).add(sketch, empty)
+
+    def add_rows(self, columns: dict[str, pa.Array], rows: int) -> None:
+        """Rows as they were read: columns by name."""
+        if not rows:
+            return
+        values = columns[self._field.name]
+        if not self.keys:
+            self._add(self._group(()), values)
+            return
+        names = [f"k{i}" for i in self._places]
+        table = pa.table([as_compared(columns[key.name]) for key in self.keys], names=names)
+        table = table.append_column("row", from_vector(np.arange(rows), None, pa.int64()))
+        groups = table.group_by(names, use_threads=False).aggregate([("row", "list")])
+        places = groups.column("row_list").combine_chunks()
+        for at, key in enumerate(self._tuples([groups.column(name) for name in names], groups.num_rows)):
+            self._add(self._group(key), values.take(places[at].values))
+
+    def counts(self, groups: pa.Table) -> pa.Array:
+        """Of groups, whose keys come first, as they are compared."""
+        keys = self._tuples([groups.column(i) for i in self._places], groups.num_rows)
+        found = [self._groups.get(key) for key in keys]
+        return pa.array([0 if group is None else group.count for group in found], pa.int64())
+
+    @property
+    def _places(self) -> range:
+        return range(len(self.keys))
+
+    @property
+    def _field(self) -> Field:
+        assert self.measure.field is not None
+        return self.measure.field
+
+    def _group(self, key: tuple[object, ...]) -> _Group:
+        return self._groups.setdefault(key, _Group())
+
+    def _add(self, group: _Group, values: pa.Array) -> None:
+        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+        empty, hashes = different(values, self._field.type)
+        sketch = Theta.nothing()
+        for some in hashes:
+            sketch = sketch.with_hashes(some, ENTRIES)
+        group.add(sketch, empty)
+
+    def _tuples(self, keys: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> list[tuple[object, ...]]:
+        return list(zip(*map(_plain, keys), strict=True)) if keys else [()] * rows
+
+
+def _plain(values: pa.Array | pa.ChunkedArray) -> list[object]:
+    """Values as Python's, days and times as numbers: Python has none beyond the year 9999."""
+    values = one_array(values)
+    if pa.types.is_temporal(values.type):
+        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return list(values.to_pylist())
