@@ -5,6 +5,7 @@ read. Either way a file brings in partial answers, and these are put together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -45,6 +46,9 @@ def aggregate(
 ) -> Answers:
     """`kept`: the files that may hold rows that match; `certain`: where every row of a file does, of all files. `scan`
     gives what reads some files, of some columns."""
+    wanted = [*(key.name for key in asked.keys), *(measure.name for measure in asked.measures)]
+    if not asked.added_up:  # a group without a measure of its own would be no row of any table
+        asked = replace(asked, measures=(*asked.measures, Measure(How.COUNT)))
     known, keys, partials = from_metadata(asked, files)
     known &= certain
     answered = kept[known[kept]]
@@ -65,15 +69,14 @@ def aggregate(
             gathered.add_rows(columns, batch.num_rows)
             for one in sketched:
                 one.add_rows(columns, batch.num_rows)
-    return Answers(_together(asked, gathered, sketched), answered, opened)
+    return Answers(_together(gathered, sketched).select(wanted), answered, opened)
 
 
-def _together(asked: AggregateQuestion, gathered: PartialAnswers, sketched: Sequence[DifferentValues]) -> pa.Table:
-    """The columns in the order in which they were asked."""
+def _together(gathered: PartialAnswers, sketched: Sequence[DifferentValues]) -> pa.Table:
     groups, answers = gathered.merged(), gathered.table()
     for one in sketched:
         answers = answers.append_column(pa.field(one.measure.name, one.measure.type), one.counts(groups))
-    return answers.select([*(key.name for key in asked.keys), *(m.name for m in asked.measures)])
+    return answers
 
 
 def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:

@@ -31,9 +31,8 @@ class AggregateQuestion:
 
     @property
     def added_up(self) -> tuple[Measure, ...]:
-        """Those whose partial answers an aggregation of Arrow's puts together; rows where there are no others, so that
-        each group has something."""
-        return tuple(m for m in self.measures if m.how is not How.DISTINCT) or (Measure(How.COUNT),)
+        """Those whose partial answers an aggregation of Arrow's puts together."""
+        return tuple(m for m in self.measures if m.how is not How.DISTINCT)
 
     @property
     def sketched(self) -> tuple[Measure, ...]:

@@ -8,15 +8,17 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from metaindex.advice.bounds import ColumnFacts
 from metaindex.answers.aggregating import from_metadata
 from metaindex.answers.asked import AggregateQuestion
 from metaindex.answers.kept import sums_of
 from metaindex.answers.known import KnownColumn, KnownFiles
-from metaindex.answers.live import with_deletes
+from metaindex.answers.live import KnownCounts, with_deletes
 from metaindex.answers.measures import How, Measure
 from metaindex.answers.partial import PartialAnswers
-from metaindex.expressions.vectors import Mask, from_vector, vector
+from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, valid_mask, vector
 from metaindex.formats.model import Leaf
+from metaindex.kinds.states import StatState
 from metaindex.pruning.result import PruneResult
 
 from .reasons import Reason
@@ -24,6 +26,8 @@ from .request import AggregateAsked
 from .stored_values import as_texts
 from .whole_files import Rows, WholeFiles
 
+_MORE_DIGITS: Final = 10  # of a sum of decimals than of its values
+_MOST_DIGITS: Final = 28  # of a sum that is answered
 MOST_GROUPS: Final = 10_000
 """So many rows of what is known stand in a plan at most."""
 
@@ -72,6 +76,9 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     ):
         if field is not None and pa.types.is_floating(field.type):
             sure &= ~_zero(values)
+    for facts in told:
+        if facts.leaf.parts[0] in sums:
+            sure &= _cannot_overflow(facts, live, sure & known.certain)
     files = np.flatnonzero(sure & known.certain)
     files = files[~known.changed(files)]
     if not len(files):
@@ -89,6 +96,28 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     out[files] = True
     by = {source.removeprefix("index ") for facts in told for source in facts.sources if source.startswith("index ")}
     return Answered(known, files, rows, known.without(out), tuple(sorted(by)))
+
+
+def _cannot_overflow(facts: ColumnFacts, live: KnownCounts, asked: Mask) -> Mask:
+    """Of which files the values can be added up in any order, and with those of all the others that are `asked`,
+    without one sum on the way that does not fit its type: none, where the bounds do not say so of all of them. Spark's
+    sum fails at the first that does not, or wraps; one that was added up in another order would not."""
+    type_ = facts.leaf.type
+    digits = type_.precision + _MORE_DIGITS if pa.types.is_decimal(type_) else 0
+    if digits > _MOST_DIGITS:
+        return np.zeros(len(asked), np.bool_)
+    state = numbers(facts.facts.column("state"))
+    all_null: Mask = state == StatState.ALL_NULL
+    sure: Mask = (state == StatState.VALUES) & live.known
+    farthest = np.zeros(len(asked))
+    for side in ("lower", "upper"):
+        bound = one_array(facts.facts.column(side))
+        stands = valid_mask(bound)
+        sure &= True if stands is None else stands
+        farthest = np.maximum(farthest, np.abs(vector(bound, np.int64).astype(np.float64)))
+    most = np.where(sure & asked, farthest * live.values, 0.0).sum()
+    fits = most < (float(10**digits) if digits else 2.0**63) / 2  # half: what floats round away is far less
+    return sure | all_null if fits else all_null
 
 
 def _zero(values: pa.Array) -> Mask:

@@ -2,7 +2,8 @@
 
 It asks only what the kind says it can answer. Rows are right whatever is asked; where it answers, it leaves out as many
 files as `left_out` expects, and an explanation names it. A kind whose rows are read in the table's place answers
-nothing of files: the rows that it serves are those of the table.
+nothing of files: the rows that it serves are those of the table. One that keeps a row of every file answers for what
+the files' values come to.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import sys
 from typing import Literal
 
 import duckdb
+import pyarrow.compute as pc
 
 from metaindex.kinds.kind import Kind
+from metaindex.kinds.of_files import OfFilesKind
 from metaindex.kinds.served import RowKind
 from tests.contract.verbs_lake import Lake, rows
 from tests.kinds.covering.served import Held, shown
@@ -105,9 +108,24 @@ def right(lake: Lake, kind: Kind, partition: str, left_out: int) -> None:
     if isinstance(kind, RowKind):
         assert not answered
         served(lake)
+    elif isinstance(kind, OfFilesKind):
+        assert not answered
+        come_to(lake)
     else:
         said = str(lake.open().explain(answered[0]))
         assert partition in said, said
+
+
+def come_to(lake: Lake) -> None:
+    """What the files' values come to is what the rows do, and of most files nobody reads it."""
+    told = lake.there()
+    for asked_, column, truth in (
+        ("sum", "n", pc.sum(told.column("n")).as_py()),
+        ("approx_distinct", "user", len(pc.unique(told.column("user")).drop_null())),
+    ):
+        assert lake.open().aggregate(**{asked_: [column]}).table.column(0).to_pylist() == [truth]
+    kept = (lake.open().aggregate(sum=["n"]), lake.open().aggregate(approx_distinct=["user"]))
+    assert any(found.answered > found.opened for found in kept)
 
 
 def damaged(lake: Lake, kind: Kind, partition: str, builder: Literal["local", "spark"]) -> None:

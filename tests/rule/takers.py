@@ -72,6 +72,7 @@ class Takers(Queries):
         every = ["count(*) AS c", "count(1) + 1 AS more"]
         for column in pick.sample(SORTED, 3):
             every += [f"{how}({column}) AS {how}_{column}" for how in pick.sample(["count", "min", "max"], 2)]
+        every += [f"sum({column}) AS sum_{column}" for column in pick.sample(["id", "k", "p"], 1)]
         return ", ".join(pick.sample(every, pick.randint(1, len(every))))
 
     def _answers(self) -> str:

@@ -3,6 +3,7 @@ package metaindex;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -13,7 +14,9 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.EvalMode$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
@@ -21,6 +24,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
@@ -36,13 +40,15 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.Metadata;
 
 /**
  * An aggregate over one scan, with filters and projections between, that asks what may be known of a whole file: how
- * many rows, how many values of a column, the least and the greatest. What is known of some files stands beside the
- * rows of the others in one shape (a row: its group, and what it brings in to each answer), and one aggregate puts both
- * together: counts are added up, extremes are compared.
+ * many rows, how many values of a column, the least and the greatest, their sum. What is known of some files stands
+ * beside the rows of the others in one shape (a row: its group, and what it brings in to each answer), and one aggregate
+ * puts both together: counts and sums are added up, extremes are compared.
  *
  *   Aggregate [day], [day, count(1), max(v)]
  *     Filter, scan
@@ -53,11 +59,9 @@ import org.apache.spark.sql.types.Metadata;
  *         Filter, scan of the other files
  *       Project [day, n, m]
  *         LocalRelation
- *
- * A sum would be another measure: stored sums beside the column's own values, under the same function.
  */
 class Counted {
-  private static final String COUNT = "count", MIN = "min", MAX = "max";
+  private static final String COUNT = "count", MIN = "min", MAX = "max", SUM = "sum";
   final LogicalPlan leaf;
   private final Aggregate plan;
   private final List groups = new ArrayList(); // Attribute: by which the rows are grouped
@@ -168,6 +172,8 @@ class Counted {
       said = rows ? new Object[] {COUNT, null} : column(COUNT, of, meanings);
     } else if (function instanceof Min) {
       said = column(MIN, ((Min) function).child(), meanings);
+    } else if (function instanceof Sum) {
+      said = added(((Sum) function).child(), meanings);
     } else {
       said = function instanceof Max ? column(MAX, ((Max) function).child(), meanings) : null;
     }
@@ -181,6 +187,38 @@ class Counted {
   private static Object[] column(String how, Expression of, Map meanings) {
     Object from = of instanceof Attribute ? meanings.get(Found.id((Attribute) of)) : null;
     return from instanceof Attribute ? new Object[] {how, from, of} : null;
+  }
+
+  /**
+   * A sum of integers, or of decimals so narrow that ten digits more are none too many: Spark adds up those of eight
+   * digits unscaled.
+   */
+  private static Object[] added(Expression of, Map meanings) {
+    boolean unscaled = of instanceof UnscaledValue;
+    Expression column = unscaled ? ((UnscaledValue) of).child() : of;
+    DataType type = column.dataType();
+    boolean decimal = type instanceof DecimalType && ((DecimalType) type).precision() <= (unscaled ? 8 : 18);
+    if (!decimal && (unscaled || !(type instanceof IntegralType))) {
+      return null;
+    }
+    Object[] said = column(SUM, column, meanings);
+    if (said != null) {
+      said[2] = of;
+    }
+    return said;
+  }
+
+  /** Of the sum of such values: what Spark's own has. */
+  private static DataType summed(DataType type) {
+    if (!(type instanceof DecimalType)) {
+      return DataTypes.LongType;
+    }
+    return new DecimalType(((DecimalType) type).precision() + 10, ((DecimalType) type).scale());
+  }
+
+  private static Expression cast(Expression one, DataType type) {
+    return one.dataType().equals(type) ? one
+        : new Cast(one, type, scala.Option.empty(), EvalMode$.MODULE$.LEGACY()); // to a wider type, or to one that fits
   }
 
   /** The place of a measure that asks the same; -1 where none does. */
@@ -244,13 +282,14 @@ class Counted {
     }
     for (int i = 0; i < asked.size(); i++) {
       Object[] one = (Object[]) asked.get(i);
-      boolean counts = one[0].equals(COUNT);
+      boolean counts = one[0].equals(COUNT), sums = one[0].equals(SUM);
       DataType type = counts ? DataTypes.LongType : ((Expression) one[2]).dataType();
+      type = sums ? summed(type) : type;
       Attribute partial = attribute("_mi_" + one[0], type, !counts);
       stored.add(partial);
       told.add(alias(partial, partial.name()));
-      others.add(alias(one[1] == null ? number(1) : counts ? counted((Expression) one[2]) : (Expression) one[2],
-          partial.name()));
+      others.add(alias(one[1] == null ? number(1) : counts ? counted((Expression) one[2])
+          : cast((Expression) one[2], type), partial.name()));
     }
     LogicalPlan local = new Project(Scala.sequence(told), local(stored, rows));
     List branches = new ArrayList();
@@ -277,7 +316,8 @@ class Counted {
       List values = new ArrayList();
       for (int i = 0; i < attributes.size(); i++) {
         Attribute one = (Attribute) attributes.get(i);
-        Object value = Values.of((JsonNode) row.get(i), one.dataType());
+        Object value = unscaled(i - keys.size()) ? unscaled((JsonNode) row.get(i))
+            : Values.of((JsonNode) row.get(i), one.dataType());
         if (value == null && !one.nullable()) {
           throw new IllegalStateException("a column without NULL has one: " + one);
         }
@@ -286,6 +326,16 @@ class Counted {
       out.add(InternalRow.fromSeq(Scala.sequence(values)));
     }
     return Versions.rows(attributes, out);
+  }
+
+  /** Is the answer a sum of unscaled values? */
+  private boolean unscaled(int number) {
+    return number >= 0 && ((Object[]) asked.get(number))[0].equals(SUM)
+        && ((Object[]) asked.get(number))[2] instanceof UnscaledValue;
+  }
+
+  private static Object unscaled(JsonNode said) {
+    return said.isNull() ? null : Long.valueOf(new BigDecimal(said.asText()).unscaledValue().longValueExact());
   }
 
   private static Attribute attribute(String name, DataType type, boolean nullable) {
@@ -346,6 +396,9 @@ class Counted {
       }
       if (how.equals(MAX)) {
         return new Max(partial).toAggregateExpression();
+      }
+      if (how.equals(SUM)) {
+        return cast(new Sum(partial).toAggregateExpression(), ((AggregateExpression) node).dataType());
       }
       List either = new ArrayList();
       either.add(new Sum(partial).toAggregateExpression());
