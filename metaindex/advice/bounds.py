@@ -146,10 +146,14 @@ class BoundsOf:
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
-            self._left_out.add(index.name)
-            self.notes.append(f"index {index.name} is left out: {why(error)}")
-            logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
+            self.leave_out(index, error)
             return []
+
+    def leave_out(self, index: OpenIndex, error: Exception) -> None:
+        """From now on nothing is asked of an index, because of what went wrong."""
+        self._left_out.add(index.name)
+        self.notes.append(f"index {index.name} is left out: {why(error)}")
+        logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
 
     def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
         """Of each file its ordinal in the run, or -1."""

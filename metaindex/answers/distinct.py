@@ -57,11 +57,15 @@ class DifferentValues:
 
     def add_sketches(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> None:
         """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot."""
+        of_rows = dict(zip(rows.tolist(), self._tuples(keys, len(rows)), strict=True))
+        for key in of_rows.values():
+            self._group(key)  # one of files that hold nothing but NULL is there, too
         kept = files.sketches.get(self._field.name)
-        told = {} if kept is None else kept.sketches
-        for key, row in zip(self._tuples(keys, len(rows)), rows.tolist(), strict=True):
-            sketch, empty = told.get(row, (Theta.nothing(), False))  # of a file that holds nothing but NULL
-            self._group(key).add(sketch, empty)
+        if kept is not None:
+            wanted = np.zeros(len(kept.known), np.bool_)
+            wanted[rows] = True
+            for row, sketch, empty in kept.each(wanted):
+                self._group(of_rows[row]).add(sketch, empty)
 
     def add_rows(self, columns: dict[str, pa.Array], rows: int) -> None:
         """Rows as they were read: columns by name."""

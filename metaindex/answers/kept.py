@@ -6,7 +6,7 @@ by their full identity. What goes wrong in an index leaves that index out, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from metaindex.kinds.sketches.spec import Sketches
 from metaindex.kinds.sketches.theta import Theta
 from metaindex.kinds.sums.added import SUM_BYTES, can_be_summed, scale_of, totals
 from metaindex.kinds.sums.spec import Sums
+from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.pruning.open_index import OpenIndex
 
@@ -34,6 +35,7 @@ from .live import KnownCounts
 
 Rows = npt.NDArray[np.int64]
 _T = TypeVar("_T")
+_SKETCHES_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,63 @@ class KeptSums:
     rows: KnownCounts
 
 
+class SketchesLeftOut(Exception):
+    """The sketches of an index are damaged: it was left out, and what is known has to be asked anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SketchesOfRun:
+    """The sketches of one key of one run. `rows`: by ordinal, of the snapshot; -1 where they are not asked."""
+
+    index: OpenIndex
+    run: RunRef
+    key: CoveredKey
+    rows: Rows
+
+    def each(self, wanted: Mask) -> Iterator[tuple[int, Theta, bool]]:
+        """Of the wanted files; row group by row group, as all of them may be more than memory holds."""
+        reader, given = self.index.reader(self.run), 0
+        for part in reader.parts(self.key.kind):
+            for group in range(len(reader.footer(part).rows)) if part.first_key == self.key.key_id else ():
+                ordinals = numbers(reader.read(part, [group], ["ordinal"], keep=False).column("ordinal"))
+                rows = self.rows[ordinals]
+                at = np.flatnonzero((rows >= 0) & wanted[np.maximum(rows, 0)])
+                if not len(at):
+                    continue
+                for start in range(0, len(at), _SKETCHES_AT_ONCE):
+                    some = at[start : start + _SKETCHES_AT_ONCE]
+                    table = reader.read(part, [group], ["sketch", "has_empty"], keep=False)
+                    table = table.take(from_vector(some, None, pa.int64()))
+                    told = zip(rows[some].tolist(), *(column.to_pylist() for column in table.columns), strict=True)
+                    for row, data, empty in told:
+                        yield row, Theta.from_bytes(data), empty is True
+                        given += 1
+        if given != int(wanted[self.rows[self.rows >= 0]].sum()):
+            raise DamagedIndexError(
+                f"an index has a sketch of each file that it counts; run {self.run.run} has not; refresh it with"
+                " mode='full'"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class KeptSketches:
-    """Of each file that is `known` a sketch of a column's different values, and whether an empty text is among them;
-    deleted rows included."""
+    """Of which files an index keeps a sketch of a column's different values, deleted rows included. `rows`: how many
+    rows it is of."""
 
-    sketches: dict[int, tuple[Theta, bool]]
     known: Mask
     rows: KnownCounts
+    bounds: BoundsOf
+    of_runs: tuple[_SketchesOfRun, ...]
+
+    def each(self, wanted: Mask) -> Iterator[tuple[int, Theta, bool]]:
+        """The sketches of the wanted files, each once: rows of the snapshot, and whether an empty text is among the
+        values. SketchesLeftOut where one is damaged."""
+        for run in self.of_runs:
+            try:
+                yield from run.each(wanted)
+            except Exception as error:
+                self.bounds.leave_out(run.index, error)
+                raise SketchesLeftOut from error
 
 
 def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
@@ -62,15 +113,15 @@ def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
         return None
     count, held = len(bounds.snapshot.files), 0
     at, pieces = np.full(count, -1, np.int64), []
-    for rows, table in _kept(bounds, leaf, Sums, _of_one_scale, _with_totals):
+    for place, table in _kept(bounds, leaf, Sums, _of_one_scale, ("sum", "row_count"), _with_totals):
+        rows = place.rows
         fresh = at[rows] < 0
         at[rows[fresh]] = held + np.flatnonzero(fresh)
         held += table.num_rows
         pieces.append(table)
     if not pieces:
         return None
-    place = from_vector(np.maximum(at, 0), at >= 0, pa.int64())
-    table = pa.concat_tables(pieces).take(place)
+    table = pa.concat_tables(pieces).take(from_vector(np.maximum(at, 0), at >= 0, pa.int64()))
     return KeptSums(one_array(table.column("total")), at >= 0, KnownCounts.of(table.column("row_count")))
 
 
@@ -78,16 +129,28 @@ def sketches_of(bounds: BoundsOf, leaf: Leaf) -> KeptSketches | None:
     """What indexes keep of a column; None where none does."""
     if not can_be_sketched(leaf.type):
         return None
-    found: dict[int, tuple[Theta, bool]] = {}
     counted = np.full(len(bounds.snapshot.files), -1, np.int64)
-    for rows, stored in _kept(bounds, leaf, Sketches, _same, _with_sketches):
-        for row, (sketch, empty, count) in zip(rows.tolist(), stored, strict=True):
-            if row not in found:
-                found[row], counted[row] = (sketch, empty), count
-    if not found:
-        return None
+    runs = []
+    for place, counts in _kept(bounds, leaf, Sketches, _same, ("row_count",), _counts):
+        fresh = counted[place.rows] < 0
+        counted[place.rows[fresh]] = counts[fresh]
+        of_ordinals = np.full(place.run.files, -1, np.int64)
+        of_ordinals[place.ordinals[fresh]] = place.rows[fresh]
+        runs.append(_SketchesOfRun(place.index, place.run, place.key, of_ordinals))
     known = counted >= 0
-    return KeptSketches(found, known, KnownCounts(np.maximum(counted, 0), known))
+    return KeptSketches(known, KnownCounts(np.maximum(counted, 0), known), bounds, tuple(runs)) if runs else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A key of a run, and of the files that are found in it: rows of the snapshot, and ordinals."""
+
+    index: OpenIndex
+    run: RunRef
+    key: CoveredKey
+    stored: pa.DataType
+    rows: Rows
+    ordinals: Rows
 
 
 def _kept(
@@ -95,11 +158,13 @@ def _kept(
     leaf: Leaf,
     kind: type[OfFilesKind],
     fits: Callable[[pa.DataType, pa.DataType], bool],
+    names: Sequence[str],
     decoded: Callable[[pa.Table, pa.DataType], _T],
-) -> Iterator[tuple[Rows, _T]]:
-    """Of the keys of a column in all indexes: rows of the snapshot, and what is stored of each."""
+) -> Iterator[tuple[_Place, _T]]:
+    """Of the keys of a column in all indexes: where they are, and what these columns have of each file that is
+    found."""
 
-    def of_index(index: OpenIndex) -> list[tuple[Rows, _T]]:
+    def of_index(index: OpenIndex) -> list[tuple[_Place, _T]]:
         found = []
         for run in index.entry.content.runs:
             for key in looked_up(run):
@@ -109,26 +174,29 @@ def _kept(
                 stored = type_from_text(key.columns[0].type_text)
                 if stored is None or not (stored == leaf.type or (fits(stored, leaf.type) and not index.of_text)):
                     continue
-                table = of_key(index.reader(run), key, kind.schema.names)
-                ordinals = numbers(table.column("ordinal")).astype(np.int64)
-                if len(ordinals) and not (
-                    ordinals[0] >= 0 and ordinals[-1] < run.files and (np.diff(ordinals) > 0).all()
-                ):
-                    raise DamagedIndexError(
-                        f"an index has a row a file; run {run.run} has {kind.name} of other files; refresh it with"
-                        " mode='full'"
-                    )
-                at = np.full(run.files, -1, np.int64)
-                at[ordinals] = np.arange(len(ordinals))
+                table = of_key(index.reader(run), key, ["ordinal", *names])
+                at = _by_ordinal(table, run, kind.name)
                 places = bounds.places(index, run)
                 rows = np.flatnonzero((places >= 0) & (at[np.maximum(places, 0)] >= 0))
                 if len(rows):
                     some = table.take(from_vector(at[places[rows]], None, pa.int64()))
-                    found.append((rows, decoded(some, stored)))
+                    found.append((_Place(index, run, key, stored, rows, places[rows]), decoded(some, stored)))
         return found
 
     for index in bounds.indexes:
         yield from bounds.asked_of(index, partial(of_index, index))
+
+
+def _by_ordinal(table: pa.Table, run: RunRef, kind: str) -> Rows:
+    """Of each file of a run its place in a table of its rows; -1 where there is none."""
+    ordinals = numbers(table.column("ordinal")).astype(np.int64)
+    if len(ordinals) and not (ordinals[0] >= 0 and ordinals[-1] < run.files and (np.diff(ordinals) > 0).all()):
+        raise DamagedIndexError(
+            f"an index has a row a file; run {run.run} has {kind} of other files; refresh it with mode='full'"
+        )
+    at = np.full(run.files, -1, np.int64)
+    at[ordinals] = np.arange(len(ordinals))
+    return at
 
 
 def _with_totals(rows: pa.Table, stored: pa.DataType) -> pa.Table:
@@ -136,9 +204,9 @@ def _with_totals(rows: pa.Table, stored: pa.DataType) -> pa.Table:
     return pa.table({"total": total, "row_count": rows.column("row_count").cast(pa.int64())})
 
 
-def _with_sketches(rows: pa.Table, stored: pa.DataType) -> list[tuple[Theta, bool, int]]:
-    columns = (rows.column(name).to_pylist() for name in ("sketch", "has_empty", "row_count"))
-    return [(Theta.from_bytes(data), empty is True, int(count)) for data, empty, count in zip(*columns, strict=True)]
+def _counts(rows: pa.Table, stored: pa.DataType) -> Rows:
+    counts: Rows = numbers(rows.column("row_count").cast(pa.int64()))
+    return counts
 
 
 def _of_one_scale(stored: pa.DataType, now: pa.DataType) -> bool:

@@ -138,12 +138,14 @@ class OfFilesKind(WholeKind):
 
 
 def of_key(reader: RunReader, key: CoveredKey, names: Sequence[str]) -> pa.Table:
-    """All rows of a key, in the order of their files."""
-    from .stored_rows import stored_rows
-
-    tables = [table.select(list(names)) for table in stored_rows(reader, key)]
+    """All rows of a key, in the order of their files, of these columns."""
+    tables = []
+    for part in reader.parts(key.kind):
+        if part.first_key == key.key_id:
+            groups = range(len(reader.footer(part).rows))
+            tables.append(reader.read(part, groups, names, keep=False))
     if not tables:
-        return pa.table({name: [] for name in names})
+        return pa.table({name: pa.array([], pa.int64()) for name in names})
     return pa.concat_tables(tables).combine_chunks()
 
 

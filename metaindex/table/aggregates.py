@@ -13,6 +13,7 @@ from metaindex.answers.aggregated import Aggregated
 from metaindex.answers.aggregating import Rows, aggregate
 from metaindex.answers.asked import asked_of
 from metaindex.answers.first import certain_files
+from metaindex.answers.kept import SketchesLeftOut
 from metaindex.answers.known import KnownFiles
 from metaindex.expressions.references import columns
 from metaindex.readers.plan import narrowest
@@ -66,13 +67,18 @@ def aggregated(
     )
     opened, _ = queries.handle.open_indexes(names_of(indexes, "indexes"))
     bounds = BoundsOf(snapshot, queries.handle.ref.storage, opened, opens=False)
-    files = KnownFiles.of(bounds, question)
 
     def reading(rows: Rows, named: Sequence[str]) -> Scan:
         return replace(scan, rows=rows, columns=tuple(named) or (_for_counting(scan),))
 
     scan.note("aggregate", [field.name for field in question.fields])
-    answers = aggregate(question, files, scan.file_rows, certain_files(scan), reading)
+    while True:
+        try:
+            files = KnownFiles.of(bounds, question)
+            answers = aggregate(question, files, scan.file_rows, certain_files(scan), reading)
+            break
+        except SketchesLeftOut:  # of an index that is asked no more: each is left out once
+            continue
     left_out = len(snapshot.files) - len(scan.file_rows)
     root = queries.handle.root(snapshot)
     return Aggregated(root, snapshot.version, answers.table, left_out, len(answers.answered), len(answers.opened))
