@@ -60,22 +60,22 @@ def aggregate(
         at = from_vector(some, None, pa.int64())
         taken = [key.take(at) for key in keys]
         gathered.add(taken, [partial.take(at) for partial in partials])
-        for one in sketched:
-            one.add_sketches(taken, some, files)
+        for counted in sketched:
+            counted.add_sketches(taken, some, files)
     if len(opened):
         plan = scan(opened, [f.name for f in asked.fields])
         for batch in read_batches(plan):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             gathered.add_rows(columns, batch.num_rows)
-            for one in sketched:
-                one.add_rows(columns, batch.num_rows)
+            for counted in sketched:
+                counted.add_rows(columns, batch.num_rows)
     return Answers(_together(gathered, sketched).select(wanted), answered, opened)
 
 
 def _together(gathered: PartialAnswers, sketched: Sequence[DifferentValues]) -> pa.Table:
     groups, answers = gathered.merged(), gathered.table()
-    for one in sketched:
-        answers = answers.append_column(pa.field(one.measure.name, one.measure.type), one.counts(groups))
+    for counted in sketched:
+        answers = answers.append_column(pa.field(counted.measure.name, counted.measure.type), counted.counts(groups))
     return answers
 
 

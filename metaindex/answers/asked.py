@@ -9,8 +9,8 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.order import has_order
 from metaindex.expressions.records import dataclass
 from metaindex.formats.model import Field, Schema
-from metaindex.kinds.sketches.sketched import can_be_sketched
-from metaindex.kinds.sums.added import can_be_summed
+from metaindex.kinds.exact_sums import can_be_summed
+from metaindex.kinds.theta.values import can_be_sketched
 from metaindex.readers.plan import shown_field
 
 from .measures import How, Measure

@@ -14,9 +14,8 @@ from metaindex.expressions.order import as_compared
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, one_array
 from metaindex.formats.model import Field
-from metaindex.kinds.sketches.sketched import different
-from metaindex.kinds.sketches.spec import ENTRIES
-from metaindex.kinds.sketches.theta import Theta, union
+from metaindex.kinds.theta.sketch import ENTRIES, Theta, union
+from metaindex.kinds.theta.values import different
 
 from .known import KnownFiles
 from .measures import Measure
@@ -27,7 +26,7 @@ _HELD = 4 * ENTRIES
 
 
 @dataclass(slots=True)
-class _Group:
+class _GroupValues:
     """What is known of one group."""
 
     waiting: list[Theta] = field(default_factory=list)
@@ -53,7 +52,7 @@ class DifferentValues:
 
     keys: Sequence[Field]
     measure: Measure
-    _groups: dict[tuple[object, ...], _Group] = field(default_factory=dict)
+    _groups: dict[tuple[object, ...], _GroupValues] = field(default_factory=dict)
 
     def add_sketches(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> None:
         """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot."""
@@ -86,8 +85,8 @@ class DifferentValues:
     def counts(self, groups: pa.Table) -> pa.Array:
         """Of groups, whose keys come first, as they are compared."""
         keys = self._tuples([groups.column(i) for i in self._places], groups.num_rows)
-        found = [self._groups.get(key) for key in keys]
-        return pa.array([0 if group is None else group.count for group in found], pa.int64())
+        of_keys = [self._groups.get(key) for key in keys]
+        return pa.array([0 if group is None else group.count for group in of_keys], pa.int64())
 
     @property
     def _places(self) -> range:
@@ -98,10 +97,10 @@ class DifferentValues:
         assert self.measure.field is not None
         return self.measure.field
 
-    def _group(self, key: tuple[object, ...]) -> _Group:
-        return self._groups.setdefault(key, _Group())
+    def _group(self, key: tuple[object, ...]) -> _GroupValues:
+        return self._groups.setdefault(key, _GroupValues())
 
-    def _add(self, group: _Group, values: pa.Array) -> None:
+    def _add(self, group: _GroupValues, values: pa.Array) -> None:
         values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
         empty, hashes = different(values, self._field.type)
         sketch = Theta.nothing()

@@ -20,13 +20,11 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array
 from metaindex.formats.model import Leaf
 from metaindex.kinds.canonical import answers_for
-from metaindex.kinds.of_files import OfFilesKind, of_key
-from metaindex.kinds.registry import looked_up, readable
-from metaindex.kinds.sketches.sketched import can_be_sketched
-from metaindex.kinds.sketches.spec import Sketches
-from metaindex.kinds.sketches.theta import Theta
-from metaindex.kinds.sums.added import SUM_BYTES, can_be_summed, scale_of, totals
-from metaindex.kinds.sums.spec import Sums
+from metaindex.kinds.exact_sums import SUM_BYTES, can_be_summed, scale_of, totals
+from metaindex.kinds.of_files import OfFilesKind, Told, of_key
+from metaindex.kinds.registry import looked_up, readable, rows_of
+from metaindex.kinds.theta.sketch import Theta
+from metaindex.kinds.theta.values import can_be_sketched
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.pruning.open_index import OpenIndex
@@ -113,7 +111,7 @@ def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
         return None
     count, held = len(bounds.snapshot.files), 0
     at, pieces = np.full(count, -1, np.int64), []
-    for place, table in _kept(bounds, leaf, Sums, _of_one_scale, ("sum", "row_count"), _with_totals):
+    for place, table in _kept(bounds, leaf, Told.SUM, _of_one_scale, ("sum", "row_count"), _with_totals):
         rows = place.rows
         fresh = at[rows] < 0
         at[rows[fresh]] = held + np.flatnonzero(fresh)
@@ -131,7 +129,7 @@ def sketches_of(bounds: BoundsOf, leaf: Leaf) -> KeptSketches | None:
         return None
     counted = np.full(len(bounds.snapshot.files), -1, np.int64)
     runs = []
-    for place, counts in _kept(bounds, leaf, Sketches, _same, ("row_count",), _counts):
+    for place, counts in _kept(bounds, leaf, Told.DIFFERENT_VALUES, _same, ("row_count",), _counts):
         fresh = counted[place.rows] < 0
         counted[place.rows[fresh]] = counts[fresh]
         of_ordinals = np.full(place.run.files, -1, np.int64)
@@ -156,7 +154,7 @@ class _Place:
 def _kept(
     bounds: BoundsOf,
     leaf: Leaf,
-    kind: type[OfFilesKind],
+    told: Told,
     fits: Callable[[pa.DataType, pa.DataType], bool],
     names: Sequence[str],
     decoded: Callable[[pa.Table, pa.DataType], _T],
@@ -165,26 +163,31 @@ def _kept(
     found."""
 
     def of_index(index: OpenIndex) -> list[tuple[_Place, _T]]:
-        found = []
+        told_of = []
         for run in index.entry.content.runs:
             for key in looked_up(run):
                 stable = [column.stable for column in key.columns]
-                if key.kind != kind.name or stable != [leaf.stable] or not readable(key):
+                if stable != [leaf.stable] or not readable(key) or not _tells(key, told):
                     continue
                 stored = type_from_text(key.columns[0].type_text)
                 if stored is None or not (stored == leaf.type or (fits(stored, leaf.type) and not index.of_text)):
                     continue
                 table = of_key(index.reader(run), key, ["ordinal", *names])
-                at = _by_ordinal(table, run, kind.name)
+                at = _by_ordinal(table, run, key.kind)
                 places = bounds.places(index, run)
                 rows = np.flatnonzero((places >= 0) & (at[np.maximum(places, 0)] >= 0))
                 if len(rows):
                     some = table.take(from_vector(at[places[rows]], None, pa.int64()))
-                    found.append((_Place(index, run, key, stored, rows, places[rows]), decoded(some, stored)))
-        return found
+                    told_of.append((_Place(index, run, key, stored, rows, places[rows]), decoded(some, stored)))
+        return told_of
 
     for index in bounds.indexes:
         yield from bounds.asked_of(index, partial(of_index, index))
+
+
+def _tells(key: CoveredKey, told: Told) -> bool:
+    rows = rows_of(key)
+    return issubclass(rows, OfFilesKind) and rows.tells is told
 
 
 def _by_ordinal(table: pa.Table, run: RunRef, kind: str) -> Rows:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.vectors import numbers
@@ -23,13 +24,20 @@ from metaindex.formats.model import Leaf, Schema
 from metaindex.log.entry import CoveredKey
 
 from .keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill
-from .kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, PlannedKey, WholeKind
+from .kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, PlannedKey, WholeKind, keys_of
 
 if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs that need it
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
 
     from .keyed import KeyCollector, KeyFinisher
+
+
+class Told(Enum):
+    """What the rows say of a file's values."""
+
+    SUM = auto()
+    DIFFERENT_VALUES = auto()
 
 
 class OfFile(Protocol):
@@ -47,6 +55,7 @@ class OfFilesKind(WholeKind):
 
     __slots__ = ()
     schema: ClassVar[pa.Schema]
+    tells: ClassVar[Told]
     row_bytes: ClassVar[int]  # of a row at most, about
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
 
@@ -154,3 +163,12 @@ class NothingFound(EqualityReader):
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         return None
+
+
+def one_column_each(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Keys of one column each, as a constructor gets them. ArgumentError for anything else."""
+    named_keys = keys_of(kind, keys)
+    for key in named_keys:
+        if len(key) > 1:
+            raise ArgumentError(f"{kind} are of one column each, as in {kind}('a', 'b'); got {key!r}")
+    return named_keys

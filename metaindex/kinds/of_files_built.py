@@ -97,13 +97,13 @@ class OfFilesFinisher:
 
     @property
     def ranges(self) -> int:
-        return -(-self.files // _part_rows(type(self.kind))) if any(one.entries for one in self.gathered) else 0
+        return -(-self.files // _part_rows(type(self.kind))) if any(share.entries for share in self.gathered) else 0
 
     def write(self, number: int) -> list[PartInfo]:
         first = number * _part_rows(type(self.kind))
         last = min(self.files, first + _part_rows(type(self.kind)))
         some = []
-        for path in (path for one in self.gathered for path in one.spills):
+        for path in (path for share in self.gathered for path in share.spills):
             with pa.ipc.open_stream(pa.py_buffer(self.spill.storage.read(path))) as opened:
                 table = opened.read_all()
             ordinals = numbers(table.column("ordinal"))
@@ -111,7 +111,7 @@ class OfFilesFinisher:
         return _written(self.kind.name, some, self.sink, self.plan.number(number))
 
     def covered(self) -> tuple[CoveredKey, Units]:
-        unkeyed = np.array(sorted(ordinal for one in self.gathered for ordinal in one.unkeyed), np.int64)
+        unkeyed = np.array(sorted(ordinal for share in self.gathered for ordinal in share.unkeyed), np.int64)
         return self.plan.covered(self.kind.said_layout, len(unkeyed)), unkeyed
 
 
@@ -120,7 +120,7 @@ class OfFilesCheck:
 
     def __init__(self, kind: OfFilesKind, plan: KeyPlan, stored: pa.Table) -> None:
         self._kind, self._plan = kind, plan
-        self._stored, self._at = stored, {one: at for at, one in enumerate(stored.column("ordinal").to_pylist())}
+        self._stored, self._at = stored, {file: at for at, file in enumerate(stored.column("ordinal").to_pylist())}
         self._open: OfFile | None = None
         self._ordinal = -1
         self._wrong: dict[int, str] = {}

@@ -11,12 +11,12 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.kinds.kind import LayoutRule
-from metaindex.kinds.of_files import OfFile, OfFilesKind
-from metaindex.kinds.sums.spec import one_column_each
+from metaindex.kinds.of_files import OfFile, OfFilesKind, Told, one_column_each
+from metaindex.kinds.theta.sketch import ENTRIES, MOST_ENTRIES, Theta
+from metaindex.kinds.theta.values import can_be_sketched
 from metaindex.log.entry import CoveredKey, KindSpec
 
-from .sketched import SketchOfFile, can_be_sketched
-from .theta import MOST_ENTRIES, Theta
+from .sketched import SketchOfFile
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import KindCommand
@@ -32,8 +32,6 @@ SKETCHES = pa.schema(
     ]
 )
 """The metadata partition `sketches`: a row a file and key, sorted by (key_id, ordinal)."""
-
-ENTRIES = 4096
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -51,6 +49,7 @@ class Sketches(OfFilesKind):
     words = ("sketches", "sketch", "theta")
     layout = LayoutRule(frozenset({"entries"}), {}, {"entries": MOST_ENTRIES})
     schema = SKETCHES
+    tells = Told.DIFFERENT_VALUES
     row_bytes = 8 * ENTRIES + 200
 
     def __init__(self, *columns: str | Sequence[str], entries: int = ENTRIES) -> None:
@@ -97,7 +96,7 @@ class Sketches(OfFilesKind):
         if rows is None or values is None or not 0 <= values <= rows:
             return "counts more values than rows"
         try:
-            found = Theta.from_bytes(sketch or b"")
+            held = Theta.from_bytes(sketch or b"")
         except DamagedIndexError:
             return "has no sketch of Apache DataSketches"
-        return None if len(found.hashes) <= values else "has more different values than values"
+        return None if len(held.hashes) <= values else "has more different values than values"

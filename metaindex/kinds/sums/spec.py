@@ -7,13 +7,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
-from metaindex.kinds.kind import LayoutRule, keys_of
-from metaindex.kinds.of_files import OfFile, OfFilesKind
+from metaindex.kinds.exact_sums import SUM_BYTES, SumOfFile, can_be_summed
+from metaindex.kinds.kind import LayoutRule
+from metaindex.kinds.of_files import OfFile, OfFilesKind, Told, one_column_each
 from metaindex.log.entry import CoveredKey, KindSpec
-
-from .added import SUM_BYTES, SumOfFile, can_be_summed
 
 SUMS = pa.schema(
     [
@@ -37,6 +35,7 @@ class Sums(OfFilesKind):
     words = ("sums", "sum")
     layout = LayoutRule()
     schema = SUMS
+    tells = Told.SUM
     row_bytes = 120
 
     def __init__(self, *columns: str | Sequence[str]) -> None:
@@ -66,12 +65,3 @@ class Sums(OfFilesKind):
         if rows is None or values is None or not 0 <= values <= rows:
             return "counts more values than rows"
         return None if (total is None) == (values == 0) else "has a sum of no values, or values without a sum"
-
-
-def one_column_each(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Keys of one column each, as a constructor gets them. ArgumentError for anything else."""
-    found = keys_of(kind, keys)
-    for key in found:
-        if len(key) > 1:
-            raise ArgumentError(f"{kind} are of one column each, as in {kind}('a', 'b'); got {key!r}")
-    return found

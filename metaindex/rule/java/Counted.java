@@ -47,8 +47,8 @@ import org.apache.spark.sql.types.Metadata;
 /**
  * An aggregate over one scan, with filters and projections between, that asks what may be known of a whole file: how
  * many rows, how many values of a column, the least and the greatest, their sum. What is known of some files stands
- * beside the rows of the others in one shape (a row: its group, and what it brings in to each answer), and one aggregate
- * puts both together: counts and sums are added up, extremes are compared.
+ * beside the rows of the others in one shape (a row: its group, and what it brings in to each answer), and one
+ * aggregate puts both together: counts and sums are added up, extremes are compared.
  *
  *   Aggregate [day], [day, count(1), max(v)]
  *     Filter, scan

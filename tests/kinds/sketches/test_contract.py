@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from metaindex.errors import DamagedIndexError
 from metaindex.kinds.sketches.sketched import SketchOfFile
 from metaindex.kinds.sketches.spec import Sketches
-from metaindex.kinds.sketches.theta import Theta, union
+from metaindex.kinds.theta.sketch import Theta, union
 from tests.contract.of_files_contract import OfFilesContract
 
 datasketches = pytest.importorskip("datasketches")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.errors import DamagedIndexError
-from metaindex.kinds.sums.added import totals
+from metaindex.kinds.exact_sums import totals
 from metaindex.kinds.sums.spec import Sums
 from tests.contract.of_files_contract import OfFilesContract
 

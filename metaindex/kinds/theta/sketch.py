@@ -21,6 +21,7 @@ from .murmur import Hashes
 
 WHOLE: Final = np.uint64((1 << 63) - 1)
 """Theta where every hash is kept: the sketch counts exactly."""
+ENTRIES = 4096  # where nobody says another
 MOST_ENTRIES = 1 << 16
 _SERIAL, _COMPACT_FAMILY, _SEED_HASH = 3, 3, 0x93CC
 _READ_ONLY, _EMPTY, _COMPACT, _ORDERED = 2, 4, 8, 16
@@ -78,13 +79,13 @@ class Theta:
     def from_bytes(cls, data: bytes) -> Theta:
         """DamagedIndexError for anything else than `to_bytes` gives, as whoever wrote an index may have written
         anything."""
-        found = cls._read(data)
-        if found is None:
+        sketch = cls._read(data)
+        if sketch is None:
             raise DamagedIndexError(
                 "a sketch is an ordered compact theta sketch of Apache DataSketches; one of an index is not; refresh it"
                 " with mode='full'"
             )
-        return found
+        return sketch
 
     @classmethod
     def _read(cls, data: bytes) -> Theta | None:
@@ -116,6 +117,6 @@ def union(sketches: Sequence[Theta], entries: int) -> Theta:
     """Of all values that any of them has seen."""
     if not sketches:
         return Theta.nothing()
-    theta = min(one.theta for one in sketches)
-    hashes = np.unique(np.concatenate([one.hashes for one in sketches]))
+    theta = min(sketch.theta for sketch in sketches)
+    hashes = np.unique(np.concatenate([sketch.hashes for sketch in sketches]))
     return Theta(hashes[hashes < theta], theta).cut(entries)

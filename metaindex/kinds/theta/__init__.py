@@ -1,0 +1,1 @@
+"""Theta sketches of values, whatever index keeps them."""
