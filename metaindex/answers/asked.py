@@ -10,7 +10,7 @@ from metaindex.expressions.order import has_order
 from metaindex.expressions.records import dataclass
 from metaindex.formats.model import Field, Schema
 from metaindex.kinds.exact_sums import can_be_summed
-from metaindex.kinds.theta.values import can_be_sketched
+from metaindex.kinds.theta.hashed import can_be_sketched
 from metaindex.readers.plan import shown_field
 
 from .measures import How, Measure

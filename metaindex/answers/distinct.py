@@ -14,8 +14,8 @@ from metaindex.expressions.order import as_compared
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, one_array
 from metaindex.formats.model import Field
+from metaindex.kinds.theta.hashed import different
 from metaindex.kinds.theta.sketch import ENTRIES, Theta, union
-from metaindex.kinds.theta.values import different
 
 from .known import KnownFiles
 from .measures import Measure

@@ -23,8 +23,8 @@ from metaindex.kinds.canonical import answers_for
 from metaindex.kinds.exact_sums import SUM_BYTES, can_be_summed, scale_of, totals
 from metaindex.kinds.of_files import OfFilesKind, Told, of_key
 from metaindex.kinds.registry import looked_up, readable, rows_of
+from metaindex.kinds.theta.hashed import can_be_sketched
 from metaindex.kinds.theta.sketch import Theta
-from metaindex.kinds.theta.values import can_be_sketched
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.pruning.open_index import OpenIndex

@@ -23,7 +23,7 @@ from metaindex.answers.measures import summed_type
 from metaindex.expressions.tree import Predicate
 from metaindex.kinds.exact_sums import can_be_summed
 from metaindex.kinds.kind import Kind
-from metaindex.kinds.theta.values import can_be_sketched
+from metaindex.kinds.theta.hashed import can_be_sketched
 from tests.answers.conftest import fill
 from tests.answers.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.formats.iceberg.written import History

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from metaindex.kinds.theta.hashed import different
 from metaindex.kinds.theta.sketch import Theta
-from metaindex.kinds.theta.values import different
 
 
 class SketchOfFile:

@@ -12,8 +12,8 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.kinds.kind import LayoutRule
 from metaindex.kinds.of_files import OfFile, OfFilesKind, Told, one_column_each
+from metaindex.kinds.theta.hashed import can_be_sketched
 from metaindex.kinds.theta.sketch import ENTRIES, MOST_ENTRIES, Theta
-from metaindex.kinds.theta.values import can_be_sketched
 from metaindex.log.entry import CoveredKey, KindSpec
 
 from .sketched import SketchOfFile

@@ -116,8 +116,8 @@ def _hash_decimals(words: Hashes) -> Iterator[Hashes]:
     for at in range(15):  # a byte is spare where all bits up to the next byte's first are the sign
         going &= (rows[:, at] == sign) & ((rows[:, at + 1] >> 7) == (sign >> 7))
         spare += going
-    for one in np.unique(spare).tolist():
-        yield hash_rows(rows[spare == one][:, one:])
+    for bytes_ in np.unique(spare).tolist():
+        yield hash_rows(rows[spare == bytes_][:, bytes_:])
 
 
 def _rotated(words: Hashes, bits: int) -> Hashes:
