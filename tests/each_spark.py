@@ -135,8 +135,10 @@ def table(seen: Mapping[str, Any]) -> str:
 def _told(counts: Mapping[str, int]) -> str:
     if not counts:
         return "not run"
-    passed, others = counts.get("passed", 0), [f"{count} {name}" for name, count in counts.items() if name != "passed"]
-    return f"yes ({passed} tests)" if not others else f"in part ({passed} tests passed, {', '.join(others)})"
+    passed, lacks = counts.get("passed", 0), counts.get("skipped", 0)
+    others = [f"{count} {name}" for name, count in counts.items() if name not in ("passed", "skipped")]
+    said = f"{passed} tests" + (f", {lacks} of what it lacks" if lacks else "")
+    return f"yes ({said})" if not others else f"in part ({passed} tests passed, {', '.join(others)})"
 
 
 def pytest_configure(config: pytest.Config) -> None:

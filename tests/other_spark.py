@@ -26,8 +26,8 @@ SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEW
 FETCH_SECONDS: Final = 150
 TAMPERED: Final = ("DO NOT MATCH THE HASHES", "must have the pinned SHA-256")
 TESTS: Final = (
-    "tests/spark/test_session.py",
-    "tests/spark/test_sources.py::test_every_class_compiles_in_this_spark",
+    "tests/spark/test_session.py::test_delta_is_written_changed_and_read_at_a_version",
+    "tests/spark/test_session.py::test_python_workers_run_this_python",
     "tests/readers/test_spark_kept.py::test_only_manifests_that_list_kept_files_are_read",
     "tests/rule/test_skipping.py::test_a_query_reads_only_files_that_can_match",
     "tests/rule/test_iceberg_now.py::test_the_version_is_that_of_the_files_that_are_listed",
