@@ -18,9 +18,9 @@ PACKAGES := $(VENV)/.packages-installed
 SPARK ?= 3.5
 # 2.13 with Spark 3.5: jars of a Maven repository in place of some of PySpark's.
 SCALA ?=
-SPARK_NAME = $(subst .,,$(SPARK))$(if $(SCALA),-scala$(subst .,,$(SCALA)))
-SPARK_PINS = requirements/spark$(subst .,,$(SPARK)).txt
-SPARK_VENV = $(VENV)-spark$(SPARK_NAME)
+SPARK_NAME = $(subst .,,$(SPARK))
+SCALA_NAME = $(if $(SCALA),scala$(subst .,,$(SCALA)))
+SPARK_VENV = $(VENV)-spark$(SPARK_NAME)$(if $(SCALA),-$(SCALA_NAME))
 SPARK_PACKAGES = $(SPARK_VENV)/.packages-installed
 SPARK_RUN = $(SPARK_VENV)/bin/python
 
@@ -76,15 +76,15 @@ test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make
 other-spark: install ## a few tests on Spark 3.5 or 4.0, by turns of commits; none, and said, where it cannot be fetched in time
 	@$(RUN) -m tests.other_spark $(ARGS)
 
-$(SPARK_PACKAGES): $(PACKAGES) $(SPARK_PINS) requirements/spark$(SPARK_NAME).txt
-	@echo "install: Spark $(SPARK) in $(SPARK_VENV), on top of $(VENV) ($(SPARK_PINS))"
+$(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA),tests/$(SCALA_NAME)_jars.txt)
+	@echo "install: Spark $(SPARK) in $(SPARK_VENV), on top of $(VENV) (requirements/spark$(SPARK_NAME).txt)"
 	@rm -rf $(SPARK_VENV)
 	@$(RUN) -m venv --without-pip $(SPARK_VENV)
 	@site=$$($(SPARK_RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
 	below=$$($(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
-	$(PIP) --no-deps --target "$$site" --require-hashes --requirement $(SPARK_PINS); \
+	$(PIP) --no-deps --target "$$site" --require-hashes --requirement requirements/spark$(SPARK_NAME).txt; \
 	echo "import site; site.addsitedir('$$below')" > "$$site/below.pth"
-	@$(if $(SCALA),$(SPARK_RUN) -m tests.scala$(subst .,,$(SCALA)))
+	@$(if $(SCALA),$(SPARK_RUN) -m tests.$(SCALA_NAME))
 	@touch $@
 
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)

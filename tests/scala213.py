@@ -1,6 +1,6 @@
 """Spark 3.5 with Scala 2.13, which PySpark on PyPI does not have: in an environment with its PySpark (`make test-spark
 SPARK=3.5 SCALA=2.13`) the jars of Scala 2.12 give way to those of 2.13 from a Maven repository, pinned in
-`requirements/spark35-scala213.txt`. `python -m tests.scala213` does it to the environment that it runs in."""
+`tests/scala213_jars.txt`. `python -m tests.scala213` does it to the environment that it runs in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from metaindex.spark.jars import Jar, JarGroup, jar_paths
 
-PINS: Final = Path(__file__).parents[1] / "requirements" / "spark35-scala213.txt"
+PINS: Final = Path(__file__).with_name("scala213_jars.txt")
 OLDER: Final = re.compile(r"(_2\.12-|^scala-(library|reflect|compiler)-2\.12)")
 
 
