@@ -16,8 +16,11 @@ PACKAGES := $(VENV)/.packages-installed
 
 # Another Spark than the pinned one has an environment that lies on top of the first: only what differs is installed.
 SPARK ?= 3.5
+# 2.13 with Spark 3.5: jars of a Maven repository in place of some of PySpark's.
+SCALA ?=
 SPARK_NAME = $(subst .,,$(SPARK))
-SPARK_VENV = $(VENV)-spark$(SPARK_NAME)
+SCALA_NAME = $(if $(SCALA),scala$(subst .,,$(SCALA)))
+SPARK_VENV = $(VENV)-spark$(SPARK_NAME)$(if $(SCALA),-$(SCALA_NAME))
 SPARK_PACKAGES = $(SPARK_VENV)/.packages-installed
 SPARK_RUN = $(SPARK_VENV)/bin/python
 
@@ -26,7 +29,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast test-spark s3-server browser lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast test-spark other-spark s3-server browser lint bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -65,12 +68,15 @@ test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few e
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "not spark and not s3 and not slow" $(ARGS)
 
 # The share of this commit of what rotates, where files are named too.
-test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make test-spark SPARK=3.5 (or 4.0)
+test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make test-spark SPARK=3.5 (or 4.0; 3.5 with SCALA=2.13)
 	@$(SPARK_RUN) -m metaindex.spark java
 	@$(SPARK_RUN) -m metaindex.spark jars
 	@METAINDEX_ROTATION=$${METAINDEX_ROTATION:-$$(git rev-parse --short=7 HEAD)} $(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)
 
-$(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt
+other-spark: install ## a few tests on Spark 3.5 or 4.0, by turns of commits; none, and said, where it cannot be fetched in time
+	@$(RUN) -m tests.other_spark $(ARGS)
+
+$(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA),tests/$(SCALA_NAME)_jars.txt)
 	@echo "install: Spark $(SPARK) in $(SPARK_VENV), on top of $(VENV) (requirements/spark$(SPARK_NAME).txt)"
 	@rm -rf $(SPARK_VENV)
 	@$(RUN) -m venv --without-pip $(SPARK_VENV)
@@ -78,6 +84,7 @@ $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt
 	below=$$($(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
 	$(PIP) --no-deps --target "$$site" --require-hashes --requirement requirements/spark$(SPARK_NAME).txt; \
 	echo "import site; site.addsitedir('$$below')" > "$$site/below.pth"
+	@$(if $(SCALA),$(SPARK_RUN) -m tests.$(SCALA_NAME))
 	@touch $@
 
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)

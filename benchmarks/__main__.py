@@ -29,6 +29,7 @@ advise   what-if and recommend beside what comes: TPC-H, TPC-DS (fetches its gen
 curve    rows along a Hilbert curve: which share of files which order leaves out; what Spark reads through a covering
          index along a curve, beside Delta's Z-order and liquid clustering, the table sorted, and an index in ranges
 plans    planning of 1,000 unions and of an IN with 1,000,000 values under `mi.enable`, beside plain Spark: CPU
+planning  a plain query's planning with and without `mi.enable`, on whatever Spark is installed
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
 """
 
@@ -60,6 +61,7 @@ NAMES = (
     "advise",
     "curve",
     "plans",
+    "planning",
     "hot",
 )
 

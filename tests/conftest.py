@@ -47,6 +47,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
             "spark.metaindex.timeoutSeconds": "600",
             # Delta's VACUUM lists folders in this many tasks; Spark's default of 10,000 takes more than a minute.
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+            # As Spark 4 has them by itself; 3.5 would not write days of before 1582.
+            "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+            "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
         },
     )
     yield session

@@ -5,8 +5,8 @@
     .venv/bin/python -m tests.each_spark write                                         the table of docs/spark.md anew
 
 The table of the docs is drawn from that file, which `tests/docs/test_each_spark.py` makes sure of. The newest Spark
-has no part in the file: continuous integration runs every test on it. `.ci/run` does not run the others: to fetch and
-unpack another Spark takes longer than its tests may.
+has no part in the file: continuous integration runs every test on it, and a few on one of the others, by turns of
+commits (`tests/other_spark.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any, Final
 import pytest
 
 from metaindex.spark.jars import JarGroup, jars_of
-from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, installed_release
+from metaindex.spark.pins import PINS
+from metaindex.spark.releases import NEWEST, SparkRelease, installed_release, installed_scala
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"
 ROOT: Final = Path(__file__).parents[1]
@@ -96,9 +97,16 @@ class Seen:
             return
         seen = json.loads(SEEN.read_text()) if SEEN.exists() else {}
         counted = {name: dict(sorted(counts.items())) for name, counts in self.counts.items() if counts}
-        before = seen.get(release.name, {}).get("features", {})
-        seen[release.name] = {**versions(release), "features": {**before, **counted}}
+        name = name_of(release)
+        before = seen.get(name, {}).get("features", {})
+        seen[name] = {**versions(release), "features": {**before, **counted}}
         SEEN.write_text(json.dumps(dict(sorted(seen.items())), indent=1) + "\n")
+
+
+def name_of(release: SparkRelease) -> str:
+    """The release, with its Scala where that is not PyPI's."""
+    other = f"{release.name}, Scala {installed_scala(os.environ)}"
+    return other if other in PINS else release.name
 
 
 def versions(release: SparkRelease) -> dict[str, str]:
@@ -107,7 +115,7 @@ def versions(release: SparkRelease) -> dict[str, str]:
 
     of: dict[JarGroup, str] = {}
     scala = ""
-    for jar in jars_of(release):
+    for jar in jars_of(release, installed_scala(os.environ)):
         _, artifact, version = jar.coordinate.split(":")
         if match := re.search(r"(delta-spark|iceberg-spark-runtime).*_(2\.1\d)$", artifact):
             of[jar.group], scala = version, match[2]
@@ -116,7 +124,7 @@ def versions(release: SparkRelease) -> dict[str, str]:
 
 def table(seen: Mapping[str, Any]) -> str:
     """As Markdown."""
-    names = [release.name for release in RELEASES if release.name in seen]
+    names = sorted(seen)
     heads = [f"Spark {seen[name]['spark']}, Scala {seen[name]['scala']}" for name in names]
     formats = [f"Delta {seen[name]['delta']}, Iceberg {seen[name]['iceberg']}" for name in names]
     lines = ["", *heads], ["---"] * (len(names) + 1), ["", *formats]
@@ -127,8 +135,10 @@ def table(seen: Mapping[str, Any]) -> str:
 def _told(counts: Mapping[str, int]) -> str:
     if not counts:
         return "not run"
-    passed, others = counts.get("passed", 0), [f"{count} {name}" for name, count in counts.items() if name != "passed"]
-    return f"yes ({passed} tests)" if not others else f"in part ({passed} tests passed, {', '.join(others)})"
+    passed, lacks = counts.get("passed", 0), counts.get("skipped", 0)
+    others = [f"{count} {name}" for name, count in counts.items() if name not in ("passed", "skipped")]
+    said = f"{passed} tests" + (f", {lacks} of what it lacks" if lacks else "")
+    return f"yes ({said})" if not others else f"in part ({passed} tests passed, {', '.join(others)})"
 
 
 def pytest_configure(config: pytest.Config) -> None:

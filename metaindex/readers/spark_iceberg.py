@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.formats.iceberg.snapshot import IcebergDetails
 from metaindex.formats.model import Snapshot
 
@@ -53,6 +54,11 @@ def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkS
     answer: Any = java.frame(session, key, details.snapshot_id, f"{key}-{xxhash.xxh3_128_hexdigest(sent)}", sent)
     if isinstance(answer, str):
         refuse_unlisted(snapshot, [answer])
+    if answer is False:
+        raise UnsupportedFeatureError(
+            "some files of an Iceberg table are handed to Spark as tasks that Iceberg reads by their name; the release"
+            " of Iceberg in this session does not; take the rows by to_arrow(), or the release that metaindex pins"
+        )
     return DataFrame(answer, spark)
 
 

@@ -31,7 +31,7 @@ class Reason(Enum):
         " columns mean"
     )
     OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
-    NO_VERSION = "the table has no version yet"
+    NO_VERSION = "the table has no version yet, or Iceberg does not tell which one is read"
     OTHER_TABLE = "another table was made at the place of the one that Spark has read"
     NO_INDEX = "there is no index that can be used"
     NOT_ALLOWED = "the session's settings, or a hint, allow none of the table's indexes"

@@ -26,7 +26,7 @@ from metaindex.expressions.errors import MetaIndexError
 
 from .cache import cache_dir
 from .pins import PINS
-from .releases import SparkRelease, installed_release
+from .releases import SparkRelease, installed_release, installed_scala
 
 REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
 """Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that
@@ -91,10 +91,11 @@ class Jar:
         return f"{group_id.replace('.', '/')}/{artifact}/{version}/{self.file_name}"
 
 
-def jars_of(release: SparkRelease) -> tuple[Jar, ...]:
-    """All that are pinned for a Spark. Beside these and Spark's own jars nothing else of what a resolver would bring is
-    needed."""
-    return tuple(Jar(JarGroup(group), *pin) for group, pinned in PINS[release.name].items() for pin in pinned)
+def jars_of(release: SparkRelease, scala: str | None = None) -> tuple[Jar, ...]:
+    """All that are pinned for a Spark, of the Scala that PySpark has it with on PyPI, or of this one. Beside these and
+    Spark's own jars nothing else of what a resolver would bring is needed."""
+    pins = PINS.get(f"{release.name}, Scala {scala}", PINS[release.name])
+    return tuple(Jar(JarGroup(group), *pin) for group, pinned in pins.items() for pin in pinned)
 
 
 def jar_paths(
@@ -114,7 +115,7 @@ def jar_paths(
     """
     environ = os.environ if environ is None else environ
     release = release or installed_release()
-    catalog = jars_of(release) if catalog is None else tuple(catalog)
+    catalog = jars_of(release, installed_scala(environ)) if catalog is None else tuple(catalog)
     wanted = frozenset(groups)
     for group in sorted(wanted - {jar.group for jar in catalog}):
         raise JarError(
@@ -134,8 +135,9 @@ def jar_paths(
 
 def missing_jars(groups: Iterable[JarGroup], environ: Mapping[str, str] | None = None) -> list[Jar]:
     """Those of these groups, for the installed Spark, that are not in the cache yet. Nothing is fetched."""
-    wanted, folder = frozenset(groups), cache_dir(os.environ if environ is None else environ) / "jars"
-    pinned = [jar for jar in jars_of(installed_release()) if jar.group in wanted]
+    environ = os.environ if environ is None else environ
+    wanted, folder = frozenset(groups), cache_dir(environ) / "jars"
+    pinned = [jar for jar in jars_of(installed_release(), installed_scala(environ)) if jar.group in wanted]
     return [jar for jar in pinned if not _is_whole(folder / jar.file_name, jar, verify=False)]
 
 

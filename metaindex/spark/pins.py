@@ -1,5 +1,5 @@
-"""The jars that are fetched, pinned for each Spark: coordinate, size and SHA-256, as `jars.Jar` has them.
-Delta and Iceberg are the newest that there are for it."""
+"""The jars that are fetched, pinned for each Spark, and for its Scala where it has two: coordinate, size and SHA-256,
+as `jars.Jar` has them. Delta and Iceberg are the newest that there are for it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ PINS: Final[Mapping[str, Mapping[str, _Pins]]] = {
         ),
         "iceberg": (
             ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0", 48_252_525, "8dd8c90e54ed1a20f2461309d047a255ee56382eb7c0a46162b27a4936fd86dc"),
+        ),
+        "sqlite": _SQLITE,
+    },
+    "3.5, Scala 2.13": {
+        "delta": (
+            ("io.delta:delta-spark_2.13:3.3.3", 7_234_705, "a1f5eab2a22efd66c8073e09648e1f346dbbf2f73a22babdf5cfc963afa73c69"),
+            ("io.delta:delta-storage:3.3.3", 32_289, "45ad193053fd30cebe6d9ab1889873cde39b223a0f210e00ebee8b6642476901"),
+        ),
+        "iceberg": (
+            ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.13:1.11.0", 47_973_808, "86e763a4f1b1b83f47306a1ec34c8b719002f08bb4b1adcaea520888234f1c81"),
         ),
         "sqlite": _SQLITE,
     },

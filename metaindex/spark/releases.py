@@ -4,7 +4,10 @@ starts on. Its jars are pinned in `pins.py`; what its insides have otherwise sta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 from metaindex.expressions.errors import UnsupportedFeatureError
@@ -68,6 +71,16 @@ def installed_release() -> SparkRelease:
         return known_release(metadata.version("pyspark")) or NEWEST
     except metadata.PackageNotFoundError:
         return NEWEST
+
+
+def installed_scala(environ: Mapping[str, str]) -> str | None:
+    """The Scala of the Spark that a session would start, by its jars: of SPARK_HOME, or of the package, which is not
+    loaded. None where they do not tell."""
+    package = find_spec("pyspark")
+    home = environ.get("SPARK_HOME") or (package and package.origin and str(Path(package.origin).parent))
+    for jar in Path(home, "jars").glob("scala-library-2.1*.jar") if home else ():
+        return ".".join(jar.name.removeprefix("scala-library-").split(".")[:2])
+    return None
 
 
 def scala_of(jvm: Any) -> str:

@@ -15,6 +15,7 @@ import metaindex as mi
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.physical import physical_type
+from metaindex.spark.frames import arrow_of
 from tests.readers.histories import History
 from tests.readers.test_random_histories import columns_of, compare, readable, spark_at
 
@@ -73,7 +74,7 @@ def refresh(table: mi.Table) -> None:
 def check(history: History, table: mi.Table, version: str | None) -> None:
     whole = spark_at(history, version)
     texts = [history.predicate(columns_of(whole)) for _ in range(2)]
-    marked = whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(texts))).toArrow()
+    marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(texts))))
     rows = marked.select(whole.columns)
     scan = table.scan(version=version)
     for i, text in enumerate(texts):

@@ -22,6 +22,7 @@ from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.references import leaves
 from metaindex.expressions.tree import Opaque
 from metaindex.readers import Scan, ScanError
+from metaindex.spark.frames import arrow_of
 from tests.readers.histories import History
 from tests.readers.lake import bound
 from tests.readers.test_spark_scan import of_arrow
@@ -73,7 +74,7 @@ def check(history: History, table: mi.Table) -> None:
 def check_version(history: History, table: mi.Table, version: str | None, with_spark: bool) -> None:
     whole = spark_at(history, version)
     predicates = [history.predicate(columns_of(whole)) for _ in range(3)]
-    marked = whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(predicates))).toArrow()
+    marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(predicates))))
     rows = marked.select(whole.columns)
     where = f"version {version}"
     scan = table.scan(version=version)
@@ -88,7 +89,7 @@ def check_version(history: History, table: mi.Table, version: str | None, with_s
         for indexes in ((), None):
             found = table.scan(predicate, columns=shown, version=version, indexes=indexes)
             if with_spark and i == 0:
-                compare(found.to_spark(history.spark).toArrow(), expected.select(shown), f"spark, {asked}")
+                compare(arrow_of(found.to_spark(history.spark)), expected.select(shown), f"spark, {asked}")
             for engine, read in engines.items():
                 if readable(predicate, scan):
                     compare(read(found), expected.select(shown), f"{engine}, {asked}")
@@ -97,7 +98,7 @@ def check_version(history: History, table: mi.Table, version: str | None, with_s
                         read(found)
         check_pushed_down(scan, predicate, expected, where)
     if with_spark:
-        compare(scan.to_spark(history.spark).toArrow(), rows, f"{where}, spark")
+        compare(arrow_of(scan.to_spark(history.spark)), rows, f"{where}, spark")
 
 
 def check_pushed_down(scan: Scan, predicate: str, expected: pa.Table, where: str) -> None:

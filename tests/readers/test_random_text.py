@@ -19,6 +19,7 @@ import metaindex as mi
 from metaindex import rule
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.kinds.kind import Kind
+from metaindex.spark.frames import arrow_of
 from tests.figures import count
 from tests.readers.test_spark_scan import canonical
 from tests.readers.text_files import TextTable, text_table
@@ -89,7 +90,7 @@ def shown_by_spark(session: SparkSession, table: TextTable, folder: Path) -> Map
 
     frame = opened(session, table, folder).selectExpr("_metadata.file_name AS file", "*")
     try:
-        found = frame.toArrow()
+        found = arrow_of(frame)
     except (PySparkException, Py4JJavaError):
         return None
     shown: dict[str, list[str]] = {}
@@ -110,13 +111,13 @@ def check_indexed(session: SparkSession, table: TextTable, folder: Path, name: s
         count("indexes of text files")
     for predicate in table.predicates(name, 6 if SOAK else 3):
         frame = opened(session, table, folder)
-        expected = sorted(rows(frame.where(f"({predicate}) OR {UNSEEN}").toArrow()))
+        expected = sorted(rows(arrow_of(frame.where(f"({predicate}) OR {UNSEEN}"))))
         try:
             found = sorted(rows(mi.open_table(str(folder), **asked(table)).scan(predicate).to_arrow()))
         except MetaIndexError:
             found = expected  # a condition that is not understood
         assert found == expected, f"scan where {predicate}"
-        assert under_the_rule(session, table, folder, predicate) == sorted(rows(frame.where(predicate).toArrow())), (
+        assert under_the_rule(session, table, folder, predicate) == sorted(rows(arrow_of(frame.where(predicate)))), (
             f"under the rule, where {predicate}"
         )
         count("queries of text files")
@@ -125,7 +126,7 @@ def check_indexed(session: SparkSession, table: TextTable, folder: Path, name: s
 def under_the_rule(session: SparkSession, table: TextTable, folder: Path, predicate: str) -> list[str]:
     rule.enable(session, rule=mi.RuleConfig(timeout_seconds=600.0, cache_expiry_seconds=0.0))
     try:
-        found = sorted(rows(opened(session, table, folder).where(predicate).toArrow()))
+        found = sorted(rows(arrow_of(opened(session, table, folder).where(predicate))))
         counts = rule.counts(session)
     finally:
         rule.disable(session)

@@ -15,6 +15,7 @@ import metaindex as mi
 from metaindex.formats.iceberg.snapshot import IcebergDetails
 from metaindex.readers import ScanError
 from metaindex.readers.jvm import compiled
+from metaindex.spark.frames import arrow_of
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
 from tests.readers.test_spark_scan import (
@@ -159,10 +160,10 @@ def test_deletes_of_every_kind_travel_with_the_kept_files(
         for version in history.expected:
             whole = table.scan(version=version)
             expected = plain(history.shown(version))
-            assert plain(whole.to_spark(spark).toArrow().to_pylist()) == expected, (seed, version)
+            assert plain(arrow_of(whole.to_spark(spark)).to_pylist()) == expected, (seed, version)
             rows = rng.sample(range(len(whole.snapshot.files)), k=(len(whole.snapshot.files) + 1) // 2)
             some = scan_of(whole.snapshot, str(history.root), rows=sorted(rows))
-            assert plain(some.to_spark(spark).toArrow().to_pylist()) == plain(some.to_arrow().to_pylist()), version
+            assert plain(arrow_of(some.to_spark(spark)).to_pylist()) == plain(some.to_arrow().to_pylist()), version
 
 
 def test_only_manifests_that_list_kept_files_are_read(spark: SparkSession) -> None:

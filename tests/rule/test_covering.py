@@ -100,8 +100,9 @@ def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, m
     query.collect()
     (scan,) = [query._jdf.queryExecution().executedPlan().collectLeaves().apply(0)]
     assert scan.metrics().apply("numOutputRows").value() < ROWS / 2, "other buckets are left out"
-    for text in OTHERS:
-        asked(spark, text.format(t=lake.name), by=None)
+    with setting(spark, "spark.sql.ansi.enabled", "true"):  # Spark 3.5 casts what it cannot to NULL by itself
+        for text in OTHERS:
+            asked(spark, text.format(t=lake.name), by=None)
 
 
 @pytest.mark.rotating(family="formats under covering indexes", of=8)

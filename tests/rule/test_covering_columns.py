@@ -111,6 +111,8 @@ def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path:
 def test_texts_with_a_collation_are_compared_by_spark(sorting: SparkSession, tmp_path: Path) -> None:
     """Neither the bytes' order nor their hash says which of them are equal: who means the bytes names the columns, and
     what is indexed so is nothing for Spark."""
+    if sorting.version.startswith("3.5"):
+        pytest.skip("Spark 3.5 has no collations")
     spark = sorting.newSession()  # whose counts are its own: that the table is refused is told as a failure
     path = str(tmp_path / "collated")
     spark.sql(

@@ -20,6 +20,7 @@ import metaindex as mi
 from metaindex import rule
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.kinds.kind import Kind
+from metaindex.spark.frames import arrow_of
 from tests.figures import count
 from tests.readers.histories import History
 from tests.readers.test_random_histories import columns_of, compare, spark_at
@@ -149,7 +150,7 @@ def ask(history: History, root: str) -> None:
 
     def asked(condition: str, *, rewritten: bool) -> pa.Table:
         session.conf.set("spark.metaindex.enabled", str(rewritten).lower())
-        return spark_at(history, version).where(condition).select(*(f"`{one}`" for one in shown)).toArrow()
+        return arrow_of(spark_at(history, version).where(condition).select(*(f"`{one}`" for one in shown)))
 
     try:
         expected = asked(predicate, rewritten=False)

@@ -12,7 +12,7 @@ import pytest
 
 from metaindex.spark.cache import cache_dir
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
-from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease
+from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, installed_scala
 
 CONTENT = bytes(range(256)) * 9000
 JAR = Jar(JarGroup.DELTA, "org.example.lake:thing_2.13:1.2.3", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
@@ -189,9 +189,13 @@ def test_the_cache_folder_follows_its_variables(tmp_path: Path) -> None:
     assert cache_dir({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "metaindex"
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
-def test_every_pin_is_whole_and_named_once(release: SparkRelease) -> None:
-    jars = jars_of(release)
+@pytest.mark.parametrize(
+    ("release", "scala"),
+    [*((release, None) for release in RELEASES), (RELEASES[0], "2.13")],
+    ids=lambda one: one.name if isinstance(one, SparkRelease) else str(one),
+)
+def test_every_pin_is_whole_and_named_once(release: SparkRelease, scala: str | None) -> None:
+    jars = jars_of(release, scala)
     assert len({jar.file_name for jar in jars}) == len(jars)
     for jar in jars:
         assert len(jar.coordinate.split(":")) == 3
@@ -200,8 +204,23 @@ def test_every_pin_is_whole_and_named_once(release: SparkRelease) -> None:
     assert {jar.group for jar in jars} == set(JarGroup) - ({JarGroup.S3} if release is not NEWEST else set())
 
 
+def test_the_jars_are_of_the_scala_that_a_session_would_have(tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    home = {"SPARK_HOME": str(tmp_path)}
+    assert installed_scala(home) is None
+    for scala in ("2.12", "2.13"):
+        (tmp_path / "jars" / f"scala-library-{scala}.8.jar").touch()
+        assert installed_scala(home) == scala
+        (tmp_path / "jars" / f"scala-library-{scala}.8.jar").unlink()
+        files = " ".join(jar.file_name for jar in jars_of(RELEASES[0], scala))
+        assert f"_{scala}-" in files
+        assert f"_{'2.13' if scala == '2.12' else '2.12'}-" not in files
+    assert installed_scala({}) in ("2.12", "2.13")
+    assert jars_of(NEWEST, "2.13") == jars_of(NEWEST)
+
+
 def test_one_file_name_has_one_content_whatever_spark_it_is_for() -> None:
-    every = {jar for release in RELEASES for jar in jars_of(release)}
+    every = {jar for release in RELEASES for scala in (None, "2.13") for jar in jars_of(release, scala)}
     assert len({jar.file_name for jar in every}) == len(every)
 
 

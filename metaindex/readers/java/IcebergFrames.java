@@ -25,7 +25,10 @@ import org.apache.iceberg.hadoop.HadoopTables;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkTableCache;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
  * A snapshot of an Iceberg table as a DataFrame over some of its files: staged tasks, as Iceberg plans them, each with
@@ -84,8 +87,8 @@ public final class IcebergFrames {
   }
 
   /**
-   * A Dataset of the files; a text where the snapshot does not list one: its location. `group`: a name for exactly
-   * these files.
+   * A Dataset of the files; a text where the snapshot does not list one: its location; false where Iceberg would read
+   * others. `group`: a name for exactly these files.
    */
   public synchronized Object frame(SparkSession session, String key, long version, String group,
       byte[] sent) throws Exception {
@@ -131,7 +134,22 @@ public final class IcebergFrames {
     }
     ScanTaskSetManager.get().stageTasks(table, group, tasks);
     SparkTableCache.get().add(group, table);
-    return session.read().format("iceberg").load(group);
+    Dataset frame = session.read().format("iceberg").option("scan-task-set-id", group).load(group);
+    return readsStaged(frame) ? (Object) frame : Boolean.FALSE;
+  }
+
+  /**
+   * Are staged tasks what a frame reads? Iceberg for Spark 3.5 and 4.0 is told to by an option, later by the name
+   * alone; where it understands neither it would read the whole table.
+   */
+  private static boolean readsStaged(Dataset frame) {
+    LogicalPlan leaf = (LogicalPlan) frame.queryExecution().analyzed().collectLeaves().head();
+    if (!(leaf instanceof DataSourceV2Relation)) {
+      return false;
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) leaf;
+    return ((SupportsRead) relation.table()).newScanBuilder(relation.options()).getClass().getSimpleName()
+        .equals("SparkStagedScanBuilder");
   }
 
   private static Object task(DataFile file, List deletes, PartitionSpec spec, Map texts) {

@@ -57,7 +57,7 @@ class IcebergScan extends Scan {
 
   void request(ObjectNode out) {
     out.put("kind", "iceberg").put("root", location(leaf));
-    out.put("version", String.valueOf(Reflected.call(scan, "snapshotId"))); // null: no rows
+    out.put("version", String.valueOf(IcebergNames.snapshot(scan)));
     // By the names of today, whatever the columns were called when they were indexed.
     ids((List) Reflected.call(IcebergNames.projection(scan), "columns"), null, out.putArray("ids"));
   }

@@ -24,6 +24,7 @@ from metaindex.expressions.scalars.functions import TABLE
 from metaindex.expressions.scalars.nodes import FunctionCall, Scalar
 from metaindex.expressions.scalars.types import known_type
 from metaindex.readers.residual import RowScalars
+from metaindex.spark.frames import arrow_of
 from tests.facts import Facts
 
 if TYPE_CHECKING:
@@ -386,7 +387,7 @@ class _Asked:
     def _ask(self, spark: SparkSession, texts: list[str]) -> None:
         named = [f"{text} AS r{n}" for n, text in enumerate(texts)]
         try:
-            found = spark.read.parquet(str(self._file)).selectExpr(*named).toArrow()
+            found = arrow_of(spark.read.parquet(str(self._file)).selectExpr(*named))
         except Exception as error:  # noqa: BLE001 - which error, Spark's class says
             half = len(texts) // 2
             if half:

@@ -13,6 +13,7 @@ import pytest
 from metaindex.expressions.errors import FormatError
 from metaindex.formats.delta.schema import _PRIMITIVES
 from metaindex.readers.spark_jobs import setting
+from metaindex.spark.frames import arrow_of
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
 
@@ -51,7 +52,7 @@ def test_partition_texts_are_shown_as_spark_shows_them(facts: Facts, table: Path
 
     def ask(spark: SparkSession) -> list[str]:
         with setting(spark, "spark.sql.session.timeZone", zone):
-            theirs = spark.read.format("delta").load(str(table)).toArrow().sort_by("id")
+            theirs = arrow_of(spark.read.format("delta").load(str(table))).sort_by("id")
         return [
             f"{name}[{n}]: {text}"
             for name in found.partition_columns
@@ -158,7 +159,7 @@ def test_what_spark_reads_of_odd_logs_is_read_as_spark_reads_it(facts: Facts, tm
         from pyspark.errors import PySparkException
 
         try:
-            return list(map(repr, spark.read.format("delta").load(str(path)).toArrow().to_pylist()))
+            return list(map(repr, arrow_of(spark.read.format("delta").load(str(path))).to_pylist()))
         except (PySparkException, Py4JError) as error:
             return ["refused by " + type(error).__name__]
 

@@ -17,6 +17,7 @@ import metaindex as mi
 from metaindex.formats.diff import compare
 from metaindex.formats.model import FileTable
 from metaindex.formats.protocol import At
+from metaindex.spark.frames import arrow_of
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
@@ -92,5 +93,5 @@ def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Pat
         found = read(history)
         for version in history.expected:
             frame = spark.read.format("iceberg").option("versionAsOf", version).load(str(history.root))
-            rows = frame.toArrow().to_pylist()
+            rows = arrow_of(frame).to_pylist()
             assert found[version] == plain(rows), (seed, version)

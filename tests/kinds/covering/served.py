@@ -21,6 +21,7 @@ from metaindex.kinds.served import ORDINAL, ROW
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
+from metaindex.spark.frames import arrow_of
 from metaindex.store.reader import StoreCache
 from metaindex.table.face import handle_of
 
@@ -37,7 +38,7 @@ def shown(rows: list[dict[str, Any]]) -> Rows:
 
 def of_frame(frame: DataFrame) -> Rows:
     """What Spark shows."""
-    return shown(frame.toArrow().to_pylist())
+    return shown(arrow_of(frame).to_pylist())
 
 
 @dataclass

@@ -1,0 +1,51 @@
+"""Another Spark in continuous integration: each has its turn, a slow mirror is no failure, and what is not as it was
+pinned is one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.other_spark import ROOT, SPARKS, TESTS, fetched, turn_of
+
+
+def test_each_spark_has_its_turn() -> None:
+    turns = [turn_of(f"{commit:07x}") for commit in range(40)]
+    assert {turns.count(spark) > 10 for spark in SPARKS} == {True}
+    assert turn_of("a5d20d2") == turn_of("a5d20d2")
+
+
+def test_what_is_run_is_there() -> None:
+    for name in TESTS:
+        file, _, test = name.partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text() if test else (ROOT / file).is_file(), name
+
+
+def test_a_mirror_that_does_not_answer_is_given_up_with_all_that_waits_for_it(tmp_path: Path) -> None:
+    code = (
+        f"import subprocess, time; subprocess.Popen(['sh', '-c', 'sleep 20; touch {tmp_path}/late']); time.sleep(600)"
+    )
+    since = time.monotonic()
+    why, mirror = fetched([sys.executable, "-c", code], 1.0)
+    assert time.monotonic() - since < 15
+    assert mirror
+    assert why is not None
+    assert why.startswith("not fetched within")
+    assert not (tmp_path / "late").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "mirror"),
+    [
+        ("ERROR: No matching distribution found for pyspark==3.5.9", True),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", False),
+        ("io.delta:delta-storage:3.3.3 must have the pinned SHA-256 45ad193053fd...", False),
+    ],
+)
+def test_why_nothing_is_fetched_is_said_in_a_line(said: str, mirror: bool) -> None:
+    code = f"print('first'); print({said!r}); print('make: *** [Makefile:89: x] Error 1'); raise SystemExit(1)"
+    assert fetched([sys.executable, "-c", code], 60.0) == (said, mirror)
+    assert fetched([sys.executable, "-c", ""], 60.0) == (None, True)
