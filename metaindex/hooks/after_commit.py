@@ -53,7 +53,8 @@ def after_commit(
     raises but for a wrong call (TypeError, ValueError).
 
     `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these;
-    default: all of the table. `builder` reads what came; "local" (this process) suits commits, see `Config.builder`.
+    default: all of the table. `builder` reads what came; "local" (this process) suits commits, see `Config.builder`;
+    covering indexes are built by the session of `spark=`, where there is one.
     `written`: what the writer knows of the one commit that it made. Other options are those of `open_table`. What the
     log of the table says is refreshed, so a call that comes late, twice, or for several commits at once is as good.
     Synchronous calls return what became of each index.
@@ -61,7 +62,8 @@ def after_commit(
     if mode not in ("background", "synchronous"):
         raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
     key, opened = _opener(table, options)
-    named = (key, type(table), *sorted(dict(options.get("storage_options") or {}).items()))
+    session = options.get("spark")
+    named = (key, type(table), session, *sorted(dict(options.get("storage_options") or {}).items()))
 
     def refreshed(refreshing: Table) -> list[Kept]:
         handle_of(refreshing).written = written
@@ -69,7 +71,7 @@ def after_commit(
 
     def job() -> list[Kept]:
         # What other options mean, and a pyiceberg table's newest metadata file, is asked every time.
-        kept = isinstance(table, str | os.PathLike) and not options.keys() - {"storage_options"}
+        kept = isinstance(table, str | os.PathLike) and not options.keys() - {"storage_options", "spark"}
         return use(named, opened, refreshed) if kept else refreshed(opened())
 
     if mode == "synchronous":

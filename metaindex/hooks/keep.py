@@ -17,11 +17,13 @@ from metaindex.errors import ConcurrentWriteError
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At, FollowsLog
+from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from metaindex.table.face import Table, handle_of
+from metaindex.table.handle import Handle
 from metaindex.table.verbs import refresh
 
 if TYPE_CHECKING:
@@ -89,6 +91,12 @@ def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -
     return recorded is not None and not recorded.record.unknown
 
 
+def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderName | Builder) -> BuilderName | Builder:
+    """A covering index is built by Spark alone: by the session that the table was opened with, where there is one."""
+    needing = builder == "local" and any(kind_from_spec(spec).needs_spark for spec in entry.kinds)
+    return "spark" if needing and handle.builders.spark is not None else builder
+
+
 def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
     """The table's version now, found from those that its indexes recorded last."""
     handle = handle_of(table)
@@ -105,6 +113,7 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
             return Kept(table.path, name, version.id, False)
         handle = handle_of(table)
         at = version.id if isinstance(handle.table_format, FollowsLog) else None  # named so, it is not looked for again
+        builder = _able(handle, entry, builder)
         try:
             outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
         except ConcurrentWriteError as lost:

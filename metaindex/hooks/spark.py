@@ -168,7 +168,11 @@ class _Hook:
     def _tell(self, root: str, mode: Mode | None = None) -> None:
         elsewhere = getattr(self._options.get("config"), "index_location", None) is not None
         if root and (elsewhere or _has_indexes(root)):
-            after_commit(root, mode=mode or self._mode, **self._options)
+            after_commit(root, mode=mode or self._mode, **{"spark": self._session, **self._options})
+
+    def _session(self) -> SparkSession:
+        """That builds covering indexes: asked for where there is one."""
+        return self._spark
 
 
 def _committed(name: str) -> None:

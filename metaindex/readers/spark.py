@@ -48,7 +48,8 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     if not hasattr(spark, "_jsparkSession"):
         raise ScanError(
             "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use"
-            " .to_arrow(), or a session of this process"
+            " .to_arrow(), a session of this process, or a server that leaves files out by itself (mi.enable(spark)"
+            " says how)"
         )
     _refuse_missing_files(spark)
     _refuse_other_values(scan.snapshot, spark)

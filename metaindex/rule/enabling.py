@@ -14,44 +14,37 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
 from metaindex.config import Config
-from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError, first_line
+from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 from metaindex.expressions.records import dataclass
 from metaindex.pruning.ranking import CORES
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.readers.spark_jobs import setting
 from metaindex.spark import callbacks
-from metaindex.spark.releases import release_of, scala_of
+from metaindex.spark.releases import release_of
 from metaindex.spark.running import check_running
-from metaindex.spark.sources import session_sources, source_loader
 
-from .looking import looking
-from .parsing import SessionParser, installed
+from . import remote
+from .parsing import ANSWERS, Handed
+from .placing import Placed, is_on_class_path, is_own, made, place, placed_in, take_out, value_of
 from .reading import read_survey
 from .reasons import Reason
 from .request import Survey
-from .settings import HINT, RuleConfig
+from .settings import ENABLED, HINT, RuleConfig, put_back
 from .skipping import Skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
-"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering
-index are. The session's own setting stands, where it has one; where it has none, other tables are planned as without it
-(`Unsorted.java`)."""
-_WITHOUT: Final = {
-    "merging": "joins sort the rows of an index again, where they are read beside files that it lacks",
-    "grouping": "groups by the keys of an index are hashed",
-    "few": "a task is made for each bucket of an index, also for those that are left out",
-}
 logger = logging.getLogger("metaindex")
 _LOCK = threading.Lock()
-_LOADERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-"""By gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM."""
 _ENABLED: dict[tuple[int, int], Enabled] = {}
+_SWITCHED_OFF: Final[dict[tuple[int, int], str | None]] = {}
+"""Sessions that `disable` has told to stay without what Spark's configuration gives them, and the setting that they
+had."""
+_SERVING: Final[list[Skipping]] = []
+"""One, in a process that answers for sessions which are not in `_ENABLED`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +63,19 @@ class RuleCounts:
 
 @dataclass(frozen=True, slots=True)
 class Enabled:
-    """The rule in one session."""
+    """The rule in one session, and what answers it."""
 
-    rule: Any
-    strategies: tuple[Any, ...]
+    placed: Placed
     skipping: Skipping
-    callback: Any  # held, as py4j holds it by its number
-    sorted_buckets: bool = False  # was told to Spark, and is taken back
-    parser: SessionParser | None = None  # that takes statements about indexes
-    missing: tuple[str, ...] = ()  # what cannot be had in this Spark, and how it plans without
+
+    @property
+    def rule(self) -> Any:
+        return self.placed.rule
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What cannot be had in this Spark, and how it plans without."""
+        return self.placed.missing
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> tuple[Any, Reason | None]:
         """A query execution of Spark's with, or without, the rule; it is planned and not run. And what went wrong, for
@@ -106,51 +103,56 @@ def enable(
 ) -> None:
     """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and
     folders of Parquet, CSV and JSON files that have indexes. Its SQL takes statements about indexes from then on
-    (`CREATE INDEX ...`, docs/guides/sql.md).
+    (`CREATE INDEX ...`, docs/guides/sql.md). Where Spark's configuration switches metaindex on (docs/guides/switch.md)
+    this is not needed, and takes the session over.
 
     Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
     `storage_options` are those of `open_table`, for all tables. `rule` has the knobs of the rule; what
     `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes
-    the newer values. UnsupportedFeatureError for Spark Connect, and for a Spark with insides that metaindex does not
-    know: the session is as it was then.
+    the newer values. Of Spark Connect the server has to be configured for it: UnsupportedFeatureError says how, where
+    it is not; so it does for a Spark with insides that metaindex does not know: the session is as it was then.
     """
     if _is_remote(spark):
-        raise UnsupportedFeatureError(
-            "a rule of the optimizer needs the session's JVM; a Spark Connect session has none on this side; take the"
-            " rows by table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
-        )
+        if config is not None or storage_options is not None or rule is not None:
+            raise ArgumentError(
+                "a Spark Connect server is configured by itself; config, storage_options and rule are not sent to it;"
+                " leave them out, and set spark.metaindex.* in the session"
+            )
+        remote.enable(spark)
+        return
     check_running(spark)
     from pyspark.java_gateway import ensure_callback_server_started
 
     release_of(spark.version)
-    disable(spark)
+    _disable(spark)
+    if _key(spark) in _SWITCHED_OFF:
+        put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     ensure_callback_server_started(gateway_of(spark))
     rule = rule or RuleConfig()
-    skipping = Skipping(config or Config(), dict(storage_options or {}), rule, _cores(spark))
-    token, callback = callbacks.function(skipping)
+    config, storage_options = config or Config(), dict(storage_options or {})
+    skipping = Skipping(config, storage_options, rule, cores_of(spark))
     with _LOCK:
-        loader = _loader(spark)
-        ordered = spark.conf.get(SORTED_BUCKETS, None) is None
         try:
-            added, limit = _made(spark, loader, rule, callback, token, ordered)
+            stated = ANSWERS[0](lambda: spark, config, storage_options)
+            placed = place(spark, rule, callbacks.function(skipping), callbacks.function(stated))
         except UnsupportedFeatureError:
             skipping.close()
             raise
-        planner = spark._jsparkSession.sessionState().planner()
-        grouping = _strategy(spark, loader, "metaindex.GroupStrategy", limit, planner.Aggregation(), SORTED_BUCKETS)
-        merging = _strategy(spark, loader, "metaindex.MergeStrategy", limit)
-        few = _strategy(spark, loader, "metaindex.BucketStrategy", limit)
-        made = {"merging": merging, "grouping": grouping, "few": few}
-        strategies = tuple(strategy for strategy in made.values() if strategy is not None)
-        missing = tuple(_WITHOUT[name] for name, strategy in made.items() if strategy is None)
-        _add(spark, "extraOptimizations", added)
-        for strategy in strategies:
-            _add(spark, "extraStrategies", strategy)
-        spark._jsparkSession.listenerManager().register(_get(added, "failures"))
-        if ordered:
-            spark.conf.set(SORTED_BUCKETS, "true")
-        parser = installed(spark, loader, config or Config(), storage_options or {})
-        _ENABLED[_key(spark)] = Enabled(added, strategies, skipping, callback, ordered, parser, missing)
+        _ENABLED[_key(spark)] = Enabled(placed, skipping)
+
+
+def serve(spark: SparkSession, skipping: Skipping, asked: Handed, stated: Handed) -> None:
+    """As `enable`, for a process that answers for every session of an application (`sidecar`): nothing of the session
+    is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a cloned
+    session has of the one that it was made of is put in anew."""
+    _SERVING[:] = [skipping]
+    with _LOCK:
+        placed = placed_in(spark)
+        if placed is not None and not is_own(spark, placed):
+            take_out(spark, placed)
+            placed = None
+        if placed is None:
+            place(spark, skipping.rule, asked, stated)
 
 
 def surveyor(spark: SparkSession) -> Any:
@@ -159,60 +161,46 @@ def surveyor(spark: SparkSession) -> Any:
     if enabled is not None:
         return enabled.rule
     with _LOCK:
-        return _made(spark, _loader(spark), RuleConfig(), None, "", False)[0]
+        return made(spark, RuleConfig(), None, "", False)[0]
 
 
-def _made(
-    spark: SparkSession, loader: Any, rule: RuleConfig, callback: Any, token: str, ordered: bool
-) -> tuple[Any, Any]:
-    """The rule, and how long its work may take."""
-    from py4j.protocol import Py4JJavaError
-
-    conf = spark._jsparkSession.sessionState().conf()
-    try:
-        scans = _new(spark, loader, "metaindex.Scans")
-        limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
-        return _new(spark, loader, "metaindex.MetaIndexRule", callback, token, scans, conf, limit, ordered), limit
-    except Py4JJavaError as error:
-        raise UnsupportedFeatureError(
-            "the rule is compiled by the session's Spark, against what that has inside; this one"
-            f" ({spark.version}, Scala {scala_of(jvm_of(spark))}) has something else: {_said(error)}; take the rows by"
-            " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
-        ) from error
-
-
-def _cores(spark: SparkSession) -> int:
+def cores_of(spark: SparkSession) -> int:
     """That work on a query. Executors of a cluster may still be on their way, which has some at least."""
     context = spark.sparkContext
     return max(1 if str(context.master).startswith("local") else CORES, int(context.defaultParallelism))
 
 
 def disable(spark: SparkSession) -> None:
-    """Queries of the session are planned as without metaindex. Nothing happens where it is not enabled. ArgumentError
-    for what is no session."""
+    """Queries of the session are planned as without metaindex, whoever enabled it. Nothing happens where it is not
+    enabled. ArgumentError for what is no session."""
     if _is_remote(spark):
+        remote.disable(spark)
         return
     _check_session(spark)
+    if not _disable(spark) and _key(spark) not in _SWITCHED_OFF and is_on_class_path(spark):
+        # The configuration has not come to this session yet, and would with its first query.
+        _SWITCHED_OFF[_key(spark)] = spark.conf.get(ENABLED, None)
+        spark.conf.set(ENABLED, "false")
+
+
+def _disable(spark: SparkSession) -> bool:
+    """Was there anything to be taken out?"""
     with _LOCK:
         enabled = _ENABLED.pop(_key(spark), None)
+        placed = placed_in(spark) if enabled is None else enabled.placed
+        if placed is not None:
+            take_out(spark, placed)
         if enabled is not None:
-            _take(spark, "extraOptimizations", enabled.rule)
-            spark._jsparkSession.listenerManager().unregister(_get(enabled.rule, "failures"))
-            for strategy in enabled.strategies:
-                _take(spark, "extraStrategies", strategy)
-            if enabled.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
-                spark.conf.unset(SORTED_BUCKETS)
-            if enabled.parser is not None:
-                enabled.parser.remove(spark)
             enabled.skipping.close()
+    return placed is not None
 
 
 def is_enabled(spark: SparkSession) -> bool:
     """Do the session's queries use indexes by themselves?"""
     if _is_remote(spark):
-        return False
+        return remote.is_enabled(spark)
     _check_session(spark)
-    return _key(spark) in _ENABLED
+    return _key(spark) in _ENABLED or placed_in(spark) is not None
 
 
 @contextmanager
@@ -235,10 +223,10 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
 def counts(spark: SparkSession) -> RuleCounts:
     """What the rule did in this session. ArgumentError where it is not enabled."""
     enabled = rule_of(spark)
-    java = {name: _get(enabled.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
-    ours, every = enabled.skipping.counts, (enabled.rule, *enabled.strategies)
-    failed, late = (sum(int(_get(part, name)) for part in every) for name in ("failed", "late"))
-    error = next((said for said in (str(_get(part, "lastError")) for part in every) if said), "")
+    java = {name: value_of(enabled.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
+    ours, every = enabled.skipping.counts, (enabled.rule, *enabled.placed.strategies)
+    failed, late = (sum(int(value_of(part, name)) for part in every) for name in ("failed", "late"))
+    error = next((said for said in (str(value_of(part, "lastError")) for part in every) if said), "")
     return RuleCounts(
         int(java["plans"]),
         int(java["asked"]),
@@ -252,8 +240,17 @@ def counts(spark: SparkSession) -> RuleCounts:
 
 
 def rule_of(spark: SparkSession) -> Enabled:
-    """The rule of a session. ArgumentError where it is not enabled."""
-    enabled = _ENABLED.get(_key(spark)) if not _is_remote(spark) and _is_session(spark) else None
+    """The rule of a session. One that Spark's configuration has enabled (`sidecar`) is this process's from now on, for
+    what answers its rule is not to be seen from here. ArgumentError where it is not enabled."""
+    enabled = None
+    if not _is_remote(spark) and _is_session(spark):
+        enabled = _ENABLED.get(_key(spark))
+        placed = placed_in(spark) if enabled is None else None
+        if placed is not None and _SERVING:
+            return Enabled(placed, _SERVING[0])
+        if placed is not None:
+            enable(spark)
+            enabled = _ENABLED[_key(spark)]
     if enabled is None:
         raise ArgumentError(
             "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
@@ -276,69 +273,3 @@ def _check_session(spark: object) -> None:
 
 def _key(spark: SparkSession) -> tuple[int, int]:
     return id(gateway_of(spark)), int(jvm_of(spark).java.lang.System.identityHashCode(spark._jsparkSession))
-
-
-def _loader(spark: SparkSession) -> Any:
-    gateway = gateway_of(spark)
-    if gateway not in _LOADERS:
-        _LOADERS[gateway] = source_loader(jvm_of(spark), _sources(spark))
-    return _LOADERS[gateway]
-
-
-def _sources(spark: SparkSession) -> dict[str, str]:
-    """By the names of their classes, with loops that end in time."""
-    return {name: looking(text) for name, text in session_sources(spark, __package__).items()}
-
-
-def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any | None:
-    """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than
-    those that it is built upon: joins sort such scans then, groups are hashed."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        return _new(spark, loader, name, *arguments)
-    except Py4JJavaError as error:
-        logger.warning("this Spark has other insides; it plans without %s: %s", name, _said(error))
-        return None
-
-
-def _said(error: Any) -> str:
-    """By Java, of what lies at the bottom."""
-    thrown = error.java_exception
-    while thrown.getCause() is not None:
-        thrown = thrown.getCause()
-    return first_line(Exception(str(thrown)))[:300]
-
-
-def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:
-    """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array
-    does not."""
-    values = jvm_of(spark).java.util.ArrayList()
-    for argument in arguments:
-        values.add(argument)
-    return loader.loadClass(name).getConstructors()[0].newInstance(values.toArray())
-
-
-def _add(spark: SparkSession, point: str, part: Any) -> None:
-    """`point`: a list of Spark's `experimental`, of rules or of strategies."""
-    _set(spark, point, [*_listed(spark, point), part])
-
-
-def _take(spark: SparkSession, point: str, part: Any) -> None:
-    _set(spark, point, [other for other in _listed(spark, point) if not other.equals(part)])
-
-
-def _listed(spark: SparkSession, point: str) -> list[Any]:
-    listed = getattr(spark._jsparkSession.experimental(), point)()
-    return [listed.apply(i) for i in range(listed.size())]
-
-
-def _set(spark: SparkSession, point: str, ones: list[Any]) -> None:
-    listed = jvm_of(spark).java.util.ArrayList()
-    for part in ones:
-        listed.add(part)
-    getattr(spark._jsparkSession.experimental(), f"{point}_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))
-
-
-def _get(rule: Any, name: str) -> Any:
-    return rule.getClass().getField(name).get(rule)

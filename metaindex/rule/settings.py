@@ -9,16 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from metaindex.errors import SettingError
 from metaindex.expressions.records import dataclass
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Noted = Literal["", "off", "kept", "hashed", "left out"]
 DisplayMode = Literal["plaintext", "console", "html"]
 
 PREFIX: Final = "spark.metaindex."
+ENABLED: Final = PREFIX + "enabled"
 HINT: Final = PREFIX + "hint"
+STATE: Final = PREFIX + "state"
+"""Says in a session that Spark's configuration enabled whether metaindex is in it: "on", or "off: " and why."""
+_OTHERS: Final = frozenset(f"{PREFIX}{name}".lower() for name in ("python", "startSeconds", "state"))
+"""Of the jar, which the rule passes over (`metaindex/spark/extension`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,8 @@ class RuleConfig:
         bad = []
         for key, text in conf.items():
             name = _BY_CONF.get(key.lower())
+            if name is None and key.lower() in _OTHERS:
+                continue
             if name is None:
                 bad.append(f"{key} is no setting of metaindex")
                 continue
@@ -103,6 +113,14 @@ class RuleConfig:
             else:
                 bad.append(f"{key} is {knob.says}; it is {text!r}")
         return (replace(self, **values) if values else self), bad
+
+
+def put_back(spark: SparkSession, key: str, before: str | None) -> None:
+    """A session's setting has the value that it had; None: none of its own."""
+    if before is None:
+        spark.conf.unset(key)
+    else:
+        spark.conf.set(key, before)
 
 
 @dataclass(frozen=True, slots=True)

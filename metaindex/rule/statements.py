@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,10 +50,11 @@ class OthersIndexError(MetaIndexError):
 
 class Answering:
     """What the session's parser asks (`StatementParser.java`): is a text a statement of ours, and what does it give?
-    Nothing is raised: what goes wrong is told. `config`, `storage_options`: those of `open_table`."""
+    Nothing is raised: what goes wrong is told. `session` gives the session; `config`, `storage_options`: those of
+    `open_table`."""
 
-    def __init__(self, spark: SparkSession, config: Config, storage_options: Mapping[str, str]) -> None:
-        self._spark = spark
+    def __init__(self, session: Callable[[], SparkSession], config: Config, storage_options: Mapping[str, str]) -> None:
+        self._session = session
         self._how = {"config": config, "storage_options": dict(storage_options)}
 
     def __call__(self, request: str) -> str:
@@ -85,18 +86,19 @@ class Answering:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        parser, state = rule_of(self._spark).parser, self._spark._jsparkSession.sessionState()
+        spark = self._session()
+        parser, state = rule_of(spark).placed.parser, spark._jsparkSession.sessionState()
         try:
             if parser is None:
                 return False
-            named = parser.parser.theirs(text)
-            return named is not None and bool(parser.parser.hasIndexes(state.analyzer().execute(named)))
+            named = parser.theirs(text)
+            return named is not None and bool(parser.hasIndexes(state.analyzer().execute(named)))
         except (PySparkException, Py4JJavaError):
             return False  # the statement has the error that ours found
 
     def _run(self, text: str) -> dict[str, object]:
         statement = parsed(text)
-        rows = run(statement, SparkTables(self._spark, self._how, statement)).rows
+        rows = run(statement, SparkTables(self._session(), self._how, statement)).rows
         return {"rows": [[_plain(value) for value in row.values()] for row in rows.to_pylist()]}
 
     def _said(self, error: Exception, text: str) -> str:
@@ -174,16 +176,16 @@ class SparkTables:
     def _check(self, query: str) -> None:
         """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an
         expression. Nothing is run by that."""
-        parser, state = rule_of(self.spark).parser, self.spark._jsparkSession.sessionState()
+        parser, state = rule_of(self.spark).placed.parser, self.spark._jsparkSession.sessionState()
         if parser is None or not _QUERY.match(query):
             raise ArgumentError(
                 f"a query begins with SELECT, WITH, FROM, TABLE or VALUES; this one does not: {query[:80]!r}"
             )
         plan = state.sqlParser().parsePlan(query)
-        other = parser.parser.changes(plan)
+        other = parser.changes(plan)
         if other is None:
             mode = jvm_of(self.spark).org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-            other = parser.parser.changes(state.executePlan(plan, mode).analyzed())
+            other = parser.changes(state.executePlan(plan, mode).analyzed())
         if other is not None:
             raise ArgumentError(f"a query changes nothing; this one has {other}; give the query alone")
 

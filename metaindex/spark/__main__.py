@@ -1,17 +1,19 @@
-"""`python -m metaindex.spark java|jars|daemon`: which Java is taken; fetch and check the jars (`make install` runs
-both); be the master or a worker of a standalone cluster, of the pyspark and the Java that are installed here."""
+"""`python -m metaindex.spark java|jars|extension|daemon`: which Java is taken; fetch and check the jars (`make install`
+runs both); write the jar by which Spark's configuration alone switches metaindex on; be the master or a worker of a
+standalone cluster, of the pyspark and the Java that are installed here."""
 
 import sys
 
 from metaindex.expressions.errors import MetaIndexError
 
 from .daemon import run_daemon
+from .extension_jar import EXTENSION, write_jar
 from .jars import Jar, JarGroup, jar_paths
 from .runtime import find_java
 
 _USAGE = (
-    f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...] | daemon master|worker [Spark's"
-    " own arguments ...]"
+    f"usage: python -m metaindex.spark java [--quiet] | jars [{'|'.join(JarGroup)} ...] | extension -o JAR | daemon"
+    " master|worker [Spark's own arguments ...]"
 )
 
 
@@ -26,10 +28,12 @@ def main(arguments: list[str]) -> int:
                 _jars([JarGroup(group) for group in groups] or [JarGroup.DELTA, JarGroup.ICEBERG])
             case ["daemon", ("master" | "worker") as role, *rest]:
                 run_daemon(role, rest)
+            case ["extension", "-o", path]:
+                sys.stdout.write(f"jar: {write_jar(path)}; spark.jars={path} spark.sql.extensions={EXTENSION}\n")
             case _:
                 sys.stderr.write(f"{_USAGE}\n")
                 return 2
-    except MetaIndexError as error:
+    except (MetaIndexError, OSError) as error:
         if "--quiet" not in arguments:
             sys.stderr.write(f"{arguments[0]}: {error}\n")
         return 1

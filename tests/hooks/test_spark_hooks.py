@@ -246,3 +246,17 @@ def test_no_other_process_of_the_host_can_tell_of_a_commit(hooked: SparkSession)
                 said = caller.recv(100_000).decode()
             assert said.startswith("!x") or (call.startswith("apply") and said == "!ys\n"), (call, said)
     assert hooks.counts() == before
+
+
+def test_covering_indexes_are_kept_fresh_by_the_session(hooked: SparkSession, tmp_path: Path) -> None:
+    """Only Spark builds them: the hook of a session has one, beside an index that this process builds."""
+    path = str(tmp_path / "covered")
+    hooked.range(10).selectExpr("id", "id % 3 AS part").write.format("delta").save(path)
+    table = index(path, spark=hooked)
+    table.create_index("rows", mi.Covering(indexed=["id"], included=["part"], buckets=2), builder="spark")
+    hooked.range(10, 20).selectExpr("id", "id % 3 AS part").write.format("delta").mode("append").save(path)
+    assert hooks.flush(600, spark=hooked)
+    assert {info.name: info.fresh for info in table.indexes()} == {"rows": True, "stats": True}, hooks.counts()
+    hooked.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
+    assert hooks.flush(600, spark=hooked)
+    assert all(info.fresh for info in table.indexes()), hooks.counts()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import metaindex as mi
 from metaindex import rule
 from metaindex.readers.jvm import gateway_of, jvm_of
-from metaindex.rule import Reason, enabling
+from metaindex.rule import Reason, placing
 from metaindex.spark.sources import source_loader
 from tests.rule.restarted import started
 
@@ -60,7 +60,7 @@ QUERIES = (
 
 
 def sources(spark: SparkSession) -> dict[str, str]:
-    texts = enabling._sources(spark) | {"Fault": CLASS}
+    texts = placing.sources_of(spark) | {"Fault": CLASS}
     for place, (name, line) in AT.items():
         assert texts[name].count(line) == 1, line
         faults = "".join(f'if (Fault.is("{place} {mistake}")) {{ {text} }} ' for mistake, text in MISTAKES.items())
@@ -86,7 +86,7 @@ def main(folder: Path) -> None:
     right = asked(spark)
     assert all(right)
 
-    enabling._LOADERS[gateway_of(spark)] = source_loader(jvm_of(spark), sources(spark))
+    placing.LOADERS[gateway_of(spark)] = source_loader(jvm_of(spark), sources(spark))
     mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
     assert asked(spark) == right
     counts = rule.counts(spark)

@@ -15,7 +15,7 @@ import metaindex as mi
 from metaindex import rule
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.readers.jvm import gateway_of, jvm_of
-from metaindex.rule import enabling
+from metaindex.rule import enabling, placing
 from metaindex.spark.sources import source_loader
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ pytestmark = pytest.mark.spark
 @contextmanager
 def other_insides(spark: SparkSession, name: str, known: str) -> Iterator[None]:
     """In which a class does not compile any more: what it names is not there."""
-    sources = enabling._sources(spark)
+    sources = placing.sources_of(spark)
     assert known in sources[name]
     broken = {**sources, name: sources[name].replace(known, f"{known}OfAnotherSpark")}
-    loaders, key = enabling._LOADERS, gateway_of(spark)
+    loaders, key = placing.LOADERS, gateway_of(spark)
     before = loaders.get(key)
     loaders[key] = source_loader(jvm_of(spark), broken)
     try:
@@ -50,7 +50,7 @@ def test_enabling_says_in_a_line_why_not_and_leaves_the_session_as_it_was(spark:
         assert len(str(why.value)) < 800
         assert not rule.is_enabled(spark)
         assert spark._jsparkSession.experimental().extraOptimizations().size() == optimizations
-        assert spark.conf.get(enabling.SORTED_BUCKETS, None) is None
+        assert spark.conf.get(placing.SORTED_BUCKETS, None) is None
         assert spark.range(3).count() == 3
     mi.enable(spark)
     assert rule.is_enabled(spark)

@@ -187,11 +187,20 @@ def test_a_hint_of_sql_is_not_heard(session: SparkSession, lake: str) -> None:
 
 
 def test_spark_connect_is_told_what_to_do_instead() -> None:
-    """A session of Spark Connect needs packages that are not installed here; all that is looked at is where its class
-    comes from."""
+    """Of a session of Spark Connect that has nothing of metaindex; `tests/spark/test_connect.py` has those that do."""
     session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(
-        mi.MetaIndexError, match=r"Spark Connect session has none .* table\.scan\(predicate\)\.to_arrow\(\)"
+        mi.MetaIndexError, match=r"the server is configured for it; .* table\.scan\(predicate\)\.to_arrow\(\)"
     ):
         mi.enable(session)
     assert not mi.is_enabled(session)
+    mi.disable(session)
+    with pytest.raises(mi.MetaIndexError, match="are not sent to it"):
+        mi.enable(session, rule=mi.RuleConfig())
+
+
+def test_settings_of_the_jar_are_none_of_the_rule() -> None:
+    conf = {"spark.metaindex.python": "python3", "spark.metaindex.startSeconds": "3", "spark.metaindex.state": "on"}
+    assert mi.RuleConfig().with_conf(conf) == (mi.RuleConfig(), [])
+    _, bad = mi.RuleConfig().with_conf({"spark.metaindex.pythons": "python3"})
+    assert bad == ["spark.metaindex.pythons is no setting of metaindex"]

@@ -12,7 +12,7 @@ import pytest
 import metaindex as mi
 from metaindex.readers.jvm import jvm_of
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import SORTED_BUCKETS, _new, _sources, _strategy
+from metaindex.rule.placing import SORTED_BUCKETS, _new, _strategy, sources_of
 from metaindex.spark.sources import source_loader
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import asked
@@ -171,7 +171,7 @@ def test_two_keys_are_in_their_own_order(sorting: SparkSession, tmp_path: Path) 
 
 
 def test_a_spark_with_other_insides_hashes(spark: SparkSession) -> None:
-    sources = _sources(spark)
+    sources = sources_of(spark)
     broken = sources["GroupStrategy"].replace("last.toSortAggregate()", "last.toOtherAggregate()")
     assert broken != sources["GroupStrategy"]
     state = spark._jsparkSession.sessionState()

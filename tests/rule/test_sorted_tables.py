@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.rule.enabling import SORTED_BUCKETS
+from metaindex.rule.placing import SORTED_BUCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,9 +29,9 @@ public class MetaIndexRule extends Rule {
   private final Function python; // JSON to JSON
   private final String token; // whoever asks without it is not this rule
   private final Scans scans;
-  private final SQLConf conf; // the session's
+  public final SQLConf conf; // the session's
   private final Limit limit; // of the work of a plan, Python's apart, which has its own
-  private final boolean ordered; // metaindex has told the session that buckets are sorted
+  public final boolean ordered; // metaindex has told the session that buckets are sorted
   private final ThreadLocal busy = new ThreadLocal(); // what runs inside the callback is not rewritten
   // The plan that was given back: rules are applied until nothing changes, and that one was asked about.
   private final ThreadLocal last = new ThreadLocal();

@@ -1,0 +1,114 @@
+"""The jar by which Spark's configuration alone switches metaindex on (`metaindex.spark.Extensions`): written by
+`python -m metaindex.spark extension -o metaindex-spark.jar`.
+
+Its classes (`extension/*.java`, and `java/Delegates.java` under their package) are compiled by the Janino inside the
+Spark that is installed; they call nothing that differs among the Sparks that metaindex knows, so that one jar serves
+them all, on Java 8 and newer. The same sources give the same bytes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from metaindex.expressions.errors import MissingDependencyError, UnsupportedFeatureError, first_line
+
+from .runtime import find_java
+
+EXTENSION: Final = "metaindex.spark.Extensions"
+_PACKAGE: Final = "metaindex.spark"
+_SHARED: Final = ("Delegates",)  # of all rooms
+_PROVIDER: Final = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
+_CLASS_FILES: Final = 6
+"""Of this Java: Janino errs in the frames that later ones have beside their code, and of these no JVM needs any."""
+_LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def extension_sources() -> dict[str, str]:
+    """By the names of their classes."""
+    room = files(_PACKAGE)
+    sources = {
+        source.name.removesuffix(".java"): source.read_text("utf-8")
+        for source in room.joinpath("extension").iterdir()
+        if source.name.endswith(".java")
+    }
+    for name in _SHARED:
+        text = room.joinpath("java").joinpath(f"{name}.java").read_text("utf-8")
+        sources[name] = text.replace("package metaindex;", f"package {_PACKAGE};", 1)
+    return sources
+
+
+def write_jar(path: str | Path) -> Path:
+    """Writes it, in place of what is there. MissingDependencyError without pyspark or Java, UnsupportedFeatureError
+    where the installed Spark has other insides, OSError where it cannot be written."""
+    path = Path(path)
+    with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
+        classes = _compiled(Path(folder))
+        entries = {
+            "META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\r\n\r\n",
+            _PROVIDER: f"{EXTENSION}\n".encode(),
+            **{file.relative_to(classes).as_posix(): file.read_bytes() for file in sorted(classes.rglob("*.class"))},
+        }
+    draft = path.with_name(f".{path.name}.draft")
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as jar:
+        for name, content in entries.items():
+            jar.writestr(zipfile.ZipInfo(name, _LONG_AGO), content, zipfile.ZIP_DEFLATED)
+    draft.replace(path)
+    return path
+
+
+def _compiled(folder: Path) -> Path:
+    """In a JVM of its own, which ends with this call."""
+    try:
+        import pyspark
+        from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+        from py4j.protocol import Py4JJavaError
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the jar for Spark is compiled by Spark; pyspark is not installed; install metaindex[spark]"
+        ) from error
+    sources, classes = folder / "sources", folder / "classes"
+    for name, text in extension_sources().items():
+        file = sources / _PACKAGE.replace(".", "/") / f"{name}.java"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    jars = Path(pyspark.__file__).parent / "jars"
+    port, token, process = launch_gateway(
+        jarpath=str(next(jars.glob("py4j-*.jar"))),
+        classpath=str(jars / "*"),
+        java_path=str(find_java().home / "bin" / "java"),
+        die_on_exit=True,
+        enable_auth=True,
+        redirect_stdout=subprocess.DEVNULL,
+        redirect_stderr=subprocess.DEVNULL,
+        return_proc=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    try:
+        jvm = gateway.jvm
+        janino = jvm.org.codehaus.janino
+        finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(jvm.java.util.HashMap())
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        compiler = janino.Compiler(finder, janino.ClassLoaderIClassLoader(loader))
+        compiler.setDestinationDirectory(jvm.java.io.File(str(classes)), False)
+        compiler.setTargetVersion(_CLASS_FILES)
+        written = sorted(sources.rglob("*.java"))
+        array = gateway.new_array(jvm.java.io.File, len(written))
+        for at, file in enumerate(written):
+            array[at] = jvm.java.io.File(str(file))
+        compiler.compile(array)
+    except Py4JJavaError as error:
+        said = first_line(Exception(str(error.java_exception)))
+        raise UnsupportedFeatureError(
+            f"the jar is compiled against Spark 3.5 to 4.1; the installed one has other insides: {said}; install one"
+            " of these"
+        ) from error
+    finally:
+        gateway.shutdown()
+        process.stdin.close()
+        process.wait(timeout=60)
+    return classes

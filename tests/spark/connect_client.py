@@ -1,0 +1,64 @@
+"""A client of Spark Connect in a process of its own: asks, and prints what came of it as JSON.
+
+python -m tests.spark.connect_client ADDRESS TABLE QUERY
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import metaindex as mi
+
+
+def plan(frame: Any) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        frame.explain(True)
+    return out.getvalue()
+
+
+def rows(frame: Any) -> list[list[Any]]:
+    return [list(row) for row in frame.collect()]
+
+
+def refused(call: Any) -> str:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - the test says what it is
+        return str(error)
+    return ""
+
+
+def main(address: str, table: str, query: str) -> None:
+    spark = SparkSession.builder.remote(address).getOrCreate()
+    found = {"rows": rows(spark.sql(query)), "plan": plan(spark.sql(query)), "was": mi.is_enabled(spark)}
+    found["enabling"] = refused(lambda: mi.enable(spark))
+    found["enabled"] = mi.is_enabled(spark)
+    mi.disable(spark)
+    found["disabled"] = mi.is_enabled(spark)
+    found["plan without"] = plan(spark.sql(query))
+    other = spark.newSession()
+    found["statement first"] = refused(
+        lambda: found.update(shown=rows(other.sql(f"SHOW INDEXES ON parquet.`{table}`")))
+    )
+    frame = other.read.parquet(table).where("user = 'user-00007'")
+    found["frame"], found["frame's plan"] = rows(frame), plan(frame)
+    for name, text in {
+        "explained": f"EXPLAIN INDEXES {query}",
+        "created": f"CREATE INDEX IF NOT EXISTS ids ON parquet.`{table}` USING column_stats (id)",
+        "dropped": f"DROP INDEX ids ON parquet.`{table}`",
+    }.items():
+        found[f"{name}, refused"] = refused(lambda text=text, name=name: found.update({name: rows(other.sql(text))}))
+    found["scan"] = refused(lambda: mi.open_table(table).scan("user = 'user-00007'").to_spark(other))
+    found["here"] = mi.open_table(table).scan("user = 'user-00007'").to_arrow().num_rows
+    sys.stdout.write(json.dumps(found, default=str) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,243 @@
+"""Spark's configuration alone switches metaindex on: applications of Python and of the JVM that have no word of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+from metaindex.spark.extension_jar import write_jar
+
+from .applications import Application, application, command, environment, sidecars, wait_until_ended
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+FILES = 20
+JOB = Path(__file__).with_name("extension_job.py")
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_jar(tmp_path_factory.mktemp("jar") / "metaindex-spark.jar")
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Parquet files in which bounds tell no file from another."""
+    folder = tmp_path_factory.mktemp("lake") / "users"
+    folder.mkdir()
+    for number in range(FILES):
+        names = [f"user-{(row * 7 + number * 2011) % 10_000:05}" for row in range(100)]
+        pq.write_table(
+            pa.table({"id": range(number * 100, number * 100 + 100), "user": names}), folder / f"{number:03}.parquet"
+        )
+        os.utime(folder / f"{number:03}.parquet", (1_700_000_000, 1_700_000_000))
+    mi.open_table(folder).create_index("find", mi.Values("user"), builder="local")
+    return folder
+
+
+def needle(users: Path) -> str:
+    return f"SELECT id, user FROM parquet.`{users}` WHERE user = 'user-00007'"
+
+
+PRUNED = f"<metaindex find: 1/{FILES} files>"
+ROWS = [[1, "user-00007"]]
+
+
+@pytest.fixture(scope="module")
+def job(jar: Path, users: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    folder = tmp_path_factory.mktemp("job")
+    with application(folder, command(jar, folder, {}, str(JOB))) as started:
+        yield started
+
+
+def test_the_jar_is_the_same_for_the_same_sources(jar: Path, tmp_path: Path) -> None:
+    assert write_jar(tmp_path / "again.jar").read_bytes() == jar.read_bytes()
+    assert not list(tmp_path.glob(".*"))
+    with zipfile.ZipFile(jar) as opened:
+        assert all(name.startswith(("metaindex/spark/", "META-INF/")) for name in opened.namelist())
+
+
+def test_the_queries_of_every_session_use_indexes(job: Application, users: Path) -> None:
+    found = job.do("rows", "first", needle(users))
+    assert found["rows"] == ROWS
+    assert PRUNED in found["plan"]
+    assert job.do("get", "first", "spark.metaindex.state") == "on"
+    assert job.do("rules", "first") == ["metaindex.MetaIndexRule"]
+    job.do("new", "other")
+    found = job.do("rows", "other", needle(users))
+    assert found["rows"] == ROWS
+    assert PRUNED in found["plan"]
+    assert job.do("default")
+    assert not job.warnings()
+
+
+def test_a_session_is_switched_off_and_on_while_it_runs(job: Application, users: Path) -> None:
+    job.do("new", "switched")
+    job.do("set", "switched", "spark.metaindex.enabled", "false")
+    found = job.do("rows", "switched", needle(users))
+    assert found["rows"] == ROWS
+    assert "metaindex" not in found["plan"]
+    assert job.do("rules", "switched") == []
+    job.do("set", "switched", "spark.metaindex.enabled", "true")
+    assert PRUNED in job.do("rows", "switched", needle(users))["plan"]
+    job.do("set", "switched", "spark.metaindex.enabled", "false")
+    assert "metaindex" not in job.do("rows", "switched", needle(users))["plan"]
+
+
+def test_the_first_statement_of_a_session_may_be_about_indexes(job: Application, users: Path) -> None:
+    job.do("new", "stating")
+    shown = job.do("rows", "stating", f"/* first */ SHOW INDEXES ON parquet.`{users}`")["rows"]
+    assert [row[0] for row in shown] == ["find"]
+    job.do("new", "explaining")
+    explained = job.do("rows", "explaining", f"EXPLAIN INDEXES {needle(users)}")["rows"]
+    assert [1, FILES] in [row[4:6] for row in explained]
+    job.do("rows", "stating", f"CREATE INDEX ids ON parquet.`{users}` USING column_stats (id)")
+    job.do("rows", "stating", f"DROP INDEX ids ON parquet.`{users}`")
+
+
+def test_a_clone_has_a_rule_of_its_own(job: Application, users: Path) -> None:
+    job.do("new", "original")
+    job.do("rows", "original", needle(users))
+    job.do("clone", "clone", "original")
+    assert PRUNED in job.do("rows", "clone", needle(users))["plan"]
+    assert job.do("rules", "clone") == ["metaindex.MetaIndexRule"]
+    assert [row[0] for row in job.do("rows", "clone", f"SHOW INDEXES ON parquet.`{users}`")["rows"]] == ["find"]
+    job.do("set", "clone", "spark.metaindex.enabled", "false")
+    assert "metaindex" not in job.do("rows", "clone", needle(users))["plan"]
+    assert PRUNED in job.do("rows", "original", needle(users))["plan"]
+
+
+def test_an_application_may_enable_a_session_itself(job: Application, users: Path) -> None:
+    """Before or after the configuration has: there is one rule."""
+    job.do("new", "before")
+    assert job.do("enable", "before")
+    assert PRUNED in job.do("rows", "before", needle(users))["plan"]
+    assert job.do("rules", "before") == ["metaindex.MetaIndexRule"]
+    job.do("new", "after")
+    assert PRUNED in job.do("rows", "after", needle(users))["plan"]
+    assert job.do("enable", "after")
+    assert job.do("rules", "after") == ["metaindex.MetaIndexRule"]
+    assert PRUNED in job.do("rows", "after", needle(users))["plan"]
+    assert [row[0] for row in job.do("rows", "after", f"SHOW INDEXES ON parquet.`{users}`")["rows"]] == ["find"]
+    assert not job.do("disable", "after")
+    assert job.do("rules", "after") == []
+    assert "metaindex" not in job.do("rows", "after", needle(users))["plan"]
+    job.do("new", "refused")
+    assert not job.do("disable", "refused")
+    assert "metaindex" not in job.do("rows", "refused", needle(users))["plan"]
+    assert job.do("enable", "refused")
+    assert PRUNED in job.do("rows", "refused", needle(users))["plan"]
+    job.do("new", "told")
+    job.do("rows", "told", needle(users))
+    assert "find by user" in job.do("explain", "told", needle(users))
+
+
+def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, users: Path) -> None:
+    jvm = job.do("jvm")
+    (process,) = sidecars(jvm)
+    job.do("new", "hanging")
+    os.kill(process, signal.SIGINT)  # as a terminal sends it to all
+    assert PRUNED in job.do("rows", "hanging", needle(users))["plan"]
+    job.do("set", "hanging", "spark.metaindex.timeoutSeconds", "0.1")
+    os.kill(process, signal.SIGSTOP)
+    try:
+        first, second = (job.do("rows", "hanging", needle(users)) for _ in range(2))
+    finally:
+        os.kill(process, signal.SIGCONT)
+    for found in (first, second):
+        assert found["rows"] == ROWS
+        assert "metaindex" not in found["plan"]
+    assert second["seconds"] < first["seconds"]  # one has waited
+    assert any("does not answer" in line for line in job.warnings())
+    job.do("set", "hanging", "spark.metaindex.timeoutSeconds", "120")
+    until = time.monotonic() + 60
+    while PRUNED not in job.do("rows", "hanging", needle(users))["plan"]:
+        assert time.monotonic() < until
+    os.kill(process, signal.SIGKILL)
+    wait_until_ended(process)
+    found = job.do("rows", "hanging", needle(users))
+    assert found["rows"] == ROWS
+    job.do("new", "later")
+    found = job.do("rows", "later", needle(users))
+    assert found["rows"] == ROWS
+    assert "metaindex" not in found["plan"]
+    assert str(job.do("get", "later", "spark.metaindex.state")).startswith("off: ")
+    assert len([line for line in job.warnings() if "has ended" in line]) == 1
+    job.do("restart")  # in the same JVM
+    assert PRUNED in job.do("rows", "first", needle(users))["plan"]
+    (process,) = sidecars(jvm)
+    job.do("restart")
+    wait_until_ended(process)
+
+
+def sql(jar: Path, folder: Path, conf: dict[str, str], text: str) -> subprocess.CompletedProcess[str]:
+    """Spark's own program for SQL, which is an application of the JVM."""
+    shell = ["--class", "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver", "spark-internal", "-e", text]
+    return subprocess.run(
+        command(jar, folder, {"spark.sql.catalogImplementation": "in-memory", **conf}, *shell),
+        env=environment(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_sql_of_an_application_of_the_jvm_uses_indexes(jar: Path, users: Path, tmp_path: Path) -> None:
+    ran = sql(jar, tmp_path, {}, f"SHOW INDEXES ON parquet.`{users}`; EXPLAIN {needle(users)}; {needle(users)}")
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "find\t" in ran.stdout
+    assert PRUNED in ran.stdout
+    assert "1\tuser-00007" in ran.stdout
+    assert " WARN metaindex: " not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("python", "says"),
+    [("/nowhere/python", "Cannot run program"), (None, "No module named")],
+    ids=["no Python", "a Python without metaindex"],
+)
+def test_an_application_runs_without_what_metaindex_needs(
+    jar: Path, users: Path, tmp_path: Path, python: str | None, says: str
+) -> None:
+    if python is None:
+        bare = tmp_path / "bare"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+        python = str(bare / "bin" / "python")
+    conf = {"spark.metaindex.python": python, "spark.driver.extraClassPath": ""}
+    ran = sql(jar, tmp_path, conf, f"{needle(users)}; SET spark.metaindex.state")
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "1\tuser-00007" in ran.stdout
+    assert "off: its Python" in ran.stdout
+    warned = [line for line in ran.stderr.splitlines() if " WARN metaindex: " in line]
+    assert len(warned) == 1
+    assert says in warned[0]
+    assert "spark.metaindex.python" in warned[0]
+
+
+def test_the_process_ends_with_a_jvm_that_is_killed(jar: Path, users: Path, tmp_path: Path) -> None:
+    with application(tmp_path, command(jar, tmp_path, {}, str(JOB))) as started:
+        started.do("rows", "first", needle(users))
+        jvm = started.do("jvm")
+        (process,) = sidecars(jvm)
+        arguments = Path(f"/proc/{process}/cmdline").read_bytes()
+        secret = next(
+            line for line in Path(f"/proc/{process}/environ").read_bytes().split(b"\0") if b"GATEWAY_SECRET" in line
+        ).partition(b"=")[2]
+        assert len(secret) == 64
+        assert secret not in arguments
+        assert secret.decode() not in started.log.read_text()
+        os.kill(jvm, signal.SIGKILL)
+        wait_until_ended(process)
