@@ -20,7 +20,7 @@ from metaindex.readers.plan import ScanPlan
 
 from .asked import AggregateQuestion
 from .distinct import DifferentValues
-from .kept import KeptSums
+from .kept import KeptSketches, KeptSums
 from .known import Attained, KnownColumn, KnownFiles
 from .measures import How, Measure
 from .partial import PartialAnswers
@@ -97,7 +97,7 @@ def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, li
         assert measure.field is not None
         kept = files.sketches.get(measure.field.name)
         column = files.columns.get(measure.field.name)
-        told = np.zeros(len(known), np.bool_) if kept is None else kept.known & ~files.deletes
+        told = np.zeros(len(known), np.bool_) if kept is None else _whole(kept, files)
         known &= told | empty | (column.all_null if column is not None else False)
     return known, keys, partials
 
@@ -127,12 +127,18 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
 
 def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:
     """Where no row is deleted: a sum says nothing of those that are left."""
-    known = kept.known & ~files.deletes & ~column.all_null
+    known = _whole(kept, files) & ~column.all_null
     sums = kept.totals.take(from_vector(np.arange(len(known)), known, pa.int64()))
     try:
         return Attained(sums.cast(measure.partial_type), known | column.all_null)
     except pa.ArrowInvalid:  # more digits than the values of a column can come to: whoever wrote it, it is no sum
         return Attained(pa.nulls(len(known), measure.partial_type), column.all_null)
+
+
+def _whole(kept: KeptSums | KeptSketches, files: KnownFiles) -> Mask:
+    """Where what is kept is of all rows of a file, and all of them live."""
+    same: Mask = kept.known & kept.rows.known & files.live.known & (kept.rows.values == files.live.values)
+    return same & ~files.deletes
 
 
 def _constant(files: KnownFiles, key: Field) -> Attained:

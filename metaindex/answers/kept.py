@@ -69,11 +69,11 @@ class _SketchesOfRun:
                 at = np.flatnonzero((rows >= 0) & wanted[np.maximum(rows, 0)])
                 if not len(at):
                     continue
+                table = reader.read(part, [group], ["sketch", "has_empty"], keep=False)
                 for start in range(0, len(at), _SKETCHES_AT_ONCE):
                     some = at[start : start + _SKETCHES_AT_ONCE]
-                    table = reader.read(part, [group], ["sketch", "has_empty"], keep=False)
-                    table = table.take(from_vector(some, None, pa.int64()))
-                    told = zip(rows[some].tolist(), *(column.to_pylist() for column in table.columns), strict=True)
+                    columns = table.take(from_vector(some, None, pa.int64())).columns
+                    told = zip(rows[some].tolist(), *(column.to_pylist() for column in columns), strict=True)
                     for row, data, empty in told:
                         yield row, Theta.from_bytes(data), empty is True
                         given += 1
@@ -165,7 +165,7 @@ def _kept(
     def of_index(index: OpenIndex) -> list[tuple[_Place, _T]]:
         told_of = []
         for run in index.entry.content.runs:
-            for key in looked_up(run):
+            for key in looked_up(run) if run.files else ():
                 stable = [column.stable for column in key.columns]
                 if stable != [leaf.stable] or not readable(key) or not _tells(key, told):
                     continue

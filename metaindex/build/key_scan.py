@@ -5,6 +5,7 @@ what is certain of it.
     a column is there, of a type whose values the table shows        its values
     it is not there, and what readers show instead is known          NULL, or the default, in every row group
     a partition column                                               the partition's value, in every row group
+    it is not there, and the kind takes every row                    unkeyed: the row groups would count as rows
     none of these, or a value has no canonical form                  unkeyed, those that have the column
     the file cannot be read whole, or is not the one listed          unkeyed, all; and told
 
@@ -199,6 +200,8 @@ def _file(
 
 def _why_not(plan: PlannedKey, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> str | None:
     for leaf in plan.leaves:
+        if plan.kind.rows.takes_every_row and leaf.stable not in file.present:
+            return f"{'.'.join(leaf.parts)}: the file does not have the column, and one row would speak for many"
         if leaf.stable in file.unknown:
             return f"{'.'.join(leaf.parts)}: {file.unknown[leaf.stable]}"
         if leaf.field.partition and constants.get(leaf.stable) is None:

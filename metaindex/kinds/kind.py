@@ -219,6 +219,7 @@ class LookedUpRows(StoredKind):
     exact: ClassVar[bool] = False  # does its answer leave nothing for other keys to prove, but for collisions?
     equality_only: ClassVar[bool] = True  # does it know whether a value is equal, and nothing else?
     turn: ClassVar[int] = 100  # of several keys of a column the least is asked first
+    takes_every_row: ClassVar[bool] = False  # is a row group of one value more to it than that value?
     carries_types: ClassVar[bool] = False  # are the rows of equal values the same under every type that has them?
 
     @classmethod

@@ -58,6 +58,7 @@ class OfFilesKind(WholeKind):
     tells: ClassVar[Told]
     row_bytes: ClassVar[int]  # of a row at most, about
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
+    takes_every_row: ClassVar[bool] = True
 
     @abstractmethod
     def of_file(self, type_: pa.DataType) -> OfFile:
@@ -86,6 +87,12 @@ class OfFilesKind(WholeKind):
     def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
         keys = super().planned(schema)
         for (leaf,) in keys:
+            if len(leaf.path) > 1 or leaf.field.partition:
+                place = "is of a partition" if leaf.field.partition else "is a field of a struct"
+                raise UnsupportedFeatureError(
+                    f"{self.name} are of columns that stand in the files, at the top; {'.'.join(leaf.parts)!r} {place};"
+                    " choose another column"
+                )
             if not self.takes(leaf.type):
                 raise UnsupportedFeatureError(
                     f"{self.name} are of columns whose values they can take; {'.'.join(leaf.parts)!r} is {leaf.type};"

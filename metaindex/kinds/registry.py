@@ -157,7 +157,13 @@ def _unfit(kind: object, known: Mapping[str, object]) -> str | None:
 
 
 _SAID = {"version": int, "layout": LayoutRule, "turn": int, "exact": bool}
-_SAID |= {"equality_only": bool, "carries_types": bool, "unkeyed_because": str, "needs_spark": bool}
+_SAID |= {
+    "equality_only": bool,
+    "takes_every_row": bool,
+    "carries_types": bool,
+    "unkeyed_because": str,
+    "needs_spark": bool,
+}
 """What a class says of itself, and is taken at its word."""
 
 _T = TypeVar("_T")

@@ -13,7 +13,7 @@ from metaindex.answers.aggregating import from_metadata
 from metaindex.answers.asked import AggregateQuestion
 from metaindex.answers.kept import sums_of
 from metaindex.answers.known import KnownColumn, KnownFiles
-from metaindex.answers.live import KnownCounts, with_deletes
+from metaindex.answers.live import physical_rows, with_deletes
 from metaindex.answers.measures import How, Measure
 from metaindex.answers.partial import PartialAnswers
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, valid_mask, vector
@@ -78,7 +78,7 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
             sure &= ~_zero(values)
     for facts in told:
         if facts.leaf.parts[0] in sums:
-            sure &= _cannot_overflow(facts, live, sure & known.certain)
+            sure &= _cannot_overflow(facts, known) | (numbers(facts.facts.column("state")) == StatState.ALL_NULL)
     files = np.flatnonzero(sure & known.certain)
     files = files[~known.changed(files)]
     if not len(files):
@@ -98,26 +98,30 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     return Answered(known, files, rows, known.without(out), tuple(sorted(by)))
 
 
-def _cannot_overflow(facts: ColumnFacts, live: KnownCounts, asked: Mask) -> Mask:
-    """Of which files the values can be added up in any order, and with those of all the others that are `asked`,
-    without one sum on the way that does not fit its type: none, where the bounds do not say so of all of them. Spark's
-    sum fails at the first that does not, or wraps; one that was added up in another order would not."""
+def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
+    """Can the values of all files that the filters leave be added up in any order without one sum on the way that does
+    not fit its type, as far as bounds and counts say? Spark's sum fails at the first that does not, or wraps; one that
+    was added up in another order would not. Of files that no index knows the type bounds the values, and the table's
+    log the rows: a wrong number there makes an error of a sum that is one, or not, by the order of its rows."""
     type_ = facts.leaf.type
     digits = type_.precision + _MORE_DIGITS if pa.types.is_decimal(type_) else 0
     if digits > _MOST_DIGITS:
-        return np.zeros(len(asked), np.bool_)
+        return False
     state = numbers(facts.facts.column("state"))
-    all_null: Mask = state == StatState.ALL_NULL
-    sure: Mask = (state == StatState.VALUES) & live.known
-    farthest = np.zeros(len(asked))
+    bounded: Mask = state == StatState.VALUES
+    farthest = np.zeros(len(state))
     for side in ("lower", "upper"):
         bound = one_array(facts.facts.column(side))
         stands = valid_mask(bound)
-        sure &= True if stands is None else stands
+        bounded &= True if stands is None else stands
         farthest = np.maximum(farthest, np.abs(vector(bound, np.int64).astype(np.float64)))
-    most = np.where(sure & asked, farthest * live.values, 0.0).sum()
-    fits = most < (float(10**digits) if digits else 2.0**63) / 2  # half: what floats round away is far less
-    return sure | all_null if fits else all_null
+    widest = float(10**type_.precision) if digits else 2.0 ** (type_.bit_width - 1)
+    logged = physical_rows(known.files)
+    rows = np.where(known.live.known, known.live.values, np.where(logged.known, logged.values, np.inf))
+    most = np.where(bounded, farthest, widest) * rows
+    asked = known.kept & (state != StatState.ALL_NULL)
+    limit = float(10**digits) if digits else 2.0**63
+    return bool(most[asked].sum() < limit / 2)  # half: what floats round away is far less
 
 
 def _zero(values: pa.Array) -> Mask:

@@ -13,7 +13,9 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -360,3 +362,48 @@ def test_a_file_that_is_gone_is_told_where_it_is_needed(tmp_path: Path) -> None:
     assert table.count("c0 >= 0") == 20, "the version's rows, as its log has them"
     with pytest.raises(mi.ObjectNotFoundError, match=r"f0\.parquet"):
         table.count("c0 >= 5")
+
+
+def test_a_column_that_a_file_does_not_have_is_not_summed_by_row_groups(tmp_path: Path) -> None:
+    """One row speaks for a row group there; what a kind adds up would be of groups and not of rows."""
+    folder = tmp_path / "t"
+    (folder / "p=3").mkdir(parents=True)
+    pq.write_table(pa.table({"a": range(1000)}), folder / "p=3" / "old.parquet", row_group_size=100)
+    pq.write_table(pa.table({"a": range(10), "b": range(10)}), folder / "p=3" / "new.parquet")
+    table = mi.open_table(str(folder), schema="a BIGINT, b BIGINT, p INT")
+    for partitioned in (mi.Sums("p"), mi.Sketches("p")):
+        with pytest.raises(mi.UnsupportedFeatureError, match="stand in the files"):
+            table.create_index("no", partitioned)
+    table.create_index("sums", mi.Sums("b"), mi.Sketches("b"), builder="local")
+    assert table.verify_index("sums", files=None).sound
+    found = table.aggregate(count=["*", "b"], sum=["b"], approx_distinct=["b"])
+    assert found.table.to_pylist() == [{"count(*)": 1010, "count(b)": 10, "sum(b)": 45, "approx_distinct(b)": 10}]
+
+
+def test_an_index_of_no_files_hinders_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_deltalake(str(tmp_path / "t"), pa.table({"a": pa.array([], pa.int64())}))
+    table = mi.open_table(str(tmp_path / "t"))
+    table.create_index("sums", mi.ColumnStats(), mi.Sums("a"), builder="local")
+    write_deltalake(str(tmp_path / "t"), pa.table({"a": [1, 2]}), mode="append")
+    assert table.refresh_index("sums").changed
+    found = table.aggregate(sum=["a"])
+    assert (found.opened, found.table.column(0).to_pylist()) == (0, [3])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([-(2**62), 2**62, None, 5], pa.timestamp("ms")),
+        pa.array([Decimal("1.25"), Decimal("2.50"), None, Decimal("1.25")], pa.decimal128(7, 2)),
+        pa.array(["", "a", None, ""], pa.string()),
+    ],
+)
+def test_whatever_values_are_told_apart(tmp_path: Path, values: pa.Array) -> None:
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"g": [1, 1, 2, 2], "x": values}), tmp_path / "t" / "one.parquet")
+    table = mi.open_table(str(tmp_path / "t"))
+    truth = len(set(values.cast(pa.int64()).drop_null().to_pylist())) if pa.types.is_timestamp(values.type) else 2
+    assert table.aggregate(approx_distinct=["x"]).table.column(0).to_pylist() == [truth]
+    grouped = table.aggregate(approx_distinct=["x"], group_by=["g"]).table
+    assert grouped.column("approx_distinct(x)").to_pylist() == [2, 1]

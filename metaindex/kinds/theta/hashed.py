@@ -17,7 +17,8 @@ from .murmur import Hashes, hash_values
 def can_be_sketched(type_: pa.DataType) -> bool:
     """Values that have an order, but for times that are finer than a microsecond."""
     fine = (pa.types.is_timestamp(type_) or pa.types.is_time(type_)) and type_.unit == "ns"
-    return physical_type(type_) is not None and not fine and not pa.types.is_decimal256(type_)
+    narrow = pa.types.is_decimal(type_) and not pa.types.is_decimal128(type_)  # Arrow finds no different ones of those
+    return physical_type(type_) is not None and not fine and not narrow
 
 
 def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Iterator[Hashes]]:

@@ -65,9 +65,9 @@ def hash_texts(values: pa.Array) -> Iterator[Hashes]:
 
 
 def hash_words(words: npt.NDArray[np.generic]) -> Hashes:
-    """The hashes of numbers as they lie in memory, little-endian."""
+    """The hashes of numbers, or of rows of them, as they lie in memory, little-endian."""
     plain = np.ascontiguousarray(words)
-    return hash_rows(plain.view(np.uint8).reshape(len(plain), plain.dtype.itemsize)) if len(plain) else _none()
+    return hash_rows(plain.view(np.uint8).reshape(len(plain), -1)) if len(plain) else _none()
 
 
 def hash_values(values: pa.Array) -> Iterator[Hashes]:
@@ -92,9 +92,13 @@ def hash_values(values: pa.Array) -> Iterator[Hashes]:
     elif is_.is_date(t):
         yield hash_words(vector(values.cast(pa.date32()), np.int32))
     elif is_.is_timestamp(t) or is_.is_time64(t):
-        if t.unit in ("s", "ms"):
-            values = values.cast(pa.timestamp("us", t.tz))
-        yield hash_words(vector(values, np.int64))
+        factor = {"s": 1_000_000, "ms": 1_000}.get(t.unit, 1)
+        words = vector(values, np.int64)
+        held = np.abs(words.astype(np.float64)) < float(2**63 // factor) - 2048
+        yield hash_words(words[held] * np.int64(factor))
+        if not held.all():  # no number of microseconds: by the unit that the column has
+            beyond = words[~held]
+            yield hash_words(np.stack([beyond, np.full(len(beyond), factor)], axis=1))
     elif is_.is_time(t):
         yield hash_words(vector(values.cast(pa.time64("us")), np.int64))
     elif is_.is_integer(t):
