@@ -2,7 +2,7 @@
 out; what is known of files answers for them (`answers/`).
 
 A class says its schema, whose first columns are `key_id` and `ordinal`, and makes what takes the values of a file
-(`OfFile`). Of a file whose values cannot be taken there is no row: it is unkeyed.
+(`of_files_built.OfFile`). Of a file whose values cannot be taken there is no row: it is unkeyed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs t
     from metaindex.store.writer import RunSink
 
     from .keyed import KeyCollector, KeyFinisher
+    from .of_files_built import OfFile
 
 
 class Told(Enum):
@@ -38,16 +39,6 @@ class Told(Enum):
 
     SUM = auto()
     DIFFERENT_VALUES = auto()
-
-
-class OfFile(Protocol):
-    """Takes the values of one file."""
-
-    def add(self, values: pa.Array) -> None:
-        """Some rows. UnkeyedValuesError, or an error of Arrow, where they cannot be taken."""
-
-    def row(self) -> Mapping[str, object]:
-        """What they come to: a value for each column of the schema but the first two."""
 
 
 class OfFilesKind(WholeKind):
@@ -120,7 +111,7 @@ class OfFilesKind(WholeKind):
     def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         from .of_files_built import merged
 
-        return dict(key.layout), list(merged(cls, key, some, into))
+        return dict(key.layout), list(merged(cls.schema, cls.row_bytes, key, some, into))
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:

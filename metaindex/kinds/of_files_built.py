@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +21,45 @@ from metaindex.store.writer import RunSink
 from .canonical import UnkeyedValuesError
 from .keyed import Gathered, KeyPlan, Spill, Units
 from .kind import KeyRows, MergeInto
-from .of_files import OfFile, OfFilesKind
 
 COLUMNS = Columns(ascending=frozenset({"ordinal"}), ranged=frozenset({"key_id", "ordinal"}))
 _PART_BYTES = 64 << 20
 _MOST_ROWS = 1 << 18
 
 
+class OfFile(Protocol):
+    """Takes the values of one file."""
+
+    def add(self, values: pa.Array) -> None:
+        """Some rows. UnkeyedValuesError, or an error of Arrow, where they cannot be taken."""
+
+    def row(self) -> Mapping[str, object]:
+        """What they come to: a value for each column of the schema but the first two."""
+
+
+class MakesRows(Protocol):
+    """What is asked of a kind: the columns of its rows, about how large one is, what its keys say, and who takes the
+    values of a file."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def row_bytes(self) -> int: ...
+
+    @property
+    def said_layout(self) -> dict[str, int | str]: ...
+
+    def of_file(self, type_: pa.DataType) -> OfFile: ...
+
+
 class OfFilesCollector:
     """See `KeyCollector`. Rows of whole files are held, and put away where they are more than it may hold."""
 
-    def __init__(self, kind: OfFilesKind, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
+    def __init__(self, kind: MakesRows, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
         self._kind, self._plan, self._sink, self._spill, self._files = kind, plan, sink, spill, files
         self._open: OfFile | None = None
         self._held: list[dict[str, object]] = []
@@ -88,7 +117,7 @@ class OfFilesCollector:
 class OfFilesFinisher:
     """See `KeyFinisher`. A range is of some of the files, as many as a part may have rows."""
 
-    kind: OfFilesKind
+    kind: MakesRows
     plan: KeyPlan
     sink: RunSink
     spill: Spill
@@ -97,11 +126,11 @@ class OfFilesFinisher:
 
     @property
     def ranges(self) -> int:
-        return -(-self.files // _part_rows(type(self.kind))) if any(share.entries for share in self.gathered) else 0
+        return -(-self.files // _part_rows(self.kind.row_bytes)) if any(share.entries for share in self.gathered) else 0
 
     def write(self, number: int) -> list[PartInfo]:
-        first = number * _part_rows(type(self.kind))
-        last = min(self.files, first + _part_rows(type(self.kind)))
+        first = number * _part_rows(self.kind.row_bytes)
+        last = min(self.files, first + _part_rows(self.kind.row_bytes))
         some = []
         for path in (path for share in self.gathered for path in share.spills):
             with pa.ipc.open_stream(pa.py_buffer(self.spill.storage.read(path))) as opened:
@@ -118,7 +147,7 @@ class OfFilesFinisher:
 class OfFilesCheck:
     """See `checks.KeyCheck`: the values of each file are taken again."""
 
-    def __init__(self, kind: OfFilesKind, plan: KeyPlan, stored: pa.Table) -> None:
+    def __init__(self, kind: MakesRows, plan: KeyPlan, stored: pa.Table) -> None:
         self._kind, self._plan = kind, plan
         self._stored, self._at = stored, {file: at for at, file in enumerate(stored.column("ordinal").to_pylist())}
         self._open: OfFile | None = None
@@ -158,8 +187,8 @@ def _alone(values: Sequence[pa.Array]) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def _part_rows(kind: type[OfFilesKind]) -> int:
-    return max(1, min(_MOST_ROWS, _PART_BYTES // kind.row_bytes))
+def _part_rows(row_bytes: int) -> int:
+    return max(1, min(_MOST_ROWS, _PART_BYTES // row_bytes))
 
 
 def _written(name: str, tables: Sequence[pa.Table], sink: RunSink, number: int) -> list[PartInfo]:
@@ -169,28 +198,30 @@ def _written(name: str, tables: Sequence[pa.Table], sink: RunSink, number: int) 
     return [sink.write(name, rows.combine_chunks(), number, COLUMNS)]
 
 
-def merged(kind: type[OfFilesKind], key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Iterator[PartInfo]:
+def merged(
+    schema: pa.Schema, row_bytes: int, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto
+) -> Iterator[PartInfo]:
     """Part by part: what is read of each run again are the row groups whose files go into the part."""
     files = max((int(places.max(initial=-1)) + 1 for _, _, places in some), default=0)
-    step, number = _part_rows(kind), 0
+    step, number = _part_rows(row_bytes), 0
     for first in range(0, files, step):
         tables = [
             table
             for run, old, places in some
-            for table in _of_range(kind, run, old, places, first, min(files, first + step))
+            for table in _of_range(schema, run, old, places, first, min(files, first + step))
         ]
         for part in _written(
-            key.kind, [_as(table, kind.schema, key.key_id) for table in tables], into.sink, into.number(number)
+            key.kind, [_as(table, schema, key.key_id) for table in tables], into.sink, into.number(number)
         ):
             number += 1
             yield part
 
 
 def _of_range(
-    kind: type[OfFilesKind], run: RunReader, old: CoveredKey, places: npt.NDArray[np.int64], first: int, last: int
+    schema: pa.Schema, run: RunReader, old: CoveredKey, places: npt.NDArray[np.int64], first: int, last: int
 ) -> Iterator[pa.Table]:
     """Rows of the files whose new ordinals lie in a range, under these."""
-    names = kind.schema.names
+    names = schema.names
     for part in run.parts(old.kind):
         if part.first_key != old.key_id:
             continue
@@ -200,7 +231,7 @@ def _of_range(
             if len(at):
                 rows = run.read(part, [group], names, keep=False).take(from_vector(at, None, pa.int64()))
                 ordinals = from_vector(new[at].astype(np.int32), None, pa.int32())
-                yield rows.set_column(names.index("ordinal"), kind.schema.field("ordinal"), ordinals)
+                yield rows.set_column(names.index("ordinal"), schema.field("ordinal"), ordinals)
 
 
 def _as(table: pa.Table, schema: pa.Schema, key_id: int) -> pa.Table:

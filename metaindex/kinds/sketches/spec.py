@@ -11,7 +11,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.kinds.kind import LayoutRule
-from metaindex.kinds.of_files import OfFile, OfFilesKind, Told, one_column_each
+from metaindex.kinds.of_files import OfFilesKind, Told, one_column_each
 from metaindex.kinds.theta.hashed import can_be_sketched
 from metaindex.kinds.theta.sketch import ENTRIES, MOST_ENTRIES, Theta
 from metaindex.log.entry import CoveredKey, KindSpec
@@ -20,6 +20,7 @@ from .sketched import SketchOfFile
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import KindCommand
+    from metaindex.kinds.of_files_built import OfFile
 
 SKETCHES = pa.schema(
     [

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
 from metaindex.kinds.exact_sums import SUM_BYTES, SumOfFile, can_be_summed
 from metaindex.kinds.kind import LayoutRule
-from metaindex.kinds.of_files import OfFile, OfFilesKind, Told, one_column_each
+from metaindex.kinds.of_files import OfFilesKind, Told, one_column_each
 from metaindex.log.entry import CoveredKey, KindSpec
+
+if TYPE_CHECKING:
+    from metaindex.kinds.of_files_built import OfFile
 
 SUMS = pa.schema(
     [
