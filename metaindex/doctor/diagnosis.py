@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown, Tabular
 from metaindex.views.text_table import Column, TextTable
 
 
@@ -28,8 +30,8 @@ class Symptom:
     cure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnosis(Shown):
     """In the order in which they were looked for."""
 
     symptoms: tuple[Symptom, ...]
@@ -45,11 +47,14 @@ class Diagnosis:
         rows = tuple((symptom.about, str(symptom.health), symptom.fact, symptom.cure) for symptom in self.symptoms)
         return TextTable((Column("what"), Column("state"), Column("found"), Column("what to do")), rows)
 
-    def __str__(self) -> str:
-        return str(self.table())
+    @property
+    def brief(self) -> str:
+        counts = Counter(symptom.health for symptom in self.symptoms)
+        return ", ".join(f"{counts[health]:,} {health}" for health in Health)
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        return (self.table(),)
 
     def to_json(self) -> list[dict[str, str]]:
         """Plain data for machines."""

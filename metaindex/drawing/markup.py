@@ -81,6 +81,8 @@ def _with_sides(element: Element) -> Element:
     for cell in _cells(copied):
         side = "right" if "number" in cell.get("class", "").split() else "left"
         cell.set("style", f"text-align: {side}")
+    for bar in copied.iter("svg"):
+        bar.set("style", "margin-right: .5em; vertical-align: middle")
     return copied
 
 

@@ -1,4 +1,5 @@
-"""What shows itself: at Python's prompt as it is printed, in a notebook as HTML, on a terminal through rich."""
+"""What shows itself: in a line where it is one value among others, printed in full, in a notebook as HTML, on a
+terminal through rich."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 LINES, WIDTH = 100, 2000
-"""What a prompt or a notebook shows of an answer; `print` gives all of it."""
+"""What a notebook, or IPython's prompt, shows of an answer; `print` gives all of it."""
+BRIEF = 160
+"""Characters of an answer in a line."""
 
 
 class Tabular(Protocol):
@@ -18,9 +21,16 @@ class Tabular(Protocol):
     def _repr_html_(self) -> str: ...
 
 
+class Printer(Protocol):
+    """IPython's, which asks for what a prompt shows."""
+
+    def text(self, text: str) -> None: ...
+
+
 class Shown:
     """Gives a class with `_printed`, or with `shown` (texts and tables, one below the other), all ways to be looked at:
-    names and values in them steer no terminal. A dataclass of it says `repr=False`."""
+    names and values in them steer no terminal. A dataclass of it says `repr=False`. One whose first line does not say
+    what it is has a `brief`, too."""
 
     __slots__ = ()
 
@@ -33,6 +43,11 @@ class Shown:
         """The same for a notebook: with pictures, where a class has any."""
         return self.shown
 
+    @property
+    def brief(self) -> str:
+        """What it is, in a line."""
+        return self._printed().partition("\n")[0]
+
     def _printed(self) -> str:
         return "\n".join(map(str, self.shown))
 
@@ -40,7 +55,12 @@ class Shown:
         return lines(self._printed())
 
     def __repr__(self) -> str:
-        return bounded(str(self))
+        """In a line, as it stands in a list, a log, or a failed assertion."""
+        return in_a_line(type(self).__name__, self.brief)
+
+    def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
+        """At IPython's prompt, as it is printed."""
+        printer.text(bounded(str(self)))
 
     def _repr_html_(self) -> str:
         parts = (preformatted(part) if isinstance(part, str) else part._repr_html_() for part in self.pictured)
@@ -51,6 +71,12 @@ class Shown:
         from rich.text import Text
 
         return Group(*(Text(lines(part)) if isinstance(part, str) else part for part in self.shown))  # type: ignore[arg-type]
+
+
+def in_a_line(name: str, brief: str) -> str:
+    """`<name: brief>`, not too long."""
+    said = one_line(brief.strip())
+    return f"<{name}: {said if len(said) <= BRIEF else said[: BRIEF - 3] + '...'}>"
 
 
 def bounded(text: str) -> str:

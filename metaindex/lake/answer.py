@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaindex.expressions.errors import MissingDependencyError
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import Shown, Tabular, one_line
+from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes
 from metaindex.views.info import sayable
 from metaindex.views.text_table import Column, TextTable
@@ -64,8 +64,9 @@ class Lake(Shown):
         self[name]
         return self.opens[name]()
 
-    def __repr__(self) -> str:
-        return one_line(f"<lake at {self.place}: {self.summary}>")
+    @property
+    def brief(self) -> str:
+        return f"{self.place}: {self.summary}"
 
     # -- sums ----------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from metaindex.formats.tables_below import DEPTH, FoundTable, Walk
 from metaindex.querylog.writer import WRITER
 from metaindex.table.face import Table, handle_of
 from metaindex.table.opening import open_table
+from metaindex.views.notebook import watched
 from metaindex.views.words import counted
 
 from .answer import Lake
@@ -78,6 +79,7 @@ class LakeAsked:
         return f"{PREFIX}{LakeCatalog(self.place, self.catalog).name}"
 
 
+@watched
 def open_lake(
     place: object,
     *,

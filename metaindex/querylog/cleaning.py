@@ -22,6 +22,7 @@ from metaindex.expressions.errors import (
     StorageUnavailableError,
 )
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.shown import Shown
 from metaindex.formats.storage import KeepsLeftovers, ObjectInfo, Storage
 from metaindex.formats.storage_own import meant_by
 
@@ -35,8 +36,8 @@ _MERGED_ROWS = 200_000
 _DEAD_NS = 3600 * 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class QueriesCleaned:
+@dataclass(frozen=True, slots=True, repr=False)
+class QueriesCleaned(Shown):
     """What a clean of a query log did: files removed as too old or too many, files merged, files that it left as they
     cannot be read, and what is there now."""
 
@@ -49,7 +50,7 @@ class QueriesCleaned:
     def __bool__(self) -> bool:
         return bool(self.removed or self.merged)
 
-    def __str__(self) -> str:
+    def _printed(self) -> str:
         return (
             f"query log: {self.removed:,} files removed, {self.merged:,} merged; {self.files:,} files with"
             f" {self.size_bytes:,} bytes are there"

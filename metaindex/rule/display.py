@@ -14,7 +14,7 @@ from .settings import DisplayMode
 _TAGS: dict[DisplayMode, tuple[str, str]] = {
     "plaintext": ("<----", "---->"),
     "console": ("\x1b[42m", "\x1b[0m"),
-    "html": ('<b style="background: #d7f5dd">', "</b>"),
+    "html": ('<b style="background: rgba(46, 160, 67, .25)">', "</b>"),
 }
 _CHANGING = re.compile(r"#\d+L?|plan_id=\d+|\*\(\d+\) |\[id=\S+\]")
 

@@ -48,12 +48,22 @@ class ExplainedScan(Shown):
         if self.cover is not None:
             return f"{self.scan}: {self.cover}"
         if self.taken is not None and not isinstance(self.taken, Reason):
-            return f"{self.scan}: {_reads(self.taken.result, _told(self.taken, self.result))}"
+            return f"{self.scan}: {_reads(self.taken.result, _told(self.taken, self._filtered))}"
         more = f"; {self.taken.name}: {self.taken.value}" if self.taken is not None else ""
         if self.result is None:
             assert self.reason is not None
             return f"{self.scan}: read whole: {self.reason.name}: {self.reason.value}{more}"
-        return f"{self.scan}: {_reads(self.result, _filtered(self.result))}{more}"
+        return f"{self.scan}: {_reads(self.result, self._filtered)}{more}"
+
+    @property
+    def _filtered(self) -> str:
+        """By whom files are left out: none is named that the table does without."""
+        if self.result is None:
+            return ""
+        own = {verdict.index for verdict in self.indexes if verdict.reason is Reason.TABLES_OWN}
+        helped = [report for report in self.result.indexes if report.used and report.dropped_files]
+        named = [f"{report.name} by {', '.join(report.columns)}" for report in helped if report.name not in own]
+        return ", ".join(named) or ("the table's own statistics" if helped else "")
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -109,6 +119,10 @@ class QueryExplanation(Shown):
         for all of them: the bytes of whole files say nothing about columns."""
         covers = [scan.cover.read_bytes for scan in self.scans if scan.cover is not None]
         return sum(covers) if covers and len(covers) == len(self.scans) else None
+
+    @property
+    def brief(self) -> str:
+        return "; ".join(map(str, self.scans)) or "no scan"
 
     def _printed(self) -> str:
         return self._shown(self.display)
@@ -212,17 +226,9 @@ def _reads(result: PruneResult, why: str) -> str:
     )
 
 
-def _filtered(result: PruneResult) -> str:
-    return ", ".join(
-        f"{report.name} by {', '.join(report.columns)}"
-        for report in result.indexes
-        if report.used and report.dropped_files
-    )
-
-
-def _told(taken: Taken, filtered: PruneResult | None) -> str:
+def _told(taken: Taken, filtered: str) -> str:
     by = f" by {', '.join(taken.indexes)}" if taken.indexes else ""
-    return ", ".join(part for part in (_filtered(filtered) if filtered is not None else "", f"{taken}{by}") if part)
+    return ", ".join(part for part in (filtered, f"{taken}{by}") if part)
 
 
 def _text(execution: Any) -> str:

@@ -42,6 +42,7 @@ class Reason(Enum):
     )
     UNSUPPORTED = "the table has what metaindex does not read, which the log told once"
     FAILED = "metaindex failed, which the log and `counts` tell"
+    TABLES_OWN = "the table's own statistics leave out every file that it would"
     # of the first rows of an order, of some rows, and of an aggregate
     PART_UNKNOWN = "its filters say something that no index judges, so it is not known of which files every row passes"
     NO_THRESHOLD = "of too few rows it is known where they stand at worst: by an index's statistics of whole files"

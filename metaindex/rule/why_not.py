@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metaindex.expressions.shown import counted
 from metaindex.kinds.registry import serves_rows
 from metaindex.pruning.result import PruneResult, human_bytes
-from metaindex.table.face import handle_of
+from metaindex.table.face import handle_of, queries_of
 
 from .reasons import Reason
 from .request import SparkScan
@@ -16,6 +16,7 @@ from .settings import RuleConfig
 from .skipping import Planned, Skipping
 
 if TYPE_CHECKING:
+    from metaindex.views.explanation import Credit
     from metaindex.views.info import IndexInfo
 
 
@@ -43,12 +44,20 @@ def verdicts(skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleCo
         return ()
     answer = skipping.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
     table = skipping.table_of(scan, rule)
+    helps = isinstance(answer, PruneResult) and answer.dropped_files > 0
+    credit = queries_of(table).credit(answer) if helps and isinstance(answer, PruneResult) else None
     usable = frozenset(handle_of(table).usable_indexes())
-    return tuple(_verdict(info, info.name in usable, answer, planned, rule) for info in table.indexes(staleness=False))
+    infos = table.indexes(staleness=False)
+    return tuple(_verdict(info, info.name in usable, answer, planned, rule, credit) for info in infos)
 
 
 def _verdict(
-    info: IndexInfo, usable: bool, answer: PruneResult | Reason, planned: Planned, rule: RuleConfig
+    info: IndexInfo,
+    usable: bool,
+    answer: PruneResult | Reason,
+    planned: Planned,
+    rule: RuleConfig,
+    credit: Credit | None,
 ) -> IndexVerdict:
     name, cover = info.name, planned.cover
     if not rule.allows(name):
@@ -78,7 +87,11 @@ def _verdict(
     if cover is not None:
         return IndexVerdict(name, Reason.COSTS_MORE)
     columns = ", ".join(report.columns)
-    out = min(report.dropped_files, answer.dropped_files)
+    gained = report.dropped_files if credit is None else credit.beyond.get(name, report.dropped_files)
+    if not gained:
+        return IndexVerdict(name, Reason.TABLES_OWN)
+    out = min(gained, answer.dropped_files)
+    columns += " more than the table's own statistics" if gained < report.dropped_files else ""
     changed = f"; {answer.changed_files:,} more were changed since, so they are read: refresh it"
     return IndexVerdict(
         name, None, f"leaves out {counted(out, 'file')} by {columns}" + (changed if answer.changed_files else "")

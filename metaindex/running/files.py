@@ -8,11 +8,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from metaindex.expressions.errors import ArgumentError
+from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
 from metaindex.statements.tokens import TokenKind, tokens
 from metaindex.statements.tree import TableName, Value
 from metaindex.table.face import Table
 from metaindex.table.opening import open_table
+from metaindex.views.explanation import Credit
+from metaindex.views.notebook import watched
 from metaindex.views.text_table import Column, TextTable
 from metaindex.workloads.asked import TableNames, of_table
 from metaindex.workloads.taking import workload
@@ -31,6 +34,7 @@ Opens = Callable[[str, str | None, Mapping[str, Value]], Table]
 """A path, its format where that is said, and how its files are read."""
 
 
+@watched
 def sql(
     statement: str,
     *,
@@ -133,17 +137,22 @@ class FileTables:
                     "total_bytes": answer.total_bytes,
                 }
                 rows += [
-                    {
-                        **row,
-                        "index": report.name,
-                        "used": report.used and report.dropped_files > 0,
-                        "reason": report.reason or (None if report.dropped_files else "leaves out no file"),
-                    }
+                    {**row, "index": report.name, "used": not reason, "reason": reason or report.reason or None}
                     for report in answer.indexes
+                    for reason in [_unused(report, told.credit)]
                 ] or [row]
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
         return result(EXPLAINED, rows, explained_table(rows))
+
+
+def _unused(report: IndexReport, credit: Credit | None) -> str:
+    """Why an index gains a query nothing; empty where it does gain."""
+    if not report.used or not report.dropped_files:
+        return report.reason or "leaves out no file"
+    if credit is not None and credit.beyond.get(report.name) == 0:
+        return "leaves out no file that the table's own statistics do not leave out"
+    return ""
 
 
 def explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.shown import Shown, Tabular, counted
 from metaindex.statements.tree import (
     ChangeIndex,
     CreateIndex,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from metaindex.selection.answer import Recommendation
     from metaindex.verify import Verification
     from metaindex.whatif.answer import WhatIf
+    from metaindex.whatif.posterior import Estimate
 
 _TEXTS: Final = pa.list_(pa.string())
 
@@ -89,14 +90,24 @@ RECOMMENDED: Final = _schema(
     recommended=pa.bool_(),
     kinds=pa.string(),
     leaves_out_bytes=pa.float64(),
+    leaves_out_bytes_low=pa.float64(),
+    leaves_out_bytes_high=pa.float64(),
     share=pa.float64(),
+    share_low=pa.float64(),
+    share_high=pa.float64(),
+    helps_queries=pa.float64(),
+    helps_queries_low=pa.float64(),
+    helps_queries_high=pa.float64(),
     index_bytes=pa.float64(),
+    index_bytes_low=pa.float64(),
+    index_bytes_high=pa.float64(),
     build_cpu_seconds=pa.float64(),
     pays_after=pa.string(),
     statement=pa.string(),
     reason=pa.string(),
 )
-"""`share`: of what the workload reads of the table now. `reason`: why a candidate is not recommended."""
+"""`share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with 90%, and where
+they are equal the number is exact. `reason`: why a candidate is not recommended."""
 
 
 def schema_of(statement: Statement) -> pa.Schema:
@@ -126,6 +137,11 @@ class StatementResult(Shown):
     rows: pa.Table
     told: tuple[str | Tabular, ...]
     wrong: bool = False
+
+    @property
+    def brief(self) -> str:
+        first = str(self.told[0]).partition("\n")[0] if self.told and isinstance(self.told[0], str) else ""
+        return first or f"{counted(self.rows.num_rows, 'row')} of {', '.join(self.rows.column_names)}"
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
@@ -219,6 +235,14 @@ def _reads(files: Any, size: Any) -> dict[str, object]:
     return {name: float(value) for name, value in {**ends, "size_bytes": size.expected}.items()}
 
 
+def _bounded(name: str, estimate: Estimate) -> dict[str, object]:
+    return {
+        name: float(estimate.expected),
+        f"{name}_low": float(estimate.low),
+        f"{name}_high": float(estimate.high),
+    }
+
+
 def recommended(answer: Recommendation) -> StatementResult:
     rows: list[dict[str, object]] = [
         {
@@ -226,9 +250,10 @@ def recommended(answer: Recommendation) -> StatementResult:
             "index": index.name,
             "recommended": True,
             "kinds": index.title,
-            "leaves_out_bytes": float(index.adds_bytes.expected),
-            "share": index.saved_share,
-            "index_bytes": float(index.size_bytes.expected),
+            **_bounded("leaves_out_bytes", index.adds_bytes),
+            **_bounded("share", index.saved),
+            **_bounded("helps_queries", index.helps_queries),
+            **_bounded("index_bytes", index.size_bytes),
             "build_cpu_seconds": index.build_cpu_seconds,
             "pays_after": str(index.break_even),
             "statement": index.sql,

@@ -252,6 +252,21 @@ class CreatedIndex(Shown):
         return {"table": self.table, "name": self.name, "problem": self.problem, "notes": list(self.notes)}
 
 
+class CreatedIndexes(Shown, tuple[CreatedIndex, ...]):
+    """What became of each, in the order in which they were recommended."""
+
+    __slots__ = ()
+
+    @property
+    def brief(self) -> str:
+        failed = sum(bool(index.problem) for index in self)
+        return counted(len(self) - failed, "index") + " created" + (f", {failed:,} not" if failed else "")
+
+    @property
+    def shown(self) -> Sequence[str]:
+        return [line for index in self for line in index.shown] or ["no index is recommended"]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Recommendation(Shown):
     """What to build for a workload: `indexes` in the order in which they are best built. Nothing was built; `create`
@@ -299,12 +314,12 @@ class Recommendation(Shown):
         """Tables, and indexes of theirs that no query of the workload uses."""
         return tuple((table.table, unused) for table in self.tables for unused in table.unused)
 
-    def create(self, builder: object = None, progress: object = None) -> tuple[CreatedIndex, ...]:
+    def create(self, builder: object = None, progress: object = None) -> CreatedIndexes:
         """Creates the indexes, one after another, and notes beside each that it was recommended and what was expected
         of it: `Table.savings` tells what came. `builder`, `progress`: as `Table.create_index` takes them. One that
         fails is told, and the others are created."""
         assert self.creates is not None, "made by recommend()"
-        return tuple(self.creates(index, builder, progress) for index in self.indexes)
+        return CreatedIndexes(self.creates(index, builder, progress) for index in self.indexes)
 
     @property
     def shown(self) -> Sequence[str | Tabular]:

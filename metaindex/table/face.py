@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Literal
 from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import VersionNotFoundError
 from metaindex.expressions.shown import one_line, preformatted
-from metaindex.formats.model import Diff, Snapshot, Version
+from metaindex.formats.model import Diff, Snapshot
 from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import PruneResult
+from metaindex.views.notebook import watched
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version
 from .handle import Handle
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.views.explanation import Explanation
     from metaindex.views.history import History
     from metaindex.views.info import IndexList
+    from metaindex.views.versions import VersionList
     from metaindex.whatif.answer import WhatIf
 
     from .locate import Located
@@ -111,9 +113,11 @@ class Table:
             )
         return self._queries.diff(at_version(base, base_timestamp), at_version(target, target_timestamp))
 
-    def versions(self) -> Sequence[Version]:
+    def versions(self) -> VersionList:
         """Versions that can be read, oldest first."""
-        return self._queries.versions()
+        from metaindex.views.versions import VersionList
+
+        return VersionList(self._queries.versions())
 
     def reopened(self, config: Config | None = None) -> Table:
         """The same table as a handle of its own: for another thread, or with another configuration."""
@@ -371,6 +375,7 @@ class Table:
             tables=tables,
         )
 
+    @watched
     def recommend(
         self,
         queries: object = None,
@@ -406,6 +411,7 @@ class Table:
 
     # -- indexes -------------------------------------------------------------------------------------------------------
 
+    @watched
     def create_index(
         self,
         name: str,
@@ -444,6 +450,7 @@ class Table:
             if_not_exists=if_not_exists,
         )
 
+    @watched
     def refresh_index(
         self,
         name: str,
@@ -481,6 +488,7 @@ class Table:
             under=under,
         )
 
+    @watched
     def optimize_index(
         self,
         name: str,
@@ -527,6 +535,7 @@ class Table:
 
         return clean(self._handle, name, retention)
 
+    @watched
     def erase_index(
         self, name: str, builder: BuilderName | Builder | None = None, progress: Progress | None = None
     ) -> Outcome:
@@ -588,6 +597,7 @@ class Table:
 
     # -- a picture -----------------------------------------------------------------------------------------------------
 
+    @watched
     def report(
         self,
         path: str | os.PathLike[str],
@@ -648,6 +658,7 @@ class Table:
 
         return history_of(self._handle, name, last)
 
+    @watched
     def verify_index(
         self,
         name: str,
@@ -670,6 +681,7 @@ class Table:
             self._handle, name, files=files, versions=versions, predicates=predicates, progress=progress
         )
 
+    @watched
     def repair_index(
         self,
         name: str,

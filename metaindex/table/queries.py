@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from metaindex.readers.footer import HeldFooters
     from metaindex.readers.plan import Choose
     from metaindex.readers.scan import Scan
-    from metaindex.views.explanation import Explanation
+    from metaindex.views.explanation import Credit, Explanation
 
 
 class Queries:
@@ -249,7 +249,14 @@ class Queries:
         then = At.of(result.version)
         opened, _ = self.handle.open_indexes(only)
         told = tuple(coverage(index, result, lambda: self.handle.snapshot(then)) for index in opened)
-        return Explanation(result, told)
+        return Explanation(result, told, self.credit(result))
+
+    def credit(self, result: PruneResult) -> Credit | None:
+        """What each index gains: see `credited`."""
+        from .credit import credited
+
+        then = At.of(result.version)
+        return credited(result, lambda names: self._planner.planned(result.predicate, then, names).result)
 
     def _scanned(
         self,

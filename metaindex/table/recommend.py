@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.kinds.kind import Kind
+from metaindex.views.notebook import watched
 from metaindex.workloads.asked import TableNames
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _PATTERN: Final = frozenset("*?[{")
 
 
+@watched
 def recommend(
     queries: object,
     *places: Table | str | os.PathLike[str],

@@ -3,14 +3,14 @@ what it proved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts, leaves
-from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.shown import Shown, Tabular, counted
 from metaindex.expressions.tree import In, Opaque, Predicate
 from metaindex.formats.model import Schema, Snapshot
 from metaindex.keys import FileIdentities
@@ -59,12 +59,27 @@ class Coverage(Shown):
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """What the indexes gain a query. `own_files`: files that the table's own statistics and partitions leave out
+    without an index; `beyond`: by index, how many others it leaves out by itself."""
+
+    own_files: int
+    beyond: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Shown):
-    """How a query is planned. `print` it, or let a notebook show it."""
+    """How a query is planned. `print` it, or let a notebook show it. `credit`: None where the table could not be asked
+    without its indexes."""
 
     result: PruneResult
     coverage: tuple[Coverage, ...] = ()
+    credit: Credit | None = None
+
+    @property
+    def brief(self) -> str:
+        return self.result.brief
 
     def _printed(self) -> str:
         lines = ["Predicate, as understood:"]
@@ -76,7 +91,18 @@ class Explanation(Shown):
             lines += ["", "Answered, part by part (files proved to hold no such row, by each kind alone):", *answers]
         if self.coverage:
             lines += ["", f"Covered at version {self.result.version}:", *(f"  {covered}" for covered in self.coverage)]
+        if self.credit is not None and self.credit.beyond:
+            lines += ["", *self._credited(self.credit)]
         return "\n".join([*lines, "", str(self.result)])
+
+    def _credited(self, credit: Credit) -> list[str]:
+        """Who gains what."""
+        own = f"{counted(credit.own_files, 'file')} of {self.result.total_files:,}" if credit.own_files else "no file"
+        lines = [f"Left out without an index, by the table's own statistics: {own}"]
+        for name, files in credit.beyond.items():
+            gained = counted(files, "file") if files else "none, so it gains this query nothing"
+            lines.append(f"  {name} leaves out of the others: {gained}")
+        return lines
 
     @property
     def pictured(self) -> Sequence[str | Tabular]:
@@ -109,6 +135,8 @@ class Explanation(Shown):
                 for r in self.result.leaves
             ],
             "coverage": [covered.to_json() for covered in self.coverage],
+            "own_files": None if self.credit is None else self.credit.own_files,
+            "beyond": None if self.credit is None else dict(self.credit.beyond),
         }
 
 

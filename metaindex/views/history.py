@@ -98,6 +98,10 @@ class History(Shown):
     earlier: int = 0
 
     @property
+    def brief(self) -> str:
+        return f"of {self.index}: {counted(len(self.entries), 'entry')}"
+
+    @property
     def shown(self) -> Sequence[str | Tabular]:
         """As `metaindex history` says it."""
         return (history_table(self), *history_remarks(self))

@@ -64,6 +64,11 @@ class IndexInfo(Shown):
     suspected: tuple[str, ...] = ()
     problem: str = ""
 
+    @property
+    def brief(self) -> str:
+        kinds = f", {', '.join(self.kinds)}" if self.kinds else ""
+        return f"{self.name}: {state_in_words(self)}{kinds}, {counted(self.files, 'file')}, {human_bytes(_size(self))}"
+
     def _printed(self) -> str:
         """As `metaindex indexes TABLE NAME` says it."""
         return index_text(self)
@@ -89,6 +94,11 @@ class IndexList(Shown, list[IndexInfo]):
                 return info
         known = ", ".join(map(repr, (info.name for info in self))) or "none"
         raise IndexNotFoundError(f"an index is asked for by its name; there is no {at!r}; there are: {known}")
+
+    @property
+    def brief(self) -> str:
+        names = ", ".join(info.name for info in self)
+        return f"{counted(len(self), 'index')}: {names}" if self else "no index"
 
     @property
     def shown(self) -> Sequence[str | Tabular]:

@@ -194,7 +194,7 @@ def test_an_older_version_is_measured_as_it_was(tmp_path: Path) -> None:
 
 def test_it_shows_itself_and_is_plain_data(tmp_path: Path) -> None:
     found = filled(tmp_path, "delta").clustering()
-    assert repr(found) == str(found)
+    assert repr(found).startswith("<Clustering: ")
     assert "<table>" in found._repr_html_()
     told = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert told["columns"][0]["depth_histogram"] == {"1": 8}

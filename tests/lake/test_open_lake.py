@@ -90,7 +90,7 @@ def test_for_programs_and_for_people(lake: Path) -> None:
     assert set(indexes.column("name").to_pylist()) == {"stats"}
     plain = json.loads(json.dumps(told.to_json()))
     assert [row["name"] for row in plain["tables"]] == sorted(row["name"] for row in plain["tables"])
-    assert repr(told).startswith("<lake at ")
+    assert repr(told).startswith(f"<Lake: {lake}: 7 tables, ")
     assert "\n" not in repr(told)
     shown = str(told)
     assert "4 commits, 4 files" in shown

@@ -53,7 +53,15 @@ def test_what_an_index_leaves_out_is_told(enabled: SparkSession, lake: Path) -> 
         assert scan.result is not None
         assert (scan.result.kept_files, scan.result.total_files) == (1, 4)
         assert "reads 1 of 4 files" in str(told)
-        assert "stats by id, k" in str(told)
+        assert repr(told).startswith("<QueryExplanation: ")
+        assert "\n" not in repr(told)
+        if "delta" in name:  # whose log has the same statistics
+            assert [verdict.reason for verdict in scan.indexes] == [Reason.TABLES_OWN]
+            assert "stats: TABLES_OWN" in str(told)
+            assert "at version 0: the table's own statistics" in str(told)
+        else:
+            assert [verdict.reason for verdict in scan.indexes] == [None]
+            assert "stats by id, k" in str(told)
         assert "metaindex" not in told.without_indexes
         json.dumps(told.to_json())
         if "delta" not in name:  # whose planner drops the label
@@ -156,3 +164,21 @@ def test_what_was_read_is_told(enabled: SparkSession, lake: Path) -> None:
 def test_only_an_enabled_session_is_explained(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match=r"metaindex\.enable"):
         mi.explain(spark.range(3))
+
+
+def test_an_index_is_credited_with_what_the_log_does_not_leave_out(enabled: SparkSession, tmp_path: Path) -> None:
+    """Delta's log bounds both columns; the ranges of `k` overlap, so that only its values tell the files apart."""
+    path = str(tmp_path / "t")
+    enabled.range(0, 400, 1, 4).selectExpr("id", "(id * 7919) % 400 AS k").write.format("delta").save(path)
+    table = mi.open_table(path)
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table.create_index("values", mi.Values("k"), builder="local")
+    told = mi.explain(enabled.sql(f"SELECT id FROM delta.`{path}` WHERE k = 100"))
+    said = {one.index: one.reason for one in told.scans[0].indexes}
+    assert said["values"] is None
+    assert said["stats"] in (Reason.TABLES_OWN, Reason.NOTHING_PROVED)
+    assert "values: used: leaves out 3 files by k" in str(told)
+    both = mi.explain(enabled.sql(f"SELECT id FROM delta.`{path}` WHERE k = 100 AND id < 200"))
+    said = {one.index: one.reason for one in both.scans[0].indexes}
+    assert said == {"values": None, "stats": Reason.TABLES_OWN}
+    assert re.search(r"values: used: leaves out [12] files? by k more than the table's own statistics", str(both))

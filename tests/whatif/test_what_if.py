@@ -390,7 +390,7 @@ def test_it_shows_itself(tmp_path: Path) -> None:
     found = mi.what_if(table, "id = 77", mi.Values("id"))
     assert str(mi.what_if(table.path, "id = 77", mi.Values("id"))).splitlines()[:6] == str(found).splitlines()[:6]
     assert "<table>" in found._repr_html_()
-    assert repr(found) == str(found)
+    assert repr(found) == f"<WhatIf: {str(found).splitlines()[0]}>"
     json.dumps(found.to_json(), allow_nan=False)
     with pytest.raises(KeyError, match="values\\(id\\)"):
         found["id = 77"]["bloom"]

@@ -1,0 +1,37 @@
+"""What an index gains a query: the files that it leaves out and the table's own statistics would not have."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import pyarrow.compute as pc
+
+from metaindex.expressions.vectors import one_array
+from metaindex.pruning.result import PruneResult
+from metaindex.pruning.walk import LOG
+from metaindex.views.explanation import Credit
+
+logger = logging.getLogger("metaindex")
+
+
+def credited(result: PruneResult, ask: Callable[[list[str]], PruneResult]) -> Credit | None:
+    """`ask`: the same question at the same version, of these indexes alone. None where the table does not answer by
+    itself: an explanation goes without."""
+    helped = [report for report in result.indexes if report.used and report.dropped_files and report.name != LOG]
+    try:
+        own = ask([])
+        if own.total_files != result.total_files:
+            return None
+        if not own.dropped_files:
+            return Credit(0, {report.name: report.dropped_files for report in helped})
+        return Credit(own.dropped_files, {report.name: _more(own, ask([report.name])) for report in helped})
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the table, its indexes are explained
+        logger.debug("what a table's own statistics leave out is not told: %s", error)
+        return None
+
+
+def _more(own: PruneResult, other: PruneResult) -> int:
+    """Files that `own` keeps and `other` does not."""
+    kept = pc.is_in(one_array(own.files.paths), value_set=one_array(other.files.paths))
+    return len(own.files) - int(pc.sum(kept).as_py() or 0)
