@@ -14,6 +14,7 @@ formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyic
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
 lake     1,000 tables of all formats beside 10,000 folders that are none, told by `mi.open_lake`: time, CPU, memory
 hooks    what a hook adds to a commit: time that the writer waits, and CPU
+install  from an empty virtual environment to the first pruned query, line by line, and what the install takes on disk
 import   what `import metaindex` costs over `import pyarrow`
 bloom    bloom filters across 1,000,000 files (made-up) beside the same unsliced, and those of 500 files x 10,000
          values: size, rate, building, look-ups
@@ -41,6 +42,7 @@ from importlib import import_module
 from .telling import add_options, folder_of, teller
 
 NAMES = (
+    "install",
     "import",
     "prune",
     "terms",

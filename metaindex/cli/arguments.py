@@ -19,6 +19,7 @@ EXIT_CODES = """exit codes:
   0    done
   1    an error of metaindex, the table or the storage: one line on stderr says what and the cure
   2    the command line was not understood
+  3    an index is not right: `verify` found something
   130  interrupted; nothing half-done is visible"""
 
 

@@ -31,8 +31,6 @@ from metaindex.pruning.ranking import (
     share_sent,
     unevenness,
 )
-from metaindex.rule.imagined import imagined
-from metaindex.rule.reasons import Reason
 from metaindex.rule.request import Delta, Filters, Group, JoinSide, Need, SparkScan
 from metaindex.rule.scans import alike, wants
 
@@ -133,31 +131,6 @@ def test_what_filters_say_of_a_column() -> None:
     assert asked == {"a": Restriction(equal=1), "b": Restriction(ends=2), "c": Restriction(ends=1)}
     assert share_read(asked, ["a"], 200) == 1 / 200
     assert share_read(asked, ["b"], 0) < share_read(asked, ["c"], 0) < share_read(asked, ["z"], 0) == 1
-
-
-def test_an_index_that_is_not_built_yet_is_offered_like_any_other() -> None:
-    schema = Schema((Field("k", pa.int32()), Field("id", pa.int64()), Field("pad", pa.string())))
-    literal = {
-        "class": "org.apache.spark.sql.catalyst.expressions.Literal",
-        "num-children": 0,
-        "dataType": "integer",
-        "value": "7",
-    }
-    column = {
-        "class": "org.apache.spark.sql.catalyst.expressions.AttributeReference",
-        "num-children": 0,
-        "name": "k",
-        "dataType": "integer",
-        "metadata": {},
-    }
-    equal = {"class": "org.apache.spark.sql.catalyst.expressions.EqualTo", "num-children": 2, "left": 0, "right": 1}
-    scan = reading(filters=Filters([[equal, column, literal]]), needs=needs("k", "id"))
-    found = imagined("i", Covering(["k"], ["id"], 100), schema, scan, 1_000_000)
-    assert isinstance(found, Offer)
-    assert found.read < found.source / 50
-    assert choose([[found]], []) == [Chosen(found, partitioned=False)]
-    assert imagined("i", Covering(["k"], [], 100), schema, scan, 1) is Reason.NOT_COVERED
-    assert imagined("i", CoveringRange(["id"], ["k"]), schema, scan, 1) is Reason.NOT_ASKED
 
 
 def test_a_group_by_few_keys_saves_no_shuffle() -> None:

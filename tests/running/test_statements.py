@@ -130,6 +130,12 @@ def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) 
         assert row["recommended"] or row["reason"]
         if row["recommended"]:
             assert [kind.title for kind in parsed(row["statement"]).kinds] == [row["kinds"]]  # type: ignore[union-attr]
+            for what in ("leaves_out_bytes", "share", "helps_queries", "index_bytes"):
+                assert row[f"{what}_low"] <= row[what] <= row[f"{what}_high"]
+    answer = mi.recommend(log, tables=tables, budget_bytes=1e6, copies=False)
+    first, index = advised[0], answer.indexes[0]
+    assert (first["share_low"], first["share_high"]) == (index.saved.low, index.saved.high)
+    assert (first["index_bytes_low"], first["index_bytes_high"]) == (index.size_bytes.low, index.size_bytes.high)
 
 
 def test_a_kind_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
