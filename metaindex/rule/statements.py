@@ -84,10 +84,10 @@ class Answering:
     def _script(self, text: str) -> dict[str, object]:
         """Of a script, which Spark parses whole: the first statement of ours in it, which is refused."""
         try:
-            found = [] if not is_script(text) else [*indexes_in(text)]
+            inside = [*indexes_in(text)] if is_script(text) else []
         except StatementError:
             return {"other": True}  # Spark has its own error
-        for at, statement in found:
+        for at, statement in inside:
             if not self._theirs(statement):
                 first = " ".join(statement.split()[:2])
                 told = (
