@@ -24,12 +24,18 @@ SPARK_VENV = $(VENV)-spark$(SPARK_NAME)$(if $(SCALA),-$(SCALA_NAME))
 SPARK_PACKAGES = $(SPARK_VENV)/.packages-installed
 SPARK_RUN = $(SPARK_VENV)/bin/python
 
+# The lowest versions that are declared have an environment of their own.
+LOWEST_VENV = $(VENV)-lowest
+LOWEST_PACKAGES = $(LOWEST_VENV)/.packages-installed
+LOWEST_TESTS ?= tests/pruning/test_condition.py tests/pruning/test_damage.py tests/pruning/test_credit.py tests/answers/test_limit.py tests/api/test_every_answer.py tests/api/test_locate.py tests/joins/test_scan_keys.py tests/statements tests/running
+LOWEST_PIP := $(LOWEST_VENV)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517
+
 # One host: Spark talks to itself over loopback only.
 export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast test-spark other-spark s3-server browser lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast test-spark test-lowest other-spark s3-server browser lint bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -87,6 +93,19 @@ $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA)
 	@$(if $(SCALA),$(SPARK_RUN) -m tests.$(SCALA_NAME))
 	@touch $@
 
+# Rooms whose tests ask every package, in a minute or two. Old packages warn of newer ones beside them: no error here.
+test-lowest: $(LOWEST_PACKAGES) ## quick tests on the lowest versions of all packages that pyproject.toml declares
+	@METAINDEX_FAST=1 $(LOWEST_VENV)/bin/python -m pytest -ra -n 2 --dist worksteal -W default -m "not spark and not s3 and not slow" $(LOWEST_TESTS) $(ARGS)
+
+$(LOWEST_PACKAGES): requirements/build.txt requirements/lowest.txt
+	@test -n "$(PYTHON)" || { echo "install: no Python 3.11 or newer found" >&2; exit 1; }
+	@echo "install: the lowest versions in $(LOWEST_VENV) (requirements/lowest.txt)"
+	@rm -rf $(LOWEST_VENV)
+	@$(PYTHON) -m venv $(LOWEST_VENV)
+	@$(LOWEST_PIP) --require-hashes --requirement requirements/build.txt
+	@$(LOWEST_PIP) --require-hashes --requirement requirements/lowest.txt
+	@touch $@
+
 s3-server: $(PACKAGES) ## build the S3 server of the tests, once (needs Go; without it those tests are skipped)
 	@$(RUN) -m tests.s3.build
 
@@ -120,7 +139,7 @@ mutants: $(PACKAGES) ## changes one critical line at a time in a copy, and says 
 
 clean: ## remove the virtual environment and everything built (not the jar cache)
 	@echo "clean: $(VENV), caches and build output"
-	@rm -rf $(VENV) $(VENV)-spark* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(VENV)-spark* $(LOWEST_VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list

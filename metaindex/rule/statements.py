@@ -23,6 +23,7 @@ from metaindex.running.tables import AskedTables
 from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
+from metaindex.statements.scripts import indexes_in, is_script
 from metaindex.statements.tree import ChangeIndex, CreateIndex, Statement, TableName
 from metaindex.table.face import Table
 from metaindex.table.frames import table_of, tables_in
@@ -61,7 +62,9 @@ class Answering:
         asked = json.loads(request)
         text = str(asked["text"])
         try:
-            return json.dumps(self._parsed(text) if asked["what"] == "parse" else self._run(text))
+            return json.dumps(
+                {"parse": self._parsed, "script": self._script, "run": self._run}[str(asked["what"])](text)
+            )
         except OthersIndexError:
             return json.dumps({"other": True})
         except Exception as error:  # noqa: BLE001 - told to whoever runs the statement
@@ -75,11 +78,24 @@ class Answering:
         except StatementError as error:
             if self._theirs(text):
                 return {"other": True}
-            line, column = line_and_column(text, error.at)
-            near = text[error.at : error.end] or "end of input"
-            place = {"line": line, "column": column - 1, "start": error.at, "stop": max(error.at, error.end - 1)}
-            return {"error": str(error).partition(": ")[2], "near": f"'{near}'", **place}
+            return _placed(text, str(error).partition(": ")[2], error.at, error.end)
         return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
+
+    def _script(self, text: str) -> dict[str, object]:
+        """Of a script, which Spark parses whole: the first statement of ours in it, which is refused."""
+        try:
+            inside = [*indexes_in(text)] if is_script(text) else []
+        except StatementError:
+            return {"other": True}  # Spark has its own error
+        for at, statement in inside:
+            if not self._theirs(statement):
+                first = " ".join(statement.split()[:2])
+                told = (
+                    "a script has no statements about indexes; give it to sql() by itself, or say EXECUTE IMMEDIATE"
+                    f" '{first} ...' in its place"
+                )
+                return _placed(text, told, at, at + len(first))
+        return {"other": True}
 
     def _theirs(self, text: str) -> bool:
         """Is a statement that is wrong as one of ours right as Spark's, of a table that has indexes of its own?"""
@@ -107,6 +123,13 @@ class Answering:
         place = placed(text, said) if known else None
         at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
         return f"[{type(error).__name__}] {said}{at}"
+
+
+def _placed(text: str, said: str, at: int, end: int) -> dict[str, object]:
+    """An error at a place of the text."""
+    line, column = line_and_column(text, at)
+    place = {"line": line, "column": column - 1, "start": at, "stop": max(at, end - 1)}
+    return {"error": said, "near": f"'{text[at:end] or 'end of input'}'", **place}
 
 
 def _ddl(kind: pa.DataType) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -14,7 +14,7 @@ from .clauses import kinds_of, verb_options
 from .cursor import Cursor
 from .errors import wrong
 from .forms import ALSO, FORMS, VERBS, Form
-from .tokens import TokenKind, each_token, tokens
+from .tokens import Token, TokenKind, each_token, tokens
 from .tree import (
     ChangeIndex,
     CreateIndex,
@@ -51,10 +51,25 @@ def parsed(text: str) -> Statement:
         raise wrong(
             text, words[0].start, _other(text[words[0].start : words[0].end]), _RULE, f"there are {known}", words[0].end
         )
-    cursor = Cursor(text, tokens(text), form)
+    words = tokens(text)
+    _no_parameters(text, words)
+    cursor = Cursor(text, words, form)
     statement = _statement(cursor)
     cursor.ended()
     return statement
+
+
+def _no_parameters(text: str, words: Sequence[Token]) -> None:
+    """`:name` and `?` stand for values that are given beside a text (Spark's `args`); a cast `::` is none."""
+    for before, token, after in zip([None, *words], words, [*words[1:], None], strict=False):
+        named = token.is_sign(":") and after is not None and after.start == token.end and after.word
+        signs = (TokenKind.SIGN, TokenKind.TEXT)
+        cast = before is not None and before.end == token.start and (before.is_sign(":") or before.kind not in signs)
+        if token.is_sign("?") or (named and not cast):
+            end = after.end if named and after is not None else token.end
+            fact = f"{text[token.start : end]} is a parameter"
+            cure = "write the value itself, or a DataFrame as {name}"
+            raise wrong(text, token.start, fact, "args are not put into statements about indexes", cure, end)
 
 
 def is_ours(text: str) -> bool:

@@ -13,7 +13,8 @@ from metaindex.spark.releases import NEWEST, RELEASES, known_release
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "requirements").glob("*.txt"))
 OTHER_SPARKS = [path for path in EVERY if path.name.startswith("spark")]
-FILES = [path for path in EVERY if path not in OTHER_SPARKS]
+LOWEST = ROOT / "requirements" / "lowest.txt"
+FILES = [path for path in EVERY if path not in [*OTHER_SPARKS, LOWEST]]
 
 
 def lines(path: Path) -> list[str]:
@@ -39,7 +40,7 @@ def test_every_line_is_one_exact_version_with_the_digests_of_its_files_and_nothi
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.name)
 def test_pip_is_told_to_take_nothing_without_its_digest(path: Path) -> None:
-    named = path.name if path in FILES else "spark$(SPARK_NAME).txt"
+    named = path.name if path not in OTHER_SPARKS else "spark$(SPARK_NAME).txt"
     asked = [line for line in (ROOT / "Makefile").read_text().splitlines() if f"requirements/{named}" in line]
     installed = [line for line in asked if "--requirement" in line]
     assert installed
@@ -64,6 +65,23 @@ def test_pins_satisfy_what_the_project_declares() -> None:
         version = found.get(canonicalize_name(requirement.name))
         assert version is not None, f"{requirement.name} is not pinned"
         assert requirement.specifier.contains(version), f"{text} against {version}"
+
+
+def test_the_lowest_are_those_that_are_declared() -> None:
+    """All but Spark's and Java's, of which other files tell, and what is wanted exactly."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = dict(line.partition(" ")[0].split("==") for line in lines(LOWEST))
+    extras = {
+        name: texts for name, texts in project["optional-dependencies"].items() if name not in ("spark", "java", "all")
+    }
+    declared = [*project["dependencies"], *(text for texts in extras.values() for text in texts)]
+    for text in declared:
+        (lowest,) = Requirement(text).specifier
+        assert lowest.operator == ">=", text
+        version = pinned[canonicalize_name(Requirement(text).name)]
+        assert lowest.contains(version)
+        # The first that can be had of the series that is named.
+        assert version.startswith(lowest.version), f"{text} against {version}"
 
 
 def test_other_sparks_are_those_that_metaindex_knows_and_pin_one_of_their_line_each() -> None:

@@ -270,3 +270,55 @@ def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(spark: SparkSess
         spark.sql("DROP TABLE derby.APP.T")
         for name in (f"{catalog}.url", f"{catalog}.driver", catalog):
             spark.conf.unset(name)
+
+
+@pytest.mark.rotating(family="statements of a session")
+def test_a_data_frame_stands_for_its_table(sql: SparkSession, tmp_path: Path) -> None:
+    name, _ = made(sql, "delta", tmp_path)
+    frame = sql.read.format("delta").load(str(tmp_path / "t x"))
+    sql.sql("CREATE INDEX i ON {t} USING values (id) OPTIONS (builder = local)", t=frame)
+    assert [row.name for row in sql.sql("SHOW INDEXES ON {t}", t=frame).collect()] == ["i"]
+    assert [row.name for row in sql.sql(f"SHOW INDEXES ON {name}", {"unused": 1}).collect()] == ["i"]
+
+
+def test_values_beside_a_statement_are_refused_where_they_would_stand(sql: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import ParseException
+
+    name, _ = made(sql, "delta", tmp_path)
+    given: tuple[tuple[str, dict[str, int] | list[int] | None], ...] = (
+        ("WHERE id = :v", {"v": 3}),
+        ("WHERE id = ?", [3]),
+        ("WHERE id = :v", None),
+    )
+    for where, args in given:
+        for statement in (f"EXPLAIN INDEXES SELECT * FROM {name} {where}", f"REFRESH INDEX i ON {name} {where}"):
+            with pytest.raises(ParseException, match="is a parameter; write the value itself") as raised:
+                sql.sql(statement, args)
+            assert "PARSE_SYNTAX_ERROR" in str(raised.value)
+
+
+def test_a_script_with_a_statement_about_indexes_is_refused_where_that_stands(
+    sql: SparkSession, tmp_path: Path
+) -> None:
+    from pyspark.errors import ParseException
+
+    name, _ = made(sql, "delta", tmp_path)
+    for script in (
+        f"BEGIN CREATE INDEX c ON {name} USING values (id); SELECT 1; END",
+        f"BEGIN CREATE INDEX c ON {name} (id); SELECT 1; END",
+        f"BEGIN\n  SELECT 1;\n  SHOW INDEXES ON {name};\nEND",
+        f"x: BEGIN DECLARE v INT = 1; IF v = 1 THEN DROP INDEX a ON {name}; END IF; END",
+    ):
+        with pytest.raises(ParseException, match="a script has no statements about indexes; give it to sql"):
+            sql.sql(script)
+    assert mi.open_table(tmp_path / "t x").indexes() == []
+
+
+def test_a_script_runs_a_statement_about_indexes_at_once(sql: SparkSession, tmp_path: Path) -> None:
+    if sql.version.startswith(("3.", "4.0.")):
+        pytest.skip("scripts of SQL are on from Spark 4.1")
+    name, _ = made(sql, "delta", tmp_path)
+    quoted = name.replace("'", "''")
+    assert [row[0] for row in sql.sql("BEGIN DECLARE index INT = 1; SELECT index; END").collect()] == [1]
+    sql.sql(f"BEGIN EXECUTE IMMEDIATE 'CREATE INDEX c ON {quoted} (id)'; END")
+    assert [info.name for info in mi.open_table(tmp_path / "t x").indexes()] == ["c"]

@@ -77,7 +77,7 @@ QUERIES = st.sampled_from(
         "WITH index AS (SELECT 1) SELECT * FROM index",
         "SELECT /*+ BROADCAST(t) */ `WITH INDEX` FROM db.t -- WITH INDEX USING\n WHERE b IN (SELECT c FROM (SELECT 1))",
         "FROM t |> WHERE a < 3",
-        "SELECT $$ FROM t@v1 WHERE a <=> ? AND :name = 1e-3D",
+        "SELECT $$ FROM t@v1 WHERE a <=> 2 AND name = 1e-3D",
     ]
 )
 

@@ -53,14 +53,18 @@ public abstract class StatementParser {
 
   /** A statement about indexes, or null. */
   protected LogicalPlan ours(String text) {
-    if (closed || text == null || !words.contains(firstWords(text))) {
+    if (closed || text == null) {
+      return null;
+    }
+    String what = words.contains(firstWords(text)) ? "parse" : isScript(text) ? "script" : null;
+    if (what == null) {
       return null;
     }
     JsonNode reply;
     String said;
     try {
       said = new VariableSubstitution().substitute(text);
-      reply = ask("parse", said);
+      reply = ask(what, said);
     } catch (RuntimeException gone) { // the process that was to be asked ends
       return null;
     }
@@ -132,6 +136,25 @@ public abstract class StatementParser {
       return "";
     }
     return (text.substring(start, end) + ' ' + text.substring(second, last)).toUpperCase(Locale.ROOT);
+  }
+
+  /** Does it begin with BEGIN, perhaps behind a label, and have the word INDEX? Python looks closer. */
+  static boolean isScript(String text) {
+    int start = skipped(text, 0);
+    int end = start;
+    while (end < text.length() && (isLetter(text.charAt(end)) || Character.isDigit(text.charAt(end)))) {
+      end++;
+    }
+    int colon = skipped(text, end);
+    if (end > start && colon < text.length() && text.charAt(colon) == ':') {
+      start = skipped(text, colon + 1);
+    }
+    return text.regionMatches(true, start, "BEGIN", 0, 5) && !isLetter(text, start + 5)
+        && text.toUpperCase(Locale.ROOT).contains("INDEX");
+  }
+
+  private static boolean isLetter(String text, int at) {
+    return at < text.length() && isLetter(text.charAt(at));
   }
 
   private static int wordEnd(String text, int at) {
