@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.order import has_order
@@ -61,7 +63,7 @@ def asked_of(
     def field(name: str, use: str) -> Field:
         shown = shown_field(schema, name, version)
         column = next(f for f in schema.fields if f.name == shown.name)
-        if use == "added" and not can_be_summed(column.type):
+        if use == "added" and (pa.types.is_dictionary(column.type) or not can_be_summed(column.type)):
             raise ScanError(
                 f"sums are of integers and decimals, which come to the same in any order; column {column.name!r} is"
                 f" {column.type}; add it up by an engine that reads the scan"

@@ -19,7 +19,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array
 from metaindex.formats.model import Leaf
-from metaindex.kinds.canonical import answers_for
+from metaindex.kinds.canonical import answers_for, plain_type
 from metaindex.kinds.exact_sums import SUM_BYTES, can_be_summed, scale_of, totals
 from metaindex.kinds.of_files import OfFilesKind, Told, of_key
 from metaindex.kinds.registry import looked_up, readable, rows_of
@@ -170,7 +170,8 @@ def _kept(
                 if stable != [leaf.stable] or not readable(key) or not _tells(key, told):
                     continue
                 stored = type_from_text(key.columns[0].type_text)
-                if stored is None or not (stored == leaf.type or (fits(stored, leaf.type) and not index.of_text)):
+                now = plain_type(leaf.type)
+                if stored is None or not (stored == now or (fits(stored, now) and not index.of_text)):
                     continue
                 table = of_key(index.reader(run), key, ["ordinal", *names])
                 at = _by_ordinal(table, run, key.kind)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from metaindex.errors import DamagedIndexError
 from metaindex.expressions.vectors import valid_mask, vector
-from metaindex.kinds.canonical import UnkeyedValuesError
+from metaindex.kinds.canonical import UnkeyedValuesError, plain_type
 
 SUM_BYTES = 32
 _HALF = np.uint64(0xFFFFFFFF)
@@ -18,11 +18,13 @@ _HALF = np.uint64(0xFFFFFFFF)
 
 def can_be_summed(type_: pa.DataType) -> bool:
     """Integers and decimals: the order in which floats are added changes the sum."""
+    type_ = plain_type(type_)
     return bool(pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.precision <= 38))
 
 
 def scale_of(type_: pa.DataType) -> int:
     """Digits behind the point."""
+    type_ = plain_type(type_)
     return int(type_.scale) if pa.types.is_decimal(type_) else 0
 
 
@@ -30,7 +32,7 @@ class SumOfFile:
     """See `of_files.OfFile`."""
 
     def __init__(self, type_: pa.DataType) -> None:
-        self._type = type_
+        self._type = plain_type(type_)
         self._rows = self._values = self._sum = 0
 
     def add(self, values: pa.Array) -> None:

@@ -407,3 +407,15 @@ def test_whatever_values_are_told_apart(tmp_path: Path, values: pa.Array) -> Non
     assert table.aggregate(approx_distinct=["x"]).table.column(0).to_pylist() == [truth]
     grouped = table.aggregate(approx_distinct=["x"], group_by=["g"]).table
     assert grouped.column("approx_distinct(x)").to_pylist() == [2, 1]
+
+
+def test_texts_that_the_table_keeps_as_numbers_of_a_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    for number in range(3):
+        texts = pa.array(["a", "", None, f"n{number}"]).dictionary_encode()
+        pq.write_table(pa.table({"x": texts}), tmp_path / "t" / f"{number}.parquet")
+    table = mi.open_table(str(tmp_path / "t"))
+    table.create_index("apart", mi.ColumnStats(), mi.Sketches("x"), builder="local")
+    assert table.verify_index("apart", files=None).sound
+    found = table.aggregate(approx_distinct=["x"])
+    assert (found.table.column(0).to_pylist(), found.opened) == ([5], 0)

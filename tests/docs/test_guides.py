@@ -75,7 +75,7 @@ def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.rotating(family="what documents show in Spark", of=3)
+@pytest.mark.rotating(family="what documents show in Spark", of=6)
 def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import metaindex as mi
 

@@ -44,7 +44,7 @@ def followed(spark: SparkSession, table: mi.Table, write: Callable[[], object]) 
     assert info.fresh, hooks.counts()
 
 
-@pytest.mark.rotating(family="commits that are followed", of=3)
+@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_every_way_to_write_a_delta_table_is_followed(hooked: SparkSession, tmp_path: Path) -> None:
     from delta.tables import DeltaTable
 
@@ -86,7 +86,7 @@ def test_in_synchronous_mode_the_refresh_is_done_when_the_listeners_were_told(
         hooks.disable(spark)
 
 
-@pytest.mark.rotating(family="commits that are followed", of=3)
+@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
     spark = hooked
     name = f"iceberg.hooks.t{hooks.counts().told}"
@@ -107,7 +107,7 @@ def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
         followed(spark, table, write)
 
 
-@pytest.mark.rotating(family="commits that are followed", of=3)
+@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followed(
     hooked: SparkSession, tmp_path: Path
 ) -> None:
@@ -155,7 +155,7 @@ def test_a_new_session_is_followed_once_it_is_enabled(spark: SparkSession, tmp_p
         hooks.disable(new)
 
 
-@pytest.mark.rotating(family="commits that are followed", of=3)
+@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: SparkSession, tmp_path: Path) -> None:
     spark = hooked
     path = str(tmp_path / "plain")
@@ -170,7 +170,7 @@ def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: Sp
     followed(spark, table, lambda: spark.range(90, 95).write.parquet(f"{path}/part=8"))
 
 
-@pytest.mark.rotating(family="commits that are followed", of=3)
+@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_micro_batches_are_followed(hooked: SparkSession, tmp_path: Path) -> None:
     spark = hooked
     source, delta, plain = (str(tmp_path / name) for name in ("source", "delta", "plain"))

@@ -44,7 +44,7 @@ def test_every_kind_is_here() -> None:
     assert {kind.name for kind, _, _ in KINDS.values()} == {kind.name for kind in registry.KINDS}
 
 
-@pytest.mark.rotating(of=8)
+@pytest.mark.rotating(of=16)
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", HERE)
@@ -53,7 +53,7 @@ def test_a_kind_lives_through_every_verb(name: str, format_: str, tmp_path: Path
     story(Lake(tmp_path, format_), kind, partition, "local", left_out)
 
 
-@pytest.mark.rotating(of=18)
+@pytest.mark.rotating(of=36)
 @pytest.mark.spark
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", KINDS)

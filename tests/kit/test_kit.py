@@ -244,7 +244,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 stands there then."""
 
 
-@pytest.mark.rotating(of=4)
+@pytest.mark.rotating(of=8)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_reader_that_misreads_a_sentence_fails(name: str) -> None:

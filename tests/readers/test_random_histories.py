@@ -38,7 +38,7 @@ SEEDS = range(20) if SOAK else range(1)
 STEPS = 20 if SOAK else 8
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=5)
+@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_every_version_reads_as_spark_reads_it(

@@ -133,7 +133,7 @@ def check_delta(spark: SparkSession, root: str, versions: Iterable[int]) -> None
         assert sorted(by_file, key=repr) == expected, version
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=5)
+@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tmp_path: Path, mapping: str) -> None:
     root = str(tmp_path / "t")
@@ -210,7 +210,7 @@ def iceberg_snapshot(root: str, version: int | None = None) -> Snapshot:
     return IcebergFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=5)
+@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("format_version", [1, 2, 3])
 def test_iceberg_histories_are_read_alike_at_every_version(spark: SparkSession, format_version: int) -> None:
     name = f"iceberg.readers.history{format_version}"

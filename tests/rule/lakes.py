@@ -21,7 +21,7 @@ COPIES = "copies"
 REPLACED = "overwritten"
 Indexes = tuple[tuple[str, str, Callable[[], tuple[Any, ...]]], ...]
 SKIPPING: Indexes = (
-    ("stats", "local", lambda: (mi.ColumnStats(), mi.Sums("id", "k", "p"))),
+    ("stats", "local", lambda: (mi.ColumnStats(), mi.Sums("id", "k"))),
     ("names", "local", lambda: (mi.Values("name"), mi.Bloom("id"))),
 )
 INDEXES: Indexes = (

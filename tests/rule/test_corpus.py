@@ -230,7 +230,7 @@ def test_a_writer_commits_meanwhile(spark: SparkSession, session: SparkSession, 
     assert (rule.counts(session).failed, rule.counts(session).rewritten > 0) == (0, True), rule.counts(session)
 
 
-@pytest.mark.rotating(family="a corpus for many at once", of=2)
+@pytest.mark.rotating(family="a corpus for many at once", of=4)
 def test_ten_sessions_on_two_threads(spark: SparkSession, made: Callable[[str], list[lakes.Lake]]) -> None:
     """Each session is enabled for itself, with its own settings, and answers as without."""
     every = [*made("parquet"), *made("csv")]
@@ -254,7 +254,7 @@ def test_ten_sessions_on_two_threads(spark: SparkSession, made: Callable[[str], 
     assert failed == []
 
 
-@pytest.mark.rotating(family="a corpus for many at once", of=2)
+@pytest.mark.rotating(family="a corpus for many at once", of=4)
 def test_an_index_goes_while_queries_are_planned(spark: SparkSession, session: SparkSession, tmp_path: Path) -> None:
     """Deleted, vacuumed and made again under them: the answers stay, and no query fails."""
     path = str(tmp_path / "going")

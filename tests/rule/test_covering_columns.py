@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.uncompiled
 
 
-@pytest.mark.rotating(family="columns of covering indexes", of=3)
+@pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path: Path) -> None:
     """Renamed columns are the same ones; a column that was re-typed since is served only by runs that have the new
     type."""
@@ -84,7 +84,7 @@ def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> 
         asked(spark, text.format(t=name), by=None)
 
 
-@pytest.mark.rotating(family="columns of covering indexes", of=3)
+@pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path: Path) -> None:
     """`a.b` is a column, a.b a field: an index of the one does not stand for the other."""
     spark = sorting
@@ -107,7 +107,7 @@ def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path:
         asked(spark, text.format(t=name), by=None)
 
 
-@pytest.mark.rotating(family="columns of covering indexes", of=3)
+@pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_texts_with_a_collation_are_compared_by_spark(sorting: SparkSession, tmp_path: Path) -> None:
     """Neither the bytes' order nor their hash says which of them are equal: who means the bytes names the columns, and
     what is indexed so is nothing for Spark."""

@@ -160,7 +160,7 @@ def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dic
     assert rule.counts(enabled).failed == 0, rule.counts(enabled).last_error
 
 
-@pytest.mark.rotating(of=4)
+@pytest.mark.rotating(of=8)
 @pytest.mark.parametrize(
     "text",
     [

@@ -96,7 +96,7 @@ def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -
         assert plan.count("Sort [") == plan.count("MergeSorted") == 2, plan
 
 
-@pytest.mark.rotating(of=4, always="default")
+@pytest.mark.rotating(of=8, always="default")
 @pytest.mark.parametrize(
     "conf",
     [
@@ -120,7 +120,7 @@ def test_what_stands_above_a_join(sorting: SparkSession, tmp_path: Path, conf: d
             sorting.conf.unset(name)
 
 
-@pytest.mark.rotating(family="scans that are merged", of=3)
+@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_path: Path) -> None:
     """After refreshes: nothing is shuffled, nothing sorted; deleted rows and files that came since as ever."""
     sides = _sides(sorting, tmp_path, KEYS["int"])
@@ -143,7 +143,7 @@ def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_pat
     assert "MergeSorted" not in asked(sorting, JOINS[0].format(**sides), by="cov: covering>")
 
 
-@pytest.mark.rotating(family="scans that are merged", of=3)
+@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Merges stand above each other: what one asks of the one below must not grow with every step. Runs stay apart here
     as large ones do."""
@@ -176,7 +176,7 @@ def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> N
         assert (_strategy(spark, loader, name, _new(spark, loader, "metaindex.Limit", conf, 1.0)) is not None) == fits
 
 
-@pytest.mark.rotating(family="scans that are merged", of=3)
+@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     rows = "SELECT CAST(id % 7 AS int) AS x, concat('y', id % 11) AS y, id FROM range({}, {}, 1, 2)"
@@ -191,7 +191,7 @@ def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_
     _merged(sorting, text.format(t=lake.name))
 
 
-@pytest.mark.rotating(family="scans that are merged", of=3)
+@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp_path: Path) -> None:
     sides = _sides(sorting, tmp_path, KEYS["bigint"])
     text = JOINS[0].format(**sides)

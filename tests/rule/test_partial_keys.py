@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.rotating(family="buckets of joins and groups", of=3)
+@pytest.mark.rotating(family="buckets of joins and groups", of=6)
 def test_a_join_with_other_keys_besides_has_no_exchange_where_the_session_says_so(
     sorting: SparkSession, tmp_path: Path
 ) -> None:

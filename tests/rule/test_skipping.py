@@ -167,7 +167,7 @@ def test_one_frame_in_several_places_of_a_query(
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="files left out under queries", of=3)
+@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     name = make_delta(spark, tmp_path)
@@ -232,7 +232,7 @@ def _dml(spark: SparkSession, name: str) -> None:
     assert {row["id"] for row in spark.sql(f"SELECT id FROM {name} WHERE name = 'merged'").collect()} == {410}
 
 
-@pytest.mark.rotating(family="files left out under queries", of=3)
+@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_what_depends_on_more_than_a_row_is_not_rewritten(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_parquet(enabled, tmp_path)
     before = rule.counts(spark).rewritten
@@ -250,7 +250,7 @@ def test_what_depends_on_more_than_a_row_is_not_rewritten(enabled: SparkSession,
     assert (counts.rewritten, counts.failed) == (0, 0), (before, counts)
 
 
-@pytest.mark.rotating(family="files left out under queries", of=3)
+@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_a_replaced_and_a_new_file_are_read(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     path = tmp_path / "plain"
@@ -268,7 +268,7 @@ def test_a_replaced_and_a_new_file_are_read(enabled: SparkSession, tmp_path: Pat
     assert read_files(query) == 2
 
 
-@pytest.mark.rotating(family="files left out under queries", of=3)
+@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_a_schema_of_the_session_is_not_that_of_the_files(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     path = str(tmp_path / "typed")
@@ -341,7 +341,7 @@ def test_a_session_is_enabled_for_itself(spark: SparkSession, tmp_path: Path) ->
         rule.counts(spark)
 
 
-@pytest.mark.rotating(family="files left out under queries", of=3)
+@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_a_stream_and_a_cached_frame_are_right(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_delta(enabled, tmp_path)
     path = name.removeprefix("delta.").strip("`")

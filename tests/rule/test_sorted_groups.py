@@ -110,7 +110,7 @@ def test_groups_are_the_same_under_every_setting(
         kept.unpersist()
 
 
-@pytest.mark.rotating(family="groups that are sorted", of=3)
+@pytest.mark.rotating(family="groups that are sorted", of=6)
 def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: SparkSession, tmp_path: Path) -> None:
     middle, large = _table(sorting, tmp_path / "middle", 20), _table(sorting, tmp_path / "large", 100)
     for table in (middle, large):
@@ -132,7 +132,7 @@ def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: Spark
         assert "SortAggregate" not in asked(sorting, JOINED.format(t=middle), by="")
 
 
-@pytest.mark.rotating(family="groups that are sorted", of=3)
+@pytest.mark.rotating(family="groups that are sorted", of=6)
 def test_what_is_in_no_order_is_hashed(sorting: SparkSession, tmp_path: Path) -> None:
     table = _table(sorting, tmp_path / "t", 3)
     count = f"SELECT k, count(*), sum(v) FROM {table} GROUP BY k"
@@ -161,7 +161,7 @@ def test_what_is_in_no_order_is_hashed(sorting: SparkSession, tmp_path: Path) ->
     assert "SortAggregate(key=[k" in asked(sorting, count)  # a mask takes the deleted rows away, which keeps the order
 
 
-@pytest.mark.rotating(family="groups that are sorted", of=3)
+@pytest.mark.rotating(family="groups that are sorted", of=6)
 def test_two_keys_are_in_their_own_order(sorting: SparkSession, tmp_path: Path) -> None:
     table = _table(sorting, tmp_path / "t", 30, indexed="k,w")
     both = "SELECT k, w, count(*), sum(v) FROM {t} GROUP BY {by}"

@@ -67,7 +67,7 @@ def rows(spark: SparkSession, statement: str) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
 
 
-@pytest.mark.rotating(of=45)
+@pytest.mark.rotating(of=90)
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("kinds", KINDS)
 def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_inserts_into_iceberg_tables_read_their_sources_by_the_indexes(
     assert ids(spark, f"SELECT id FROM {made} WHERE name = 'changed'") == [one for one in wanted if one > 206]
 
 
-@pytest.mark.rotating(family="statements that write", of=3)
+@pytest.mark.rotating(family="statements that write", of=6)
 def test_of_inserts_into_iceberg_tables_delta_pins_no_source(enabled: SparkSession, tmp_path: Path) -> None:
     """It leaves plans of such writes alone, so that nobody knows before they run which version they read."""
     spark, path = enabled, str(tmp_path / "plain")
@@ -106,7 +106,7 @@ def test_of_inserts_into_iceberg_tables_delta_pins_no_source(enabled: SparkSessi
     assert ids(spark, f"SELECT id FROM {made}") == list(range(20, 31))
 
 
-@pytest.mark.rotating(family="statements that write", of=3)
+@pytest.mark.rotating(family="statements that write", of=6)
 def test_a_table_that_is_written_to_is_not_read_by_an_index(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_iceberg(enabled, tmp_path)
     path = make_parquet(enabled, tmp_path).removeprefix("parquet.").strip("`")
@@ -148,7 +148,7 @@ def test_numbers_that_are_drawn_for_what_is_shown(enabled: SparkSession, tmp_pat
     assert ids(spark, f"SELECT id FROM parquet.`{new}`") == [210]
 
 
-@pytest.mark.rotating(family="statements that write", of=3)
+@pytest.mark.rotating(family="statements that write", of=6)
 def test_numbers_that_choose_rows_or_were_given_a_seed(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_parquet(enabled, tmp_path)
     for text in [

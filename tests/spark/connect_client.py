@@ -43,7 +43,7 @@ def main(address: str, table: str, query: str) -> None:
     mi.disable(spark)
     found["disabled"] = mi.is_enabled(spark)
     found["plan without"] = plan(spark.sql(query))
-    other = spark.newSession()
+    other = SparkSession.builder.remote(address).create()
     found["statement first"] = refused(
         lambda: found.update(shown=rows(other.sql(f"SHOW INDEXES ON parquet.`{table}`")))
     )

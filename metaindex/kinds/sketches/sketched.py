@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from metaindex.kinds.canonical import plain_type
 from metaindex.kinds.theta.hashed import different
 from metaindex.kinds.theta.sketch import Theta
 
@@ -14,7 +15,7 @@ class SketchOfFile:
     """See `of_files.OfFile`."""
 
     def __init__(self, type_: pa.DataType, entries: int) -> None:
-        self._type, self._entries = type_, entries
+        self._type, self._entries = plain_type(type_), entries
         self._rows = self._values = 0
         self._empty = False
         self._sketch = Theta.nothing()

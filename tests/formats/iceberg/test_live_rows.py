@@ -81,7 +81,7 @@ def as_rows(files: FileTable) -> list[dict[str, Any]]:
     return sorted(rows, key=str)
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=5)
+@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.spark
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path, format_version: int) -> None:
