@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from metaindex.expressions.order import as_compared
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.vectors import from_vector, one_array
+from metaindex.expressions.vectors import from_vector, numbers, one_array, valid_mask
 from metaindex.formats.model import Field
-from metaindex.kinds.theta.hashed import different
+from metaindex.kinds.theta.hashed import different, hash_each
+from metaindex.kinds.theta.murmur import Hashes
 from metaindex.kinds.theta.sketch import ENTRIES, Theta, union
 
 from .known import KnownFiles
@@ -71,16 +72,36 @@ class DifferentValues:
         if not rows:
             return
         values = columns[self._field.name]
+        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
         if not self.keys:
-            self._add(self._group(()), values)
+            empty, hashes = different(values, self._field.type)
+            self._group(()).add(Theta.nothing().with_hashes(hashes, ENTRIES), empty)
             return
         names = [f"k{i}" for i in self._places]
         table = pa.table([as_compared(columns[key.name]) for key in self.keys], names=names)
         table = table.append_column("row", from_vector(np.arange(rows), None, pa.int64()))
         groups = table.group_by(names, use_threads=False).aggregate([("row", "list")])
-        places = groups.column("row_list").combine_chunks()
-        for at, key in enumerate(self._tuples([groups.column(name) for name in names], groups.num_rows)):
-            self._add(self._group(key), values.take(places[at].values))
+        lists = groups.column("row_list").combine_chunks()
+        in_order = numbers(lists.flatten())  # rows, group by group
+        group_of = np.empty(rows, np.int64)
+        group_of[in_order] = np.repeat(np.arange(len(lists)), np.diff(numbers(lists.offsets)))
+        there = valid_mask(values)
+        held = np.arange(rows) if there is None else np.flatnonzero(there)
+        encoded = values.drop_null().dictionary_encode()
+        hashes = hash_each(encoded.dictionary, self._field.type)[numbers(encoded.indices)]
+        self._add(self._tuples([groups.column(name) for name in names], len(lists)), group_of[held], hashes)
+
+    def _add(self, keys: Sequence[tuple[object, ...]], group_of: Rows, hashes: Hashes) -> None:
+        """Values by their hashes, 0 of an empty text; `group_of`: the group of each, a place among the keys."""
+        order = np.lexsort((hashes, group_of))
+        group_of, hashes = group_of[order], hashes[order]
+        fresh = np.ones(len(order), np.bool_)
+        fresh[1:] = (group_of[1:] != group_of[:-1]) | (hashes[1:] != hashes[:-1])
+        group_of, hashes = group_of[fresh], hashes[fresh]
+        ends = np.searchsorted(group_of, np.arange(len(keys) + 1))
+        for key, first, last in zip(keys, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            empty = first < last and hashes[first] == 0
+            self._group(key).add(Theta(hashes[first + empty : last]).cut(ENTRIES), bool(empty))
 
     def counts(self, groups: pa.Table) -> pa.Array:
         """Of groups, whose keys come first, as they are compared."""
@@ -99,14 +120,6 @@ class DifferentValues:
 
     def _group(self, key: tuple[object, ...]) -> _GroupValues:
         return self._groups.setdefault(key, _GroupValues())
-
-    def _add(self, group: _GroupValues, values: pa.Array) -> None:
-        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-        empty, hashes = different(values, self._field.type)
-        sketch = Theta.nothing()
-        for some in hashes:
-            sketch = sketch.with_hashes(some, ENTRIES)
-        group.add(sketch, empty)
 
     def _tuples(self, keys: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> list[tuple[object, ...]]:
         return list(zip(*map(_plain, keys), strict=True)) if keys else [()] * rows

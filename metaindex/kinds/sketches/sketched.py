@@ -25,8 +25,7 @@ class SketchOfFile:
         self._values += len(values) - values.null_count
         empty, hashes = different(values, self._type)
         self._empty |= empty
-        for some in hashes:
-            self._sketch = self._sketch.with_hashes(some, self._entries)
+        self._sketch = self._sketch.with_hashes(hashes, self._entries)
 
     def row(self) -> Mapping[str, object]:
         return {

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import pyarrow as pa
 
 from metaindex.expressions.physical import physical_type
@@ -22,8 +19,8 @@ def can_be_sketched(type_: pa.DataType) -> bool:
     return physical_type(type_) is not None and not fine and not narrow
 
 
-def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Iterator[Hashes]]:
-    """Is there an empty text among values, and the hashes of all others as values of the type. NULL is none.
+def hash_each(values: pa.Array, type_: pa.DataType) -> Hashes:
+    """The hash of each of these values, none of which is NULL, as one of the type; 0 of an empty text.
     UnkeyedValuesError where they are of no such type."""
     type_ = plain_type(type_)
     if values.type != type_:
@@ -32,17 +29,13 @@ def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Iterator[Hash
         values = values.cast(type_)
     if not can_be_sketched(type_):
         raise UnkeyedValuesError(f"sketches are of values that have an order; these are {type_}")
-    values = compute("unique", values).drop_null()
-    empty = False
-    if _is_text(type_):
-        filled = np.asarray(compute("binary_length", values).to_numpy(zero_copy_only=False)) > 0
-        empty = bool((~filled).any())
-        values = values.filter(pa.array(filled)) if empty else values
-    return empty, hash_values(values)
+    return hash_values(values)
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    is_ = pa.types
-    return bool(
-        is_.is_string(type_) or is_.is_large_string(type_) or is_.is_binary(type_) or is_.is_large_binary(type_)
-    )
+def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Hashes]:
+    """Is there an empty text among values, and the hashes of the others. NULL is none. UnkeyedValuesError as in
+    `hash_each`."""
+    if not can_be_sketched(values.type):
+        raise UnkeyedValuesError(f"sketches are of values that have an order; these are {values.type}")
+    hashes = hash_each(compute("unique", values).drop_null(), type_)
+    return bool((hashes == 0).any()), hashes[hashes > 0]

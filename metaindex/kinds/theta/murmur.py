@@ -3,8 +3,6 @@ shifted right by one bit, of many byte strings at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -48,20 +46,21 @@ def hash_rows(rows: Bytes) -> Hashes:
     return h1 >> np.uint64(1)
 
 
-def hash_texts(values: pa.Array) -> Iterator[Hashes]:
-    """The hashes of texts or byte strings, none of which is NULL or empty; in any order, some at a time."""
+def hash_texts(values: pa.Array) -> Hashes:
+    """The hash of each text or byte string, none of which is NULL; 0 of an empty one, which has none."""
     large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
     offsets = np.frombuffer(values.buffers()[1], np.int64 if large else np.int32)
     offsets = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
     data = values.buffers()[2]
     all_bytes = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    lengths = np.diff(offsets)
-    for length in np.unique(lengths).tolist():
-        starts = offsets[:-1][lengths == length]
+    lengths, hashes = np.diff(offsets), np.zeros(len(values), np.uint64)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        places = np.flatnonzero(lengths == length)
         step = max(1, _AT_ONCE // length)
-        for first in range(0, len(starts), step):
-            some = starts[first : first + step]
-            yield hash_rows(all_bytes[some[:, None] + np.arange(length)])
+        for first in range(0, len(places), step):
+            some = places[first : first + step]
+            hashes[some] = hash_rows(all_bytes[offsets[some][:, None] + np.arange(length)])
+    return hashes
 
 
 def hash_words(words: npt.NDArray[np.generic]) -> Hashes:
@@ -70,48 +69,48 @@ def hash_words(words: npt.NDArray[np.generic]) -> Hashes:
     return hash_rows(plain.view(np.uint8).reshape(len(plain), -1)) if len(plain) else _none()
 
 
-def hash_values(values: pa.Array) -> Iterator[Hashes]:
-    """The hashes of values, none of which is NULL, as Iceberg's single-value serialization has them (its specification,
-    appendix D); in any order, some at a time. Empty texts have none. The two zeros of floats are one, and so are all
-    NaNs. TypeError for types without such values."""
+def hash_values(values: pa.Array) -> Hashes:
+    """The hash of each value, none of which is NULL, as Iceberg's single-value serialization has it (its specification,
+    appendix D); 0 of an empty text. The two zeros of floats are one, and so are all NaNs. TypeError for types without
+    such values."""
     t, is_ = values.type, pa.types
     if is_.is_string(t) or is_.is_binary(t) or is_.is_large_string(t) or is_.is_large_binary(t):
-        yield from hash_texts(values)
-    elif is_.is_fixed_size_binary(t):
-        if t.byte_width:
-            yield hash_rows(vector(values, np.uint8, t.byte_width).reshape(-1, t.byte_width))
-    elif is_.is_decimal(t):
-        yield from _hash_decimals(vector(values.cast(pa.decimal128(38, t.scale)), np.uint64, 2).reshape(-1, 2))
-    elif is_.is_boolean(t):
-        yield hash_words(vector(values.cast(pa.uint8()), np.uint8))
-    elif is_.is_floating(t):
+        return hash_texts(values) if len(values) else _none()
+    if is_.is_fixed_size_binary(t):
+        return hash_rows(vector(values, np.uint8, t.byte_width).reshape(len(values), t.byte_width))
+    if is_.is_decimal(t):
+        return _hash_decimals(vector(values.cast(pa.decimal128(38, t.scale)), np.uint64, 2).reshape(-1, 2))
+    if is_.is_boolean(t):
+        return hash_words(vector(values.cast(pa.uint8()), np.uint8))
+    if is_.is_floating(t):
         double = is_.is_float64(t)
-        numbers = vector(values.cast(pa.float64() if double else pa.float32()), np.float64 if double else np.float32)
-        numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0).astype(numbers.dtype)  # -0.0 + 0.0 is 0.0
-        yield hash_words(numbers)
-    elif is_.is_date(t):
-        yield hash_words(vector(values.cast(pa.date32()), np.int32))
-    elif is_.is_timestamp(t) or is_.is_time64(t):
-        factor = {"s": 1_000_000, "ms": 1_000}.get(t.unit, 1)
-        words = vector(values, np.int64)
-        held = np.abs(words.astype(np.float64)) < float(2**63 // factor) - 2048
-        yield hash_words(words[held] * np.int64(factor))
-        if not held.all():  # no number of microseconds: by the unit that the column has
-            beyond = words[~held]
-            yield hash_words(np.stack([beyond, np.full(len(beyond), factor)], axis=1))
-    elif is_.is_time(t):
-        yield hash_words(vector(values.cast(pa.time64("us")), np.int64))
-    elif is_.is_integer(t):
+        floats = vector(values.cast(pa.float64() if double else pa.float32()), np.float64 if double else np.float32)
+        return hash_words(np.where(np.isnan(floats), np.nan, floats + 0.0).astype(floats.dtype))  # -0.0 + 0.0 is 0.0
+    if is_.is_date(t):
+        return hash_words(vector(values.cast(pa.date32()), np.int32))
+    if is_.is_timestamp(t):
+        return _hash_times(vector(values, np.int64), {"s": 1_000_000, "ms": 1_000}.get(t.unit, 1))
+    if is_.is_time(t):
+        return hash_words(vector(values.cast(pa.time64("us")), np.int64))
+    if is_.is_uint64(t):
+        return hash_words(vector(values, np.uint64))
+    if is_.is_integer(t):
         long = t.bit_width == 64 or is_.is_uint32(t)
-        if is_.is_uint64(t):
-            yield hash_words(vector(values, np.uint64))
-        else:
-            yield hash_words(vector(values.cast(pa.int64() if long else pa.int32()), np.int64 if long else np.int32))
-    else:
-        raise TypeError(f"values of type {t} are not counted by sketches")
+        return hash_words(vector(values.cast(pa.int64() if long else pa.int32()), np.int64 if long else np.int32))
+    raise TypeError(f"values of type {t} are not counted by sketches")
 
 
-def _hash_decimals(words: Hashes) -> Iterator[Hashes]:
+def _hash_times(times: npt.NDArray[np.int64], factor: int) -> Hashes:
+    """Of moments as microseconds; of those of which there is no such number, by the unit that they have."""
+    held = np.abs(times.astype(np.float64)) < float(2**63 // factor) - 2048
+    hashes = np.zeros(len(times), np.uint64)
+    hashes[held] = hash_words(times[held] * np.int64(factor))
+    beyond = times[~held]
+    hashes[~held] = hash_words(np.stack([beyond, np.full(len(beyond), factor)], axis=1))
+    return hashes
+
+
+def _hash_decimals(words: Hashes) -> Hashes:
     """Unscaled, as few bytes as hold them, big-endian."""
     rows = np.ascontiguousarray(words.view(np.uint8).reshape(-1, 16)[:, ::-1])
     sign = np.where(rows[:, 0] >> 7, 0xFF, 0).astype(np.uint8)
@@ -120,8 +119,10 @@ def _hash_decimals(words: Hashes) -> Iterator[Hashes]:
     for at in range(15):  # a byte is spare where all bits up to the next byte's first are the sign
         going &= (rows[:, at] == sign) & ((rows[:, at + 1] >> 7) == (sign >> 7))
         spare += going
+    hashes = np.zeros(len(rows), np.uint64)
     for bytes_ in np.unique(spare).tolist():
-        yield hash_rows(rows[spare == bytes_][:, bytes_:])
+        hashes[spare == bytes_] = hash_rows(rows[spare == bytes_][:, bytes_:])
+    return hashes
 
 
 def _rotated(words: Hashes, bits: int) -> Hashes:
