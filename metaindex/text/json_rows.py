@@ -166,7 +166,7 @@ class JsonRows:
             return None
         if self._decoded and _WRITTEN_ANEW.search(block):
             return None
-        if pa.float64() in kinds and _MINUS_ZERO.search(block):
+        if any(map(_has_doubles, kinds)) and _MINUS_ZERO.search(block):
             return None
         import pyarrow.json as json_reader
 
@@ -183,10 +183,24 @@ class JsonRows:
         if table.num_rows != len(lines):
             return None
         columns = [column.combine_chunks() for column in table.columns]
-        return [
-            self._values.column(column, f, where) if pa.types.is_temporal(f.type) else column.cast(f.type)
-            for column, f in zip(columns, fields, strict=True)
-        ]
+        return [self._typed(column, f, where) for column, f in zip(columns, fields, strict=True)]
+
+    def _typed(self, column: pa.Array, field: Field, where: str) -> pa.Array:
+        """What Arrow has read (`_fast_type`), as values of the field's type."""
+        t = field.type
+        if pa.types.is_temporal(t):
+            return self._values.column(column, field, where)
+        if pa.types.is_struct(t):
+            inner = [t.field(i) for i in range(t.num_fields)]
+            children = [
+                self._typed(child, Field(f"{field.name}.{one.name}", one.type), where)
+                for child, one in zip(column.flatten(), inner, strict=True)
+            ]
+            return pa.StructArray.from_arrays(children, fields=inner, mask=column.is_null())
+        if pa.types.is_list(t):
+            element = self._typed(column.values, Field(f"{field.name}.element", t.value_type), where)
+            return pa.ListArray.from_arrays(column.offsets, element, mask=column.is_null()).cast(t)
+        return column.cast(t)
 
     def _line(self, raw: bytes, names: frozenset[str], where: str, most: int) -> list[_Row]:
         if sum(map(raw.count, (b",", b"[", b"{"))) > most:
@@ -297,10 +311,27 @@ def _hold_levels(text: bytes, where: str) -> None:
 
 
 def _fast_type(t: pa.DataType) -> pa.DataType | None:
-    """What Arrow is asked to read for a column; None: values of the type are read one by one."""
+    """What Arrow is asked to read for a column; None: values of the type are read one by one. A day or a moment that is
+    none is NULL, and takes a list around it along: lists of those are read one by one."""
+    if pa.types.is_struct(t):
+        inner = [(t.field(i).name, _fast_type(t.field(i).type)) for i in range(t.num_fields)]
+        whole = inner and all(kind is not None for _, kind in inner) and len(dict(inner)) == len(inner)
+        return pa.struct([pa.field(name, kind) for name, kind in inner]) if whole else None
+    if pa.types.is_list(t):
+        element = t.value_type
+        while pa.types.is_list(element):
+            element = element.value_type
+        kind = None if pa.types.is_temporal(element) else _fast_type(t.value_type)
+        return None if kind is None else pa.list_(kind)
     if pa.types.is_string(t) or pa.types.is_date32(t) or (pa.types.is_timestamp(t) and t.unit == "us"):
         return pa.string()
     return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
+
+
+def _has_doubles(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_doubles(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(kind == pa.float64())
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -360,6 +360,64 @@ def test_the_fast_json_parser_agrees_with_the_slow_one_or_stands_aside(lines: li
     assert outcome(fast, block, fields) == outcome(slow, block, fields)
 
 
+NESTED = {
+    "struct": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+    "struct of times": pa.struct([("a", pa.date32()), ("b", pa.timestamp("us", tz="UTC"))]),
+    "struct of a struct": pa.struct([("a", pa.struct([("b", pa.float64()), ("a", pa.bool_())])), ("b", pa.int64())]),
+    "list": pa.list_(pa.int64()),
+    "list of texts": pa.list_(pa.string()),
+    "list of lists": pa.list_(pa.list_(pa.float64())),
+    "list of days": pa.list_(pa.date32()),
+    "list of structs": pa.list_(pa.struct([("a", pa.date32()), ("b", pa.string())])),
+    "struct of lists": pa.struct([("a", pa.list_(pa.bool_())), ("b", pa.list_(pa.struct([("b", pa.int32())])))]),
+}
+NESTED_VALUES = st.recursive(
+    JSON_VALUES | st.sampled_from(['"2024-01-02"', '"2024-01-02T03:04:05Z"', "7", "null", '"x"', "true", "1.5", "-0"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda values: "[" + ",".join(values) + "]")
+        | st.lists(st.tuples(st.sampled_from(["a", "b", "A", "z", "\\u0061"]), inner), max_size=3).map(
+            lambda pairs: "{" + ",".join(f'"{name}":{value}' for name, value in pairs) + "}"
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@how(deadline=None, max_examples=how.default.max_examples * 800 // 100)
+@given(st.data(), st.sampled_from(sorted(NESTED)))
+def test_the_fast_json_parser_agrees_about_nested_values_or_stands_aside(data: st.DataObject, type_: str) -> None:
+    """Values of the column's own shape, most of them, so that the fast one is asked; and whatever else."""
+    shaped = st.one_of(_of_type(NESTED[type_]), _of_type(NESTED[type_]), NESTED_VALUES)
+    drawn = data.draw(st.lists(st.tuples(st.sampled_from(["a", "a", "z"]), shaped), max_size=4))
+    block = "\n".join(f'{{"{name}":{value}}}' for name, value in drawn).encode()
+    fields = fields_of(pa.schema({"a": NESTED[type_], "b": pa.string()}))
+    fast, slow = JsonRows(ValueRules(json=True), ()), JsonRows(ValueRules(json=True), ())
+    slow._fast = lambda *_: None  # type: ignore[method-assign]
+    assert outcome(fast, block, fields) == outcome(slow, block, fields)
+
+
+def _of_type(t: pa.DataType) -> st.SearchStrategy[str]:
+    if pa.types.is_struct(t):
+        fields = [t.field(i) for i in range(t.num_fields)]
+        each = st.tuples(*(st.none() | _of_type(f.type) for f in fields))
+        return each.map(
+            lambda values: (
+                "{" + ",".join(f'"{f.name}":{v}' for f, v in zip(fields, values, strict=True) if v is not None) + "}"
+            )
+        ) | st.just("null")
+    if pa.types.is_list(t):
+        return st.lists(_of_type(t.value_type), max_size=3).map(lambda values: "[" + ",".join(values) + "]")
+    if pa.types.is_date32(t) or pa.types.is_timestamp(t):
+        return st.sampled_from(['"2024-01-02"', '"2024-01-02T03:04:05.6Z"', '"none"', '"1582-10-10"', "null"])
+    if pa.types.is_string(t):
+        return st.sampled_from(['"x"', '""', '"\\u00e9"', '"é"', "null"])
+    if pa.types.is_boolean(t):
+        return st.sampled_from(["true", "false", "null"])
+    return st.sampled_from(
+        ["0", "-1", "7", "2147483648", "null", *(["1.5", "-0.0", "1e400"] if t == pa.float64() else [])]
+    )
+
+
 def outcome(reader: JsonRows, block: bytes, fields: tuple[Field, ...]) -> object:
     try:
         count, columns, _ = reader.parse(block, fields, "a file", True)
