@@ -30,6 +30,8 @@ USING = {
     "values by value": "USING values (user) OPTIONS ('by' = 'value')",
     "bloom": "USING bloom (user) OPTIONS (fpp = '0.001')",
     "value_list": "USING value_list (user) OPTIONS (limit = 100)",
+    "sums": "USING sums (n)",
+    "sketches": "USING sketches (user, n) OPTIONS (entries = 256)",
     "several": "USING column_stats USING values (user) USING bloom_filter (n)",
 }
 
