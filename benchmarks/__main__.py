@@ -12,6 +12,7 @@ scale    10,000,000 files x 5 columns of a real Delta log, unpartitioned and in 
 formats_files  listing 100,000 plain files, beside os.walk, pyarrow.fs and pyarrow.dataset
 formats_iceberg  a snapshot of 100,000 files from Iceberg manifests, beside pyiceberg
 formats_delta  snapshots and diffs of Delta logs of 100,000 and 1,000,000 files, beside deltalake
+json     JSON logs, flat and nested, read as Spark reads them, beside pyarrow, DuckDB and Polars
 lake     1,000 tables of all formats beside 10,000 folders that are none, told by `mi.open_lake`: time, CPU, memory
 hooks    what a hook adds to a commit: time that the writer waits, and CPU
 install  from an empty virtual environment to the first pruned query, line by line, and what the install takes on disk
@@ -53,6 +54,7 @@ NAMES = (
     "formats_files",
     "formats_iceberg",
     "formats_delta",
+    "json",
     "lake",
     "hooks",
     "bloom",
