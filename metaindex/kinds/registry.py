@@ -312,6 +312,26 @@ def check_kinds(some: Sequence[object]) -> None:
         raise ArgumentError(f"an index has each kind of a column once; {twice[0]!r} was given twice; leave one out")
 
 
+def check_one_index(some: Sequence[Kind]) -> None:
+    """ArgumentError where kinds of one index ask for the same rows with different options: one of them would not be
+    made."""
+    options: dict[tuple[str, tuple[str, ...]], Mapping[str, object]] = {}
+    for kind in some:
+        if isinstance(kind, KeyKind):
+            said = {name: value for name, value in kind.spec().properties.items() if name != "keys"}
+            for key in kind.keys:
+                before = options.setdefault((kind.rows.partition, key), said)
+                if before != said:
+                    raise ArgumentError(
+                        f"an index has each kind of a column once; {kind.name} of {', '.join(key)} was given with"
+                        f" {_told(before)} and with {_told(said)}; leave one out"
+                    )
+
+
+def _told(options: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items()) or "no options"
+
+
 def kind_from_spec(spec: KindSpec) -> Kind:
     """The kind that a log entry names. DamagedIndexError, with advice, for a kind or a version that is not known
     here."""

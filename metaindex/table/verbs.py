@@ -31,7 +31,7 @@ from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind
-from metaindex.kinds.registry import check_kinds, kind_from_spec, lasting, served_keys
+from metaindex.kinds.registry import check_kinds, check_one_index, kind_from_spec, lasting, served_keys
 from metaindex.kinds.renames import same_kinds
 from metaindex.kinds.served import row_plans
 from metaindex.log.liveness import held
@@ -65,6 +65,7 @@ def create(
     """See `Table.create_index`."""
     check_name(name)
     check_kinds(kinds)
+    check_one_index(kinds)
     target = handle.target(at_version(version, timestamp))
     snapshot = target.snapshot()
     leaves_of(kinds, snapshot.schema)

@@ -78,7 +78,13 @@ def test_an_index_is_not_credited_with_what_was_not_understood(table: mi.Table) 
 def test_a_kind_is_given_once(table: mi.Table) -> None:
     with pytest.raises(mi.MetaIndexError, match="given twice; leave one out"):
         table.create_index("i", mi.Values("user"), mi.Values("user"), builder="local")
-    table.create_index("i", mi.Values("user"), mi.Values("id"), mi.Bloom("user"), builder="local")
+    with pytest.raises(
+        mi.ArgumentError, match=r"bloom_filters of user was given with fpp=0.01 and with fpp=0.1; leave"
+    ):
+        table.create_index("i", mi.Bloom("user"), mi.Bloom("id", "user", fpp=0.1), builder="local")
+    table.create_index(
+        "i", mi.Values("user"), mi.Values("id"), mi.Bloom("user"), mi.Bloom("id", fpp=0.1), builder="local"
+    )
 
 
 @pytest.mark.parametrize(
