@@ -30,6 +30,8 @@ VARIABLES = (
     "METAINDEX_QUERY_LOG",
     "METAINDEX_QUERY_LOG_SALT",
     "METAINDEX_SEAL_KEY",
+    "METAINDEX_SPARK_PYTHONPATH",  # what the JVM tells the process beside it
+    "METAINDEX_SPARK_VERSION",
 )
 """All that metaindex reads of the environment under names of its own."""
 _WORDS = ("", "off", "false", "kept", "hashed", "left out")
