@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import metaindex as mi
 from benchmarks.spark import quiet_session
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import SORTED_BUCKETS
+from metaindex.rule.placing import SORTED_BUCKETS
 from metaindex.spark.session import ICEBERG_CATALOG
 
 if TYPE_CHECKING:

@@ -193,8 +193,8 @@ class JsonRows:
         if pa.types.is_struct(t):
             inner = [t.field(i) for i in range(t.num_fields)]
             children = [
-                self._typed(child, Field(f"{field.name}.{one.name}", one.type), where)
-                for child, one in zip(column.flatten(), inner, strict=True)
+                self._typed(child, Field(f"{field.name}.{part.name}", part.type), where)
+                for child, part in zip(column.flatten(), inner, strict=True)
             ]
             return pa.StructArray.from_arrays(children, fields=inner, mask=column.is_null())
         if pa.types.is_list(t):

@@ -58,6 +58,7 @@ def test_each_guide_that_can_run_is_run() -> None:
         "s3": "s3",
         "savings": "",
         "sql": "",
+        "switch": None,
         "telemetry": "",
         "text": "",
         "whatif": "",

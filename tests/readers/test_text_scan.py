@@ -253,7 +253,7 @@ def test_json_that_is_utf8_to_spark_alone_is_refused(tmp_path: Path, bad: bytes)
 def test_values_of_a_line_that_is_read_value_by_value_are_bounded(tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setattr("metaindex.text.json_rows._MOST_VALUES", 100)
-    lake = lake_of(tmp_path, "json", "a int, b array<int>")
+    lake = lake_of(tmp_path, "json", "a int, b array<tinyint>")
     lake.add("f.json", f'{{"a":1,"b":[{",".join("1" * 97)}]}}')
     assert rows(lake) == [(1, [1] * 97)]
     lake.add("g.json", f'{{"a":1,"b":[{",".join("1" * 99)}]}}')

@@ -12,7 +12,7 @@ import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy
 from metaindex.readers.jvm import jvm_of
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.enabling import _new, _sources, _strategy
+from metaindex.rule.placing import _new, _strategy, sources_of
 from metaindex.spark.sources import source_loader
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import Lake, asked, plan_of
@@ -165,7 +165,7 @@ def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkey
 
 
 def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
-    sources, name = _sources(spark), "metaindex.MergeStrategy"
+    sources, name = sources_of(spark), "metaindex.MergeStrategy"
     broken = sources["MergeSortedExec"].replace(
         "PhysicalVersions.noRows(output()", "PhysicalVersions.noRows(1, output()"
     )

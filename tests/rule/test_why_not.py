@@ -28,4 +28,4 @@ def test_one_that_is_asked_too_says_what_its_answer_was(kind: Kind) -> None:
 def said_of(kinds: list[Kind]) -> Reason | None:
     info = IndexInfo("one", "ACTIVE", kinds=tuple(kind.name for kind in kinds))
     planned = Planned(Reason.NO_FILTER, None, {"one": Reason.NOT_COVERED}, None, Reason.NO_FILTER)
-    return _verdict(info, True, Reason.NO_FILTER, planned, RuleConfig()).reason
+    return _verdict(info, True, Reason.NO_FILTER, planned, RuleConfig(), None).reason

@@ -104,6 +104,7 @@ def test_the_first_statement_of_a_session_may_be_about_indexes(job: Application,
     assert [1, FILES] in [row[4:6] for row in explained]
     job.do("rows", "stating", f"CREATE INDEX ids ON parquet.`{users}` USING column_stats (id)")
     job.do("rows", "stating", f"DROP INDEX ids ON parquet.`{users}`")
+    job.do("rows", "stating", f"VACUUM INDEX ids ON parquet.`{users}`")
 
 
 def test_a_clone_has_a_rule_of_its_own(job: Application, users: Path) -> None:
