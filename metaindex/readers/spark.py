@@ -107,16 +107,16 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
     _refuse_other_arithmetic(opaque, frame.sparkSession)
     if opaque and scan.predicate_text is None and all(leaf.scalar is not None for leaf in opaque):
         _refuse_other_zone(scan, predicate, frame.sparkSession)
-        return frame.where(_held_back(to_spark(predicate)))
+        return frame.where(_held_back(to_spark(predicate, session=frame.sparkSession)))
     if not opaque and texts:
-        return frame.where(_held_back(to_spark(predicate)))
+        return frame.where(_held_back(to_spark(predicate, session=frame.sparkSession)))
     if not opaque:
         of_floats: list[Predicate] = []
         others: list[Predicate] = []
         for part in conjuncts(predicate):
             (of_floats if any(ref.parts in floats for ref in columns(part)) else others).append(part)
         if not of_floats:
-            return frame.where(to_spark(predicate))
+            return frame.where(to_spark(predicate, session=frame.sparkSession))
         return frame.where(to_spark(And(tuple(others))) & _held_back(to_spark(And(tuple(of_floats)))))
     if scan.predicate_text is None:
         raise ScanError(

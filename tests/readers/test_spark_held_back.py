@@ -116,6 +116,7 @@ def test_a_broken_record_is_a_row_under_every_filter(spark: SparkSession, tmp_pa
 def test_names_and_values_are_no_variables(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's parser puts values in the place of `${...}`, wherever it stands in a text."""
     session = spark.newSession()
+    spark.createDataFrame([(1,)], "a INT")  # the thread's active session is this one, whichever made something last
     home = "${env:HOME}"
     folder = tmp_path / "t"
     folder.mkdir()

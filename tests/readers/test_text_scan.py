@@ -41,6 +41,7 @@ TYPES = {
     "timestamp_ntz": pa.timestamp("us"),
     "binary": pa.binary(),
     "struct<x:int>": pa.struct({"x": pa.int32()}),
+    "array<tinyint>": pa.list_(pa.int8()),
     "array<int>": pa.list_(pa.int32()),
     "map<string,int>": pa.map_(pa.string(), pa.int32()),
 }

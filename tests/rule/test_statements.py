@@ -117,6 +117,7 @@ def test_a_statement_runs_once_when_it_is_given(sql: SparkSession, tmp_path: Pat
 @pytest.mark.rotating(family="statements of a session")
 def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:
     """Temporary views, databases, catalogs; quoted, with dots, in other letters, amid comments, by variables."""
+    sql.createDataFrame([(1,)], "a INT")  # the thread's active session is this one, whichever made something last
     frame = sql.range(10).selectExpr("id", "id AS `a.b`")
     path = tmp_path / "ä b"
     frame.write.parquet(str(path))

@@ -128,11 +128,12 @@ def check_as_written(text: str, session: SparkSession | None) -> None:
         )
 
 
-def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
+def to_spark(predicate: Predicate, schema: pa.Schema | None = None, session: SparkSession | None = None) -> Column:
     """A Column with the reference semantics in all three values; bind the predicate first. Opaque raises
     ExpressionError.
 
-    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`.
+    It goes by way of SQL text, which types and escapes every literal, leaf by leaf; `schema` as in `to_sql`. The text
+    is read by the thread's active session, or by `session`, whose frame takes the Column: Spark 4 asks that one.
     """
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as f
@@ -140,7 +141,8 @@ def to_spark(predicate: Predicate, schema: pa.Schema | None = None) -> Column:
     def leaf(node: Leaf) -> Column:
         text = to_sql(node, "spark column", schema)
         if "${" in text:
-            check_as_written(text, SparkSession.getActiveSession())
+            for reader in (SparkSession.getActiveSession(), *(() if session is None else (session,))):
+                check_as_written(text, reader)
         return f.expr(text)
 
     def joined(parts: list[Column], every: bool) -> Column:
