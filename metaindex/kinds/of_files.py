@@ -47,7 +47,6 @@ class OfFilesKind(WholeKind):
     __slots__ = ()
     schema: ClassVar[pa.Schema]
     tells: ClassVar[Told]
-    row_bytes: ClassVar[int]  # of a row at most, about
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
     takes_every_row: ClassVar[bool] = True
 
@@ -69,6 +68,11 @@ class OfFilesKind(WholeKind):
     @abstractmethod
     def wrong_row(cls, row: Mapping[str, Any]) -> str | None:
         """What of a stored row cannot be, or None."""
+
+    @property
+    @abstractmethod
+    def row_bytes(self) -> int:
+        """Of a row at most, about."""
 
     @property
     def said_layout(self) -> dict[str, int | str]:
@@ -111,7 +115,7 @@ class OfFilesKind(WholeKind):
     def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
         from .of_files_built import merged
 
-        return dict(key.layout), list(merged(cls.schema, cls.row_bytes, key, some, into))
+        return dict(key.layout), list(merged(cls.schema, cls.made_by(key).row_bytes, key, some, into))
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
@@ -141,7 +145,7 @@ class OfFilesKind(WholeKind):
     ) -> KeyCheck:
         from .of_files_built import OfFilesCheck
 
-        return OfFilesCheck(cls.made_by(key), plan, of_key(reader, key, cls.schema.names))
+        return OfFilesCheck(cls.made_by(key), plan, reader, key)
 
 
 def of_key(reader: RunReader, key: CoveredKey, names: Sequence[str]) -> pa.Table:

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, numbers
@@ -21,10 +22,12 @@ from metaindex.store.writer import RunSink
 from .canonical import UnkeyedValuesError
 from .keyed import Gathered, KeyPlan, Spill, Units
 from .kind import KeyRows, MergeInto
+from .stored_rows import stored_rows
 
 COLUMNS = Columns(ascending=frozenset({"ordinal"}), ranged=frozenset({"key_id", "ordinal"}))
 _PART_BYTES = 64 << 20
 _MOST_ROWS = 1 << 18
+_SHORT_BYTES = 64
 
 
 class OfFile(Protocol):
@@ -145,14 +148,14 @@ class OfFilesFinisher:
 
 
 class OfFilesCheck:
-    """See `checks.KeyCheck`: the values of each file are taken again."""
+    """See `checks.KeyCheck`: the values of each file are taken again. Of what they come to short forms are held, and
+    the stored rows pass by: all of them may be more than memory holds."""
 
-    def __init__(self, kind: MakesRows, plan: KeyPlan, stored: pa.Table) -> None:
-        self._kind, self._plan = kind, plan
-        self._stored, self._at = stored, {file: at for at, file in enumerate(stored.column("ordinal").to_pylist())}
+    def __init__(self, kind: MakesRows, plan: KeyPlan, reader: RunReader, key: CoveredKey) -> None:
+        self._kind, self._plan, self._reader, self._key = kind, plan, reader, key
         self._open: OfFile | None = None
         self._ordinal = -1
-        self._wrong: dict[int, str] = {}
+        self._truth: dict[int, dict[str, object]] = {}
         self.failed: list[int] = []
 
     def begin(self, ordinal: int, groups: int) -> None:
@@ -164,20 +167,27 @@ class OfFilesCheck:
 
     def end(self) -> None:
         assert self._open is not None
-        truth, at = self._open.row(), self._at.get(self._ordinal)
-        if at is None:
-            self._wrong[self._ordinal] = "the index has no row of it"
-            return
-        stored = self._stored.slice(at, 1).to_pylist()[0]
-        other = [name for name, value in truth.items() if stored[name] != value]
-        if other:
-            self._wrong[self._ordinal] = f"its rows come to another {', '.join(other)} than the index says"
+        self._truth[self._ordinal] = {name: _short(value) for name, value in self._open.row().items()}
 
     def fail(self) -> None:
         self.failed.append(self._ordinal)
 
     def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
-        yield from ((ordinal, self._wrong[ordinal]) for ordinal in ordinals if ordinal in self._wrong)
+        waiting = {ordinal: self._truth[ordinal] for ordinal in ordinals}
+        for table in stored_rows(self._reader, self._key):
+            places = table.column("ordinal").to_pylist()
+            for at in (at for at, ordinal in enumerate(places) if ordinal in waiting):
+                (stored,) = table.slice(at, 1).to_pylist()
+                truth = waiting.pop(places[at])
+                other = [name for name, value in truth.items() if _short(stored[name]) != value]
+                if other:
+                    yield places[at], f"its rows come to another {', '.join(other)} than the index says"
+        for ordinal in waiting:
+            yield ordinal, "the index has no row of it"
+
+
+def _short(value: object) -> object:
+    return xxhash.xxh3_128_digest(value) if isinstance(value, bytes) and len(value) > _SHORT_BYTES else value
 
 
 def _alone(values: Sequence[pa.Array]) -> pa.Array:

@@ -51,7 +51,6 @@ class Sketches(OfFilesKind):
     layout = LayoutRule(frozenset({"entries"}), {}, {"entries": MOST_ENTRIES})
     schema = SKETCHES
     tells = Told.DIFFERENT_VALUES
-    row_bytes = 8 * ENTRIES + 200
 
     def __init__(self, *columns: str | Sequence[str], entries: int = ENTRIES) -> None:
         if type(entries) is not int or not 16 <= entries <= MOST_ENTRIES:
@@ -75,6 +74,10 @@ class Sketches(OfFilesKind):
     @property
     def said_layout(self) -> dict[str, int | str]:
         return {"entries": self.entries}
+
+    @property
+    def row_bytes(self) -> int:
+        return 8 * self.entries + 200
 
     def of_file(self, type_: pa.DataType) -> OfFile:
         return SketchOfFile(type_, self.entries)

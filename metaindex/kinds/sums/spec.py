@@ -39,7 +39,6 @@ class Sums(OfFilesKind):
     layout = LayoutRule()
     schema = SUMS
     tells = Told.SUM
-    row_bytes = 120
 
     def __init__(self, *columns: str | Sequence[str]) -> None:
         object.__setattr__(self, "keys", one_column_each("Sums", columns))
@@ -50,6 +49,10 @@ class Sums(OfFilesKind):
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
         return cls(*said["keys"])
+
+    @property
+    def row_bytes(self) -> int:
+        return 120
 
     def of_file(self, type_: pa.DataType) -> OfFile:
         return SumOfFile(type_)

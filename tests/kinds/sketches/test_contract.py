@@ -110,3 +110,8 @@ def test_whatever_bytes_are_damage_or_a_sketch(data: bytes) -> None:
         except DamagedIndexError:
             continue
         assert Theta.from_bytes(found.to_bytes()).estimate == found.estimate
+
+
+def test_a_part_has_fewer_rows_where_sketches_are_larger() -> None:
+    """It is held in memory whole."""
+    assert Sketches("a", entries=65_536).row_bytes == 16 * Sketches("a").row_bytes - 15 * 200
