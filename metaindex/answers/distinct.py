@@ -14,8 +14,8 @@ from metaindex.expressions.order import as_compared
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, numbers, one_array, valid_mask
 from metaindex.formats.model import Field
-from metaindex.kinds.theta.hashed import different, hash_each
-from metaindex.kinds.theta.murmur import Hashes
+from metaindex.kinds.theta.hashed import as_sketched, different
+from metaindex.kinds.theta.murmur import Hashes, hash_values
 from metaindex.kinds.theta.sketch import ENTRIES, Theta, union
 
 from .known import KnownFiles
@@ -87,8 +87,8 @@ class DifferentValues:
         group_of[in_order] = np.repeat(np.arange(len(lists)), np.diff(numbers(lists.offsets)))
         there = valid_mask(values)
         held = np.arange(rows) if there is None else np.flatnonzero(there)
-        encoded = values.drop_null().dictionary_encode()
-        hashes = hash_each(encoded.dictionary, self._field.type)[numbers(encoded.indices)]
+        encoded = as_sketched(values, self._field.type).dictionary_encode()
+        hashes = hash_values(encoded.dictionary)[numbers(encoded.indices)]
         self._add(self._tuples([groups.column(name) for name in names], len(lists)), group_of[held], hashes)
 
     def _add(self, keys: Sequence[tuple[object, ...]], group_of: Rows, hashes: Hashes) -> None:

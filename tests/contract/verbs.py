@@ -123,7 +123,8 @@ def come_to(lake: Lake) -> None:
         ("sum", "n", pc.sum(told.column("n")).as_py()),
         ("approx_distinct", "user", len(pc.unique(told.column("user")).drop_null())),
     ):
-        assert lake.open().aggregate(**{asked_: [column]}).table.column(0).to_pylist() == [truth]
+        answer = lake.open().aggregate(**{asked_: [column]}).table.column(0).to_pylist()
+        assert answer == [truth], asked_
     kept = (lake.open().aggregate(sum=["n"]), lake.open().aggregate(approx_distinct=["user"]))
     assert any(found.answered > found.opened for found in kept)
 

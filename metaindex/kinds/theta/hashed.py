@@ -19,23 +19,18 @@ def can_be_sketched(type_: pa.DataType) -> bool:
     return physical_type(type_) is not None and not fine and not narrow
 
 
-def hash_each(values: pa.Array, type_: pa.DataType) -> Hashes:
-    """The hash of each of these values, none of which is NULL, as one of the type; 0 of an empty text.
-    UnkeyedValuesError where they are of no such type."""
+def as_sketched(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values that are no NULL, as those of the type. UnkeyedValuesError where they are of no such type. Views become
+    texts before different values are looked for: Arrow takes a NULL among views for an empty text there."""
     type_ = plain_type(type_)
-    if values.type != type_:
-        if not can_be_sketched(values.type):
-            raise UnkeyedValuesError(f"sketches are of values that have an order; these are {values.type}")
-        values = values.cast(type_)
-    if not can_be_sketched(type_):
-        raise UnkeyedValuesError(f"sketches are of values that have an order; these are {type_}")
-    return hash_values(values)
+    for each in (values.type, type_):
+        if not can_be_sketched(each):
+            raise UnkeyedValuesError(f"sketches are of values that have an order; these are {each}")
+    return (values if values.type == type_ else values.cast(type_)).drop_null()
 
 
 def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Hashes]:
     """Is there an empty text among values, and the hashes of the others. NULL is none. UnkeyedValuesError as in
-    `hash_each`."""
-    if not can_be_sketched(values.type):
-        raise UnkeyedValuesError(f"sketches are of values that have an order; these are {values.type}")
-    hashes = hash_each(compute("unique", values).drop_null(), type_)
+    `as_sketched`."""
+    hashes = hash_values(compute("unique", as_sketched(values, type_)))
     return bool((hashes == 0).any()), hashes[hashes > 0]

@@ -115,3 +115,14 @@ def test_whatever_bytes_are_damage_or_a_sketch(data: bytes) -> None:
 def test_a_part_has_fewer_rows_where_sketches_are_larger() -> None:
     """It is held in memory whole."""
     assert Sketches("a", entries=65_536).row_bytes == 16 * Sketches("a").row_bytes - 15 * 200
+
+
+@pytest.mark.parametrize(("view", "type_"), [(pa.string_view(), pa.string()), (pa.binary_view(), pa.binary())], ids=str)
+def test_null_of_a_view_is_no_empty_text(view: pa.DataType, type_: pa.DataType) -> None:
+    """To Arrow's `unique` it is one."""
+    values = pa.array([None, "a", "b", None, "a"]).cast(type_)
+    one, other = SketchOfFile(type_, 16), SketchOfFile(type_, 16)
+    one.add(values.cast(view))
+    other.add(values)
+    assert one.row() == other.row()
+    assert one.row()["has_empty"] is False
