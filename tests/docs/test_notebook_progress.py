@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,16 @@ def test_a_long_build_shows_one_bar_and_what_it_took(shown: list[list[Any]]) -> 
     bar, result = shown[1]
     assert bar.output_type == "display_data"
     assert "<svg" in bar.data["text/html"]
-    assert "files &lt;read&gt;: 10 of 10, 3 s" in bar.data["text/html"]
-    assert bar.data["text/plain"].startswith("files <read>: 10 of 10, 3 s")
+    assert re.search(r"files &lt;read&gt;: 10 of 10, \d+ s", bar.data["text/html"])
+    assert re.match(r"files <read>: 10 of 10, \d+ s", bar.data["text/plain"])
     assert result.data["text/plain"] == "3"
 
 
 @pytest.mark.slow
 def test_a_short_one_shows_none(shown: list[list[Any]]) -> None:
     assert [output.output_type for output in shown[2]] == ["execute_result"]
-    (outcome,) = shown[5]
-    assert "create of index" in outcome.data["text/html"]
+    *_, outcome = shown[5]  # a bar stands before it where the machine took more than two seconds
+    assert outcome.output_type == "execute_result" and "create of index" in outcome.data["text/html"]
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_who_gives_a_progress_of_his_own_has_that_alone(shown: list[list[Any]]) 
 @pytest.mark.slow
 def test_one_that_fails_says_that_it_stopped(shown: list[list[Any]]) -> None:
     (bar,) = shown[4]
-    assert "10 of 10, 3 s, stopped" in bar.data["text/html"]
+    assert re.search(r"10 of 10, \d+ s, stopped", bar.data["text/html"])
 
 
 def test_elsewhere_nothing_is_added() -> None:
