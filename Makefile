@@ -65,10 +65,10 @@ java: $(PACKAGES)
 demo: install ## the main job on real flights: index Parquet, CSV, Delta and Iceberg, find needles, compare
 	@$(RUN) -m metaindex demo $(ARGS)
 
-# Two workers, each with a Spark of its own, begin at the first test and at the middle, and take from each other in the end: what a module sets up (a cluster, lakes) is set up once, and both
+# What takes long is told at the end. Two workers, each with a Spark of its own, begin at the first test and at the middle, and take from each other in the end: what a module sets up (a cluster, lakes) is set up once, and both
 # processors are at work until the last test.
 test: install ## every test, with Spark; ARGS="-k bloom" narrows
-	@$(RUN) -m pytest -ra -n 2 --dist worksteal $(ARGS)
+	@$(RUN) -m pytest -ra -n 2 --dist worksteal --durations=60 --durations-min=8 $(ARGS)
 
 test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: a minute or two
 	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "not spark and not s3 and not slow" $(ARGS)

@@ -23,11 +23,12 @@ needle   exact look-ups among 5,000,000 rows in 500 files, beside Spark, DuckDB,
          oracles; what building each kind costs
 engines  the WHERE of DuckDB's, Polars' and pyarrow's own queries over a scan of 2,000,000 rows in 100 files: pushed to
          the indexes, held back, and by the engine's own scan
-answers  the latest rows, any rows, counts and extremes of 2,000,000 rows in 500 files, beside DuckDB and Polars; files
-         opened
+answers  the latest rows, any rows, counts, extremes and joins of 2,000,000 rows in 500 files, beside DuckDB, Polars,
+         and Spark over three formats; files opened
 tpch     TPC-H at scale factor 1 through Spark's own SQL: plain, with covering indexes, and beside bucketed, sorted and
          Z-ordered tables made by hand; all 22 queries; stale indexes
 advise   what-if and recommend beside what comes: TPC-H, TPC-DS (fetches its generator), flights, needles
+tpcds    all 99 queries of TPC-DS at scale factor 1 through Spark, rows by month, plain and with what is recommended
 curve    rows along a Hilbert curve: which share of files which order leaves out; what Spark reads through a covering
          index along a curve, beside Delta's Z-order and liquid clustering, the table sorted, and an index in ranges
 plans    planning of 1,000 unions and of an IN with 1,000,000 values under `mi.enable`, beside plain Spark: CPU
@@ -63,6 +64,7 @@ NAMES = (
     "answers",
     "tpch",
     "advise",
+    "tpcds",
     "curve",
     "plans",
     "planning",

@@ -26,6 +26,17 @@ from . import tpcds
 _JULIAN = 2_440_588
 """TPC-DS numbers days as Julian days: this one is 1970-01-01."""
 
+_DAYS = {
+    "store_sales": "ss_sold_date_sk",
+    "store_returns": "sr_returned_date_sk",
+    "catalog_sales": "cs_sold_date_sk",
+    "catalog_returns": "cr_returned_date_sk",
+    "web_sales": "ws_sold_date_sk",
+    "web_returns": "wr_returned_date_sk",
+    "inventory": "inv_date_sk",
+}
+"""By which TPC-DS's tables of events are told apart."""
+
 Months = npt.NDArray[np.int64]
 
 
@@ -50,15 +61,18 @@ def sales(folder: Path, scale: float, files: int, *, by_month: bool, channel: st
         return pq.read_table(tpcds.made(folder, scale) / f"{channel}_sales.parquet")
 
     name = "by-month" if by_month else "as-made"
-    day = {"store": "ss", "catalog": "cs", "web": "ws"}[channel] + "_sold_date_sk"
-    return _written(folder / f"tpcds-{scale:g}" / name / f"{channel}_sales", rows, files, day if by_month else "")
+    sold = f"{channel}_sales"
+    return _written(folder / f"tpcds-{scale:g}" / name / sold, rows, files, _DAYS[sold] if by_month else "")
 
 
-def every(folder: Path, scale: float) -> Path:
-    """All tables of TPC-DS, each a folder of files of some 400,000 bytes, in the order of dsdgen."""
-    root = folder / f"tpcds-{scale:g}" / "every"
+def every(folder: Path, scale: float, *, by_month: bool = False) -> Path:
+    """All tables of TPC-DS, each a folder of files of some 400,000 bytes, in the order of dsdgen; or those that have a
+    day by its month, in files of some 2,000,000 bytes."""
+    root = folder / f"tpcds-{scale:g}" / ("every-by-month" if by_month else "every")
     for path in sorted(tpcds.made(folder, scale).glob("*.parquet")):
-        _written(root / path.stem, partial(pq.read_table, path), max(1, path.stat().st_size // 400_000), "")
+        files = max(1, path.stat().st_size // (2_000_000 if by_month else 400_000))
+        day = _DAYS.get(path.stem, "") if by_month else ""
+        _written(root / path.stem, partial(pq.read_table, path), files, day)
     return root
 
 
