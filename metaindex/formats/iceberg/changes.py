@@ -20,7 +20,7 @@ from metaindex.formats.protocol import TableRef
 
 from .deletes import DeleteLoader
 from .locations import Place
-from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests, read_statistics
+from .manifests import ADDED, DATA, DELETED, Manifest, named_by, read_manifest_list, read_manifests, read_statistics
 from .metadata import Selected, SnapshotInfo, TableMetadata
 from .name_mapping import NAME_MAPPING, mapping_suffix
 from .snapshot import IcebergDetails, file_table
@@ -86,6 +86,8 @@ def changes_from_commits(
     order = named.sort("commit", "status", descending=[False, True], maintain_order=True)
     last = order.unique("location", keep="last", maintain_order=True).drop("commit")
     added = last.filter(pl.col("status") == ADDED)
+    if not _adds_up(before, data, order, added):
+        return None
     newest = max((m.sequence_number for m in deletes), default=-1)
     # No delete is asked where none is as young as the youngest of the files.
     young = added.height and added["sequence_number"].min() <= newest  # type: ignore[operator]
@@ -135,12 +137,27 @@ def _named(
         live = pl.col("status") != DELETED
         entries = entries.with_columns(entry=live.cast(pl.Int64).cum_sum() - 1 + stated, commit=pl.lit(at, pl.Int64))
         stated += entries.filter(live).height
-        frames.append(entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)))
+        frames.append(entries.filter(named_by(commit.id)))
     frames = [frame for frame in frames if frame.height]
     if not frames:
         empty = read_manifests(ref.storage, place, metadata, [], snapshot_id=target.id)
         frames = [empty.with_columns(entry=pl.lit(0, pl.Int64), commit=pl.lit(0, pl.Int64))]
     return pl.concat(frames, how="diagonal_relaxed"), own
+
+
+def _adds_up(before: list[Manifest], after: list[Manifest], order: pl.DataFrame, added: pl.DataFrame) -> bool:
+    """Do the files of the base make as many as the target has, with what the commits name? Not where a commit lists
+    none of its deletions, as PyIceberg before 0.10 where it merges manifests. A file was live at the base if the first
+    word on it is that it was deleted."""
+    import polars as pl
+
+    counts = [m.live_files for m in before if m.content == DATA]
+    if None in counts:
+        return True
+    first = order.unique("location", keep="first")
+    left = first.filter(pl.col("status") == DELETED).height
+    was = sum(count for count in counts if count is not None)
+    return was - left + added.height == sum(m.live_files or 0 for m in after)
 
 
 def _gone(place: Place, named: pl.DataFrame, added: pl.DataFrame) -> FileTable:

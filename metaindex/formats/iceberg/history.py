@@ -17,7 +17,7 @@ from metaindex.formats.storage import Storage
 
 from .deletes import attach, describe
 from .locations import Place, normals
-from .manifests import ADDED, DATA, DELETED, Manifest, read_manifest_list, read_manifests
+from .manifests import ADDED, DATA, DELETED, Manifest, named_by, read_manifest_list, read_manifests
 from .metadata import NO_SNAPSHOT, SnapshotInfo, TableMetadata
 from .snapshot import ICEBERG_FILE_SCHEMA, sign_of_entry, to_files, unpartitioned
 
@@ -109,7 +109,7 @@ def _changes(
         own = [m for m in manifests if m.content == DATA and m.added_snapshot_id == commit.id]
         entries = read_manifests(storage, place, metadata, own, snapshot_id=commit.id, only_live=False)
         frames.append(
-            entries.filter((pl.col("status") != 0) & (pl.col("snapshot_id") == commit.id)).select(
+            entries.filter(named_by(commit.id)).select(
                 "status",
                 "snapshot_id",
                 "location",

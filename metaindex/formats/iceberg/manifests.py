@@ -119,6 +119,15 @@ def read_manifests(
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_COLUMNS(pl))
 
 
+def named_by(snapshot_id: int) -> pl.Expr:
+    """Which entries of the manifests that a commit wrote say what that commit did. A deleted file is listed by the
+    commit that deleted it alone, and its entry must have that commit's id; PyIceberg before 0.10 leaves the id of the
+    commit that added the file."""
+    import polars as pl
+
+    return (pl.col("status") == DELETED) | ((pl.col("status") == ADDED) & (pl.col("snapshot_id") == snapshot_id))
+
+
 def read_statistics(
     storage: Storage,
     place: Place,

@@ -117,3 +117,36 @@ def test_rows_deleted_meanwhile_are_left_to_snapshots(hand: HandTable) -> None:
     ref = table_ref(hand.write())
 
     assert ICEBERG.changes(ref, [base(ref, first)], At(version=second)) is None
+
+
+def test_a_deletion_under_the_id_of_the_commit_that_added_the_file(hand: HandTable) -> None:
+    """As PyIceberg before 0.10 writes it. One of the commit adds a file, so that the numbers of files are alike."""
+    kept = HandManifest([entry(hand.path("data/a")), entry(hand.path("data/b"))], sequence=1, added_snapshot=1)
+    first = hand.commit([kept])
+    left = HandManifest(
+        [
+            entry(hand.path("data/a"), status=2, sequence=1, snapshot=1),
+            entry(hand.path("data/b"), status=0, sequence=1, snapshot=1),
+        ],
+        sequence=2,
+        added_snapshot=2,
+    )
+    new = HandManifest([entry(hand.path("data/c"))], sequence=2, added_snapshot=2)
+    second = hand.commit([new, left], parent=first)
+    ref = table_ref(hand.write())
+
+    found = ICEBERG.changes(ref, [base(ref, first)], At(version=second))
+    proved(ref, found, first, second)
+    assert found is not None
+    assert found.gone.paths.to_pylist() == ["data/a"]
+    diff = ICEBERG.diff(ref, ICEBERG.snapshot(ref, At(version=first)), At(version=second))
+    assert diff is not None
+    assert [diff.deleted.paths.to_pylist(), diff.appended.paths.to_pylist()] == [["data/a"], ["data/c"]]
+
+
+def test_deletions_that_no_commit_names_are_left_to_snapshots(hand: HandTable) -> None:
+    first = hand.commit([HandManifest([entry(hand.path("data/a"))], sequence=1, added_snapshot=1)])
+    second = hand.commit([HandManifest([entry(hand.path("data/b"))], sequence=2, added_snapshot=2)], parent=first)
+    ref = table_ref(hand.write())
+
+    assert ICEBERG.changes(ref, [base(ref, first)], At(version=second)) is None
