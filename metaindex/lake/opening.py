@@ -16,6 +16,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.storage_opening import is_remote, storage_for
 from metaindex.formats.tables_below import DEPTH, FoundTable, Walk
 from metaindex.querylog.writer import WRITER
+from metaindex.table.asked import check_since
 from metaindex.table.face import Table, handle_of
 from metaindex.table.opening import open_table
 from metaindex.views.notebook import watched
@@ -110,8 +111,7 @@ def open_lake(
     """
     asked = LakeAsked(place, catalog, storage_options, config, timeout_seconds, most_folders)
     asked.check()
-    if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
-        raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")
+    check_since(since)
     started = time.perf_counter()
     WRITER.flush(_FLUSH_SECONDS)  # what this process noted, too
     notes: list[str] = []

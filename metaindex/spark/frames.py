@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from .running import check_running
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     """An Arrow table as a DataFrame."""
+    check_running(spark)
     from pyspark.sql import DataFrame
 
     if hasattr(DataFrame, "toArrow"):

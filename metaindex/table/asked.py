@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 
 from metaindex.expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
 from metaindex.formats.model import Version
@@ -53,6 +54,26 @@ def names_of(given: object, what: str) -> list[str] | None:
             raise ArgumentError(f"{what} are names, as in {what}=['a', 'b']; got {name!r}; name them")
         names.append(name)
     return names
+
+
+def paths_of(tables: object) -> dict[str, str]:
+    """The tables' paths by the names that SQL has for them, none for None. ArgumentError for what does not say that."""
+    if tables is None:
+        return {}
+    if not isinstance(tables, Mapping) or not all(
+        isinstance(name, str) and isinstance(path, str | os.PathLike) for name, path in tables.items()
+    ):
+        raise ArgumentError(
+            "tables= says which table a name in SQL is, as in tables={'db.flights': 'lake/flights'}; got"
+            f" {tables!r}; write it so"
+        )
+    return {name: os.fspath(path) for name, path in tables.items()}
+
+
+def check_since(since: object) -> None:
+    """ArgumentError for what does not say how far back to look."""
+    if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
+        raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")
 
 
 def _no_time(given: object) -> ExpressionError:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from metaindex.config import BuilderName, Config
-from metaindex.expressions.errors import VersionNotFoundError
+from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
 from metaindex.expressions.shown import one_line, preformatted
 from metaindex.formats.model import Diff, Snapshot
 from metaindex.formats.storage_opening import is_remote
@@ -315,6 +315,8 @@ class Table:
         and NaNs, sizes, trust."""
         from metaindex.pruning.lookup import statistics_of
 
+        if not isinstance(partition, str | None):
+            raise ArgumentError(f"a partition is named by its text, as in 'day=2026-01-01'; got {partition!r}; name it")
         return statistics_of(self._handle.open_index(index), column, partition)
 
     def clustering(
@@ -634,22 +636,23 @@ class Table:
 
     def indexes(
         self,
-        *,
+        *names: str,
         version: VersionLike = None,
         timestamp: TimestampLike = None,
         staleness: bool = True,
         all: bool = False,  # noqa: A002 - all indexes, vacuumed ones too
     ) -> IndexList:
-        """The indexes of the table, by name, and how far each is behind a version of it (default: now); one that cannot
-        be read says why. `.to_arrow()`, `.to_spark(spark)`.
+        """The indexes of the table, or those of these names, and how far each is behind a version of it (default: now);
+        one that cannot be read says why. `.to_arrow()`, `.to_spark(spark)`.
 
         `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not
         cover, and what it takes on storage. VersionNotFoundError for a version that is asked and is not there; a table
-        that cannot be read otherwise is a warning, for its indexes can still be told of.
+        that cannot be read otherwise is a warning, for its indexes can still be told of. IndexNotFoundError for a name
+        that is none.
         """
         from .upkeep import indexes
 
-        return indexes(self._handle, version=version, timestamp=timestamp, staleness=staleness, vacuumed=all)
+        return indexes(self._handle, names, version=version, timestamp=timestamp, staleness=staleness, vacuumed=all)
 
     def history(self, name: str, last: int | None = None) -> History:
         """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries.
@@ -706,7 +709,7 @@ class Table:
     def export_index(
         self,
         index: str,
-        target: str,
+        target: str | os.PathLike[str],
         *,
         format: Literal["delta", "iceberg"] = "delta",  # noqa: A002
         overwrite: bool = False,
@@ -720,8 +723,9 @@ class Table:
         from metaindex.formats.storage_opening import storage_for
 
         self._handle.check_export(target)
-        options = self._handle.storage_options if is_remote(target) else None
-        return export(self._handle.open_index(index), storage_for(target, options)[0], format, overwrite=overwrite)
+        place = os.fspath(target)
+        options = self._handle.storage_options if is_remote(place) else None
+        return export(self._handle.open_index(index), storage_for(place, options)[0], format, overwrite=overwrite)
 
 
 def handle_of(table: Table) -> Handle:

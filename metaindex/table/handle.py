@@ -25,7 +25,7 @@ from metaindex.pruning.folder import IndexFolder, other_options, says_other_form
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import IndexReport
 from metaindex.pruning.suspects import Suspects
-from metaindex.store.layout import indexes_folder, list_namespaces, namespace_folder
+from metaindex.store.layout import check_asked, indexes_folder, list_namespaces, namespace_folder
 from metaindex.store.reader import StoreCache
 
 from .apart import check_apart, check_no_index
@@ -84,6 +84,8 @@ class Handle:
 
     def reopened(self, config: Config | None = None) -> Handle:
         """For another thread, or with another configuration."""
+        if not isinstance(config, Config | None):
+            raise ArgumentError(f"config= is a metaindex.Config; got {config!r}; write mi.Config(...)")
         config = config or self.config
         builders = Builders(config, self.builders.spark)
         return Handle(self.table_format, self.ref, config, builders, self.storage_options, self.trust_index)
@@ -209,6 +211,7 @@ class Handle:
 
     def open_index(self, name: str) -> OpenIndex:
         """IndexNotFoundError, with the reason, where a query may not use it."""
+        check_asked(name)
         indexes, refused = self.open_indexes([name])
         if not indexes:
             why = refused[0].reason if refused else "it does not exist any more"
@@ -277,7 +280,7 @@ class Handle:
             check_apart(os.fspath(location), root, "indexes lie")
         return indexes_folder(root, self.format, None if location is None else os.fspath(location), self.ref.patterns)
 
-    def check_export(self, target: str) -> None:
+    def check_export(self, target: str | os.PathLike[str]) -> None:
         """ArgumentError where an export would lie among files of the table or its indexes."""
         if not isinstance(target, str | os.PathLike) or not os.fspath(target):
             raise ArgumentError(f"an export goes to a folder or URI; got {target!r}; name one")

@@ -6,11 +6,11 @@ import datetime as dt
 import time
 
 from metaindex.config import QueryLog, noting
-from metaindex.expressions.errors import ArgumentError
 from metaindex.querylog.cleaning import QueriesCleaned, clean
 from metaindex.querylog.reading import LoggedQueries, logged
 from metaindex.querylog.writer import WRITER
 
+from .asked import check_since
 from .handle import Handle
 from .noting import place_of
 
@@ -19,8 +19,7 @@ _FLUSH_SECONDS = 10.0
 
 def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQueries:
     """See `Table.query_log`. What waits in this process is written first."""
-    if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
-        raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")
+    check_since(since)
     WRITER.flush(_FLUSH_SECONDS)
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
     return logged(place_of(handle).storage(), since_ms)

@@ -13,6 +13,7 @@ from metaindex.workloads.asked import TableNames
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
+from .asked import paths_of
 from .face import Table, handle_of
 from .opening import open_table
 from .recommending import RecommendQuestion, recommendation
@@ -46,8 +47,8 @@ def recommend(
     """
     if queries is not None and not isinstance(queries, Workload):
         queries = workload(queries)
-    mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
-    wanted = places or tuple(dict.fromkeys(os.fspath(path) for path in (tables or {}).values()))
+    mapped = paths_of(tables)
+    wanted = places or tuple(dict.fromkeys(mapped.values()))
     if not wanted:
         raise ArgumentError(
             "recommend looks at tables; none was given; name them by path, as in recommend('log.sql', 'lake/flights'),"

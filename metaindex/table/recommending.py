@@ -28,6 +28,7 @@ from metaindex.workloads.asked import OfTable, TableNames, of_table
 from metaindex.workloads.taking import from_query_log, workload
 from metaindex.workloads.template import Workload
 
+from .asked import paths_of
 from .handle import Handle
 from .layout import catalog_name, clustering
 from .noting import place_of
@@ -164,7 +165,7 @@ def _table(
 
 
 def _names(path: str, question: RecommendQuestion) -> TableNames:
-    return TableNames(path, {name: os.fspath(place) for name, place in (question.tables or {}).items()})
+    return TableNames(path, paths_of(question.tables))
 
 
 def _helped(handle: Handle) -> Mapping[str, int] | None:

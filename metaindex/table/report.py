@@ -19,7 +19,7 @@ from metaindex.report.sections import page_of
 from metaindex.report.written import Reported, check_page, write_page
 from metaindex.whatif.growth import rate_of
 
-from .asked import TimestampLike, VersionLike, at_version
+from .asked import TimestampLike, VersionLike, at_version, check_since, paths_of
 from .handle import Handle
 from .layout import layout_seen
 from .queries import Queries
@@ -50,6 +50,10 @@ class ReportAsked:
     sample: float | None
     indexes: Iterable[str] | None
     overwrite: bool
+
+    def __post_init__(self) -> None:
+        check_since(self.since)
+        paths_of(self.tables)
 
 
 def report(queries: Queries, path: object, asked: ReportAsked, progress: Progress | None) -> Reported:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.errors import IndexNotFoundError
-from metaindex.expressions.errors import LiteralTypeError
+from metaindex.expressions.errors import ArgumentError, LiteralTypeError
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
@@ -88,6 +88,8 @@ def search(
     indexes: Iterable[str] | None,
 ) -> Searched:
     """See `Table.search`."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"a search is for a text, which each column reads as its type does; got {text!r}; give one")
     only = names_of(indexes, "indexes")
     opened, _ = queries.handle.open_indexes(only)
     time_zone = queries.handle.config.time_zone

@@ -4,7 +4,7 @@ they are right; and their repair."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -46,6 +46,7 @@ logger = logging.getLogger("metaindex")
 
 def indexes(
     handle: Handle,
+    names: Sequence[str] = (),
     *,
     version: VersionLike,
     timestamp: TimestampLike,
@@ -54,6 +55,7 @@ def indexes(
 ) -> IndexList:
     """See `Table.indexes`."""
     at = at_version(version, timestamp)
+    only = _only(handle, names)
     asked: Version | None = None
     if handle.format == "files":
         for entry in handle.entries():
@@ -65,8 +67,23 @@ def indexes(
             raise
         logger.warning("the table's version is not known, so staleness is not either: %s", error)
     behind = _behind(handle, at, asked) if staleness else None
-    infos = IndexList(index_info(name, handle.log(name), asked, behind) for name in handle.indexes().names())
-    return IndexList(info for info in infos if vacuumed or info.state != State.DOESNOTEXIST.value)
+    infos = IndexList(index_info(name, handle.log(name), asked, behind) for name in only or handle.indexes().names())
+    return IndexList(info for info in infos if vacuumed or only or info.state != State.DOESNOTEXIST.value)
+
+
+def _only(handle: Handle, names: Sequence[str]) -> list[str]:
+    """Of these names, each once, sorted. IndexNotFoundError for one that never was an index."""
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"an index is asked for by its name, as in indexes('by_user'); got {name!r}; a version is said as"
+                " version="
+            )
+    there = set(handle.indexes().names()) if names else set()
+    for name in names:
+        if name not in there:
+            raise handle.no_index(name)
+    return sorted(set(names))
 
 
 def history_of(handle: Handle, name: str, last: int | None) -> History:
@@ -92,6 +109,10 @@ def verify_index(
         raise handle.no_index(name)
     if files is not None and (isinstance(files, bool) or not isinstance(files, int) or files < 0):
         raise ArgumentError(f"files is a number of data files to read, None for all; got {files!r}")
+    if versions not in ("newest", "all"):
+        raise ArgumentError(f"the versions that are compared are 'newest' or 'all'; got {versions!r}; say one of them")
+    if isinstance(predicates, str) or not isinstance(predicates, Iterable):
+        predicates = (predicates,)
     entry = newest_readable(log)
     table = handle if entry is None else handle.as_built(entry)
     snapshot = table.snapshot(At())

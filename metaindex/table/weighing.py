@@ -25,7 +25,7 @@ from metaindex.workloads.template import Workload
 from metaindex.workloads.typed import typed
 
 from .apart import check_apart
-from .asked import TimestampLike, VersionLike, at_version, names_of
+from .asked import TimestampLike, VersionLike, at_version, names_of, paths_of
 from .handle import Handle
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def weighed(
     snapshot = handle.snapshot(at_version(version, timestamp))
     notes: tuple[str, ...] = ()
     if isinstance(queries, Workload):
-        mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
-        chosen = of_table(queries, TableNames(handle.path, mapped), [field.name for field in snapshot.schema.fields])
+        names = TableNames(handle.path, paths_of(tables))
+        chosen = of_table(queries, names, [field.name for field in snapshot.schema.fields])
         zone = handle.config.time_zone
         several_asked = tuple(asked_query(query, snapshot.schema, zone) for query in chosen.queries)
         notes = tuple(_left_out(queries, chosen))

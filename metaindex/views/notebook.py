@@ -16,6 +16,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from metaindex.expressions.errors import ArgumentError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -34,6 +36,12 @@ def watched(verb: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(verb)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = kwargs.get("progress")
+        if given is not None and not callable(given):
+            raise ArgumentError(
+                f"progress= is called with what is done, how much of it and of how much; got {given!r}; give a function"
+                " of these three, or leave it out"
+            )
         if not in_notebook():
             return verb(*args, **kwargs)
         bound = inspect.signature(verb).bind(*args, **kwargs)

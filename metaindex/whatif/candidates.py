@@ -36,10 +36,10 @@ class Candidate:
         return tuple(kind for kind in self.kinds if isinstance(kind, RowKind))
 
 
-def named(given: Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
-    """Each is a kind, or several of one index. ArgumentError for what is neither."""
+def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
+    """Each is a kind, or several of one index; a kind alone is a list of one. ArgumentError for what is neither."""
     found: list[Candidate] = []
-    for one in given:
+    for one in given if isinstance(given, list | tuple) else (given,):
         kinds = tuple(one) if isinstance(one, list | tuple) else (one,)
         check_kinds(kinds)
         name = " + ".join(kind.title for kind in kinds)

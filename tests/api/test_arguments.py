@@ -113,6 +113,24 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "bytes for a place of indexes": lambda t: ANY.Config(index_location=b"x"),
     "an export to nowhere": lambda t: t.export_index("k", ""),
     "an export to a number": lambda t: t.export_index("k", 5),  # type: ignore[arg-type]
+    "a number for a name of an index": lambda t: t.indexes(5),
+    "a list for a name of an index": lambda t: t.indexes(["k"]),
+    "indexes of none": lambda t: t.indexes("nope"),
+    "indexes for no session": lambda t: t.indexes().to_spark(None),
+    "statistics of a number": lambda t: t.statistics(5, "a"),
+    "statistics of a numbered partition": lambda t: t.statistics("k", "a", 5),
+    "an export of a number": lambda t: t.export_index(5, "/nowhere"),
+    "verify of no versions": lambda t: t.verify_index("k", versions="newes"),
+    "verify of a number for predicates": lambda t: t.verify_index("k", predicates=5),
+    "a truth for progress": lambda t: t.create_index("n", mi.Values("a"), builder="local", progress=True),
+    "a number for a text": lambda t: t.search(5),
+    "a column for a condition": lambda t: t.prune(mi.col("a")),
+    "a number for candidates": lambda t: t.recommend("a = 1", candidates=5),
+    "a text for names of tables": lambda t: t.recommend("a = 1", tables="x"),
+    "a list for names of tables": lambda t: t.what_if(["SELECT a FROM t WHERE a = 1"], tables=["x"]),
+    "a mapping for a configuration": lambda t: t.reopened({"namespace": "x"}),
+    "a number for days of a report": lambda t: t.report("/nowhere/page.html", since=7),
+    "a text for tables of a report": lambda t: t.report("/nowhere/page.html", tables="x"),
     "a text for bytes": lambda t: ANY.Config(cache_bytes="x"),
     "a builder that is none": lambda t: ANY.Config(builder="x"),
 }
@@ -150,6 +168,27 @@ def test_a_wrong_argument_is_what_python_calls_it_too() -> None:
 
 def test_one_name_is_a_list_of_one(table: mi.Table) -> None:
     assert table.scan("a = 1", columns="a", indexes="k").to_arrow().column_names == ["a"]
+
+
+def test_indexes_are_asked_for_by_name(table: mi.Table) -> None:
+    assert [info.name for info in table.indexes("k")] == ["k"]
+    assert [info.name for info in table.indexes("k", "k")] == ["k"]
+    with pytest.raises(mi.IndexNotFoundError, match="there is no index named 'nope'; there are: k"):
+        table.indexes("k", "nope")
+
+
+def test_one_predicate_is_a_list_of_one(table: mi.Table) -> None:
+    assert table.verify_index("k", predicates="a = 1").sound
+
+
+def test_one_candidate_is_a_list_of_one(table: mi.Table) -> None:
+    told = [str(table.recommend("a = 1", candidates=given)) for given in (ANY.Values("a"), [mi.Values("a")])]
+    assert told[0] == told[1]
+
+
+def test_an_export_goes_to_a_path_as_to_a_text(table: mi.Table, tmp_path: Path) -> None:
+    table.export_index("k", tmp_path / "out")
+    assert (tmp_path / "out" / "files" / "_delta_log").is_dir()
 
 
 def test_values_of_arrow_are_values(table: mi.Table) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.rule import QueryExplanation, Reason
+from metaindex.spark.releases import NEWEST, installed_release
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def test_what_an_index_leaves_out_is_told(enabled: SparkSession, lake: Path) -> 
             assert "stats by id, k" in str(told)
         assert "metaindex" not in told.without_indexes
         json.dumps(told.to_json())
-        if "delta" not in name:  # whose planner drops the label
+        silent = () if installed_release() is NEWEST else ("iceberg",)  # whose older scans tell no filters of run time
+        if not name.startswith(("delta", *silent)):  # Delta's planner drops the label
             assert "metaindex" in told.with_indexes
             assert "<b style" in told._repr_html_()
 

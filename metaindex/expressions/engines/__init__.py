@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from metaindex.expressions.build import ColumnBuilder
 from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import (
@@ -109,6 +110,11 @@ def _of_engine(condition: Any, schema: pa.Schema | None, of_rows: bool) -> Predi
             return from_duckdb(condition, schema)
         case _:
             kind = type(condition)
+            if isinstance(condition, ColumnBuilder):
+                raise ExpressionError(
+                    "a condition compares a column with a value; a column alone was given; write col('a') == 1, or"
+                    " col('a') == True of a boolean"
+                )
             raise ExpressionError(
                 f"a condition is SQL text, col(...) or a pyspark, pyarrow, pyiceberg, Polars or DuckDB expression, "
                 f"not {kind.__module__}.{kind.__qualname__}"
