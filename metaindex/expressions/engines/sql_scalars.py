@@ -7,7 +7,6 @@ this parser may read in another way than Spark does (chains of comparisons witho
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
@@ -34,14 +33,15 @@ from metaindex.expressions.scalars.types import (
     known_type,
     type_of_name,
 )
-from metaindex.expressions.scalars.units import DATE_UNITS, UNITS
 from metaindex.expressions.tree import ColumnRef
 
 from .casts import type_by_any_case
+from .sql_nodes import named, of_name, only, path
+from .sql_texts import TEXTS
+from .sql_times import TIMES, later, now, part_of_time, today
 from .sql_values import NotReadable, cast_value, number_value
 
 _DEEPEST: Final = 100
-_MOST_PARTS: Final = 64
 _COMPARISONS: Final[dict[type, str]] = {
     exp.EQ: "=",
     exp.NEQ: "!=",
@@ -53,17 +53,6 @@ _COMPARISONS: Final[dict[type, str]] = {
 }
 _PREDICATES: Final = (*_COMPARISONS, exp.NullSafeNEQ, exp.In, exp.Between, exp.Like, exp.ILike, exp.Is, exp.Not)
 _PREDICATES_TOO: Final = (exp.And, exp.Or, exp.Escape)
-_INTERVALS: Final = {
-    "MONTH": (1, 0, 0),
-    "YEAR": (12, 0, 0),
-    "DAY": (0, 1, 0),
-    "WEEK": (0, 7, 0),
-    "HOUR": (0, 0, 3_600_000_000),
-    "MINUTE": (0, 0, 60_000_000),
-    "SECOND": (0, 0, 1_000_000),
-}
-"""Months, days and microseconds."""
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class ScalarReader:
@@ -79,14 +68,14 @@ class ScalarReader:
         node = node.unnest()
         read = _READERS.get(type(node))
         if read is None:
-            raise UnknownMeaning(_named(node))
+            raise UnknownMeaning(named(node))
         self._depth += 1
         if self._depth > _DEEPEST:
             raise UnknownMeaning("an expression that is nested so deeply")
         try:
             return read(self, node)
         except NotReadable:
-            raise UnknownMeaning(_named(node)) from None
+            raise UnknownMeaning(named(node)) from None
         finally:
             self._depth -= 1
 
@@ -99,7 +88,7 @@ class ScalarReader:
     def _column(self, node: exp.Expression) -> Scalar:
         if type(node) is exp.Dot and isinstance(node.this.unnest(), exp.Bracket):
             raise UnknownMeaning("a field of an element")
-        names = _path(node)
+        names = path(node)
         known = type_by_any_case(self.schema, names)
         t = None if known is None else known_type(known)
         if t is None:
@@ -139,7 +128,7 @@ class ScalarReader:
         return Fixed(Literal(None), NULL)
 
     def _cast(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "to")
+        only(node, "this", "to")
         to = node.args["to"]
         name = "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
         t = type_of_name(name)
@@ -151,16 +140,16 @@ class ScalarReader:
         return self.builder.cast(source, t)
 
     def _binary(self, name: str, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression", "typed", "safe")
+        only(node, "this", "expression", "typed", "safe")
         return self.builder.call(name, self.read(node.this), self.read(node.expression))
 
     def _add(self, node: exp.Expression, sign: int = 1) -> Scalar:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         left, right = node.this.unnest(), node.expression.unnest()
         if type(right) is exp.Interval:
-            return self._later(self.read(left), right, sign)
+            return later(self, self.read(left), right, sign)
         if type(left) is exp.Interval and sign > 0:
-            return self._later(self.read(right), left, sign)
+            return later(self, self.read(right), left, sign)
         first, other = self.read(left), self.read(right)
         if first.type == DATE and other.type == DATE and sign < 0:
             raise UnknownMeaning("an interval between dates")
@@ -173,27 +162,15 @@ class ScalarReader:
     def _subtract(self, node: exp.Expression) -> Scalar:
         return self._add(node, -1)
 
-    def _later(self, moment: Scalar, interval: exp.Expression, sign: int) -> Scalar:
-        _only(interval, "this", "unit")
-        amount, unit = interval.this, interval.args.get("unit")
-        if type(amount) is exp.Neg:
-            amount, sign = amount.this, -sign
-        written = str(amount.this).strip() if type(amount) is exp.Literal else ""
-        per = _INTERVALS.get(str(unit.this).upper().removesuffix("S")) if type(unit) is exp.Var else None
-        if per is None or not _WHOLE.fullmatch(written):
-            raise UnknownMeaning("an interval other than of whole units")
-        months, days, micros = (sign * int(written) * n for n in per)
-        return self.builder.later(moment, months, days, micros)
-
     def _comparison(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        left, right = (self._side(side) for side in (node.this, node.expression))
+        only(node, "this", "expression")
+        left, right = (self.side(side) for side in (node.this, node.expression))
         left, right = self._as_times(left, right.type), self._as_times(right, left.type)
         if type(node) is exp.NullSafeNEQ:
             return self.builder.call("not", self.builder.call("<=>", left, right))
         return self.builder.call(_COMPARISONS[type(node)], left, right)
 
-    def _side(self, node: exp.Expression) -> Scalar:
+    def side(self, node: exp.Expression) -> Scalar:
         """A side of a comparison: others' comparisons stand in parentheses, as engines chain them differently."""
         if isinstance(node, (*_PREDICATES, *_PREDICATES_TOO)):
             raise UnknownMeaning("comparisons of comparisons without parentheses")
@@ -207,12 +184,12 @@ class ScalarReader:
         return scalar
 
     def _and(self, node: exp.Expression) -> Scalar:
-        return self._joined("and", [self.boolean(part) for part in node.flatten()])
+        return self.joined("and", [self.boolean(part) for part in node.flatten()])
 
     def _or(self, node: exp.Expression) -> Scalar:
-        return self._joined("or", [self.boolean(part) for part in node.flatten()])
+        return self.joined("or", [self.boolean(part) for part in node.flatten()])
 
-    def _joined(self, name: str, parts: list[Scalar]) -> Scalar:
+    def joined(self, name: str, parts: list[Scalar]) -> Scalar:
         while len(parts) > 1:
             pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
             parts = [self.builder.call(name, *pair) if len(pair) > 1 else pair[0] for pair in pairs]
@@ -222,8 +199,8 @@ class ScalarReader:
         return self.builder.call("not", self.boolean(node.this))
 
     def _is(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        asked, what = self._side(node.this), node.expression
+        only(node, "this", "expression")
+        asked, what = self.side(node.this), node.expression
         if type(what) is exp.Null:
             return self.builder.call("is null", asked)
         if type(what) is exp.Boolean and asked.type in (BOOLEAN, NULL):
@@ -231,43 +208,19 @@ class ScalarReader:
         raise UnknownMeaning("IS of something else than NULL, TRUE and FALSE")
 
     def _in(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expressions")
-        asked = self._side(node.this)
+        only(node, "this", "expressions")
+        asked = self.side(node.this)
         values = [self._as_times(self.read(value), asked.type) for value in node.expressions]
         return self.builder.call("in", asked, *values)
 
     def _between(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "low", "high")
-        asked = self._side(node.this)
-        low, high = (self._as_times(self._side(node.args[side]), asked.type) for side in ("low", "high"))
+        only(node, "this", "low", "high")
+        asked = self.side(node.this)
+        low, high = (self._as_times(self.side(node.args[side]), asked.type) for side in ("low", "high"))
         return self.builder.call("and", self.builder.call(">=", asked, low), self.builder.call("<=", asked, high))
 
-    def _like(self, node: exp.Expression, escape: str = "\\") -> Scalar:
-        _only(node, "this", "expression", "negate")
-        asked, pattern = self._side(node.this), self.read(node.expression)
-        if not isinstance(pattern, Fixed) or not isinstance(pattern.value.value, str):
-            raise UnknownMeaning("a pattern that differs from row to row")
-        if not _is_pattern(pattern.value.value, escape):
-            raise UnknownMeaning("a pattern that Spark does not take")
-        if type(node) is exp.ILike:
-            asked, pattern = self.builder.call("lower", asked), self.builder.call("lower", pattern)
-            if not isinstance(pattern, Fixed):
-                raise UnknownMeaning("a pattern of ILIKE with a character whose case is not known")
-        like = self.builder.call("like", asked, pattern, text(escape))
-        return self.builder.call("not", like) if node.args.get("negate") else like
-
-    def _escape(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        escape = self.read(node.expression)
-        value = escape.value.value if isinstance(escape, Fixed) else None
-        if not isinstance(value, str) or len(value) != 1 or type(node.this) not in (exp.Like, exp.ILike):
-            raise UnknownMeaning("an escape that is not one character")
-        if type(node.this) is exp.ILike:
-            raise UnknownMeaning("an escape of ILIKE")
-        return self._like(node.this, value)
-
     def _case(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "ifs", "default")
+        only(node, "this", "ifs", "default")
         asked = node.args.get("this")
         parts: list[Scalar] = []
         for branch in node.args["ifs"]:
@@ -282,180 +235,54 @@ class ScalarReader:
         return self.builder.call("case", *parts, self._null(node) if default is None else self.read(default))
 
     def _if(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "true", "false")
+        only(node, "this", "true", "false")
         otherwise = node.args.get("false")
         if otherwise is None:
             raise UnknownMeaning("if() of two arguments")
         return self.builder.call("case", self.boolean(node.this), self.read(node.args["true"]), self.read(otherwise))
 
     def _nullif(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         value = self.read(node.this)
         equal = self.builder.call("=", value, self._as_times(self.read(node.expression), value.type))
         return self.builder.call("case", equal, self._null(node), value)
 
     def _several(self, name: str, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expressions", "ignore_nulls")
+        only(node, "this", "expressions", "ignore_nulls")
         parts = [self.read(part) for part in (node.this, *node.expressions)]
         if len(parts) < 2:
             raise UnknownMeaning(f"{name} of one value")
         return self.builder.call(name, *parts)
 
     def _one(self, name: str, node: exp.Expression) -> Scalar:
-        _only(node, "this")
+        only(node, "this")
         return self.builder.call(name, self.read(node.this))
 
     def _floating(self, name: str, node: exp.Expression) -> Scalar:
-        _only(node, "this")
+        only(node, "this")
         value = self.read(node.this)
         return self.builder.call(name, self.builder.cast(value, DOUBLE) if value.type == pa.float32() else value)
-
-    def _length(self, node: exp.Expression) -> Scalar:
-        _only(node, "this")
-        return self.builder.call("length", self.read(node.this))
-
-    def _trim(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "position")
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "trim", "": "trim"}
-        return self.builder.call(name[str(node.args.get("position") or "").upper()], self.read(node.this))
-
-    def _substring(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "start", "length")
-        return self._part(node.this, node.args.get("start"), node.args.get("length"))
-
-    def _left(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        return self._part(node.this, None, node.expression)
-
-    def _part(self, of: exp.Expression, start: exp.Expression | None, length: exp.Expression | None) -> Scalar:
-        first = 1 if start is None else self._number(start)
-        count = (1 << 31) - 1 if length is None else self._number(length)
-        if first < 0 or count < 0:
-            raise UnknownMeaning("a part of a text that is counted from its end")
-        return self.builder.call("substring", self.read(of), whole(max(first, 1), INT), whole(count, INT))
-
-    def _number(self, node: exp.Expression) -> int:
-        read = self.read(node)
-        value = read.value.value if isinstance(read, Fixed) else None
-        if type(value) is not int:
-            raise UnknownMeaning("a place in a text that is no whole number")
-        return value
-
-    def _concat(self, node: exp.Expression) -> Scalar:
-        _only(node, "expressions", "safe")
-        parts = [self.read(part) for part in node.expressions]
-        return self._joined("concat", parts)
-
-    def _pipes(self, node: exp.Expression) -> Scalar:
-        return self._binary("concat", node)
-
-    def _replace(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression", "replacement")
-        other = node.args.get("replacement")
-        parts = [self.read(node.this), self.read(node.expression), text("") if other is None else self.read(other)]
-        return self.builder.call("replace", *parts)
-
-    def _position(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "substr")
-        sought = self.read(node.args["substr"])
-        if not isinstance(sought, Fixed) or not sought.value.value:
-            raise UnknownMeaning("the place of a text that may be empty")
-        return self.builder.call("instr", self.read(node.this), sought)
-
-    def _calendar(self, name: str, node: exp.Expression) -> Scalar:
-        _only(node, "this")
-        return self._part_of_time(name, node.this)
-
-    def _part_of_time(self, name: str, node: exp.Expression) -> Scalar:
-        inner = node.unnest()
-        moment = self._a_time(inner.this if type(inner) is exp.TsOrDsToDate else inner)
-        return self.builder.call(name, self.builder.calendar(moment))
-
-    def _a_time(self, node: exp.Expression) -> Scalar:
-        """A date or a time, a text of one that is written out too."""
-        read = self.read(node)
-        if isinstance(read, Fixed) and read.type == STRING:
-            return fixed(cast_value(read.value.value, "DATE", self.zone), DATE)
-        return read
-
-    def _extract(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        name = _EXTRACTED.get(str(node.this.this if type(node.this) is exp.Var else "").upper())
-        if name is None:
-            raise UnknownMeaning("extract of another field")
-        return self._part_of_time(name, node.expression)
-
-    def _to_date(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "safe")
-        return self.builder.cast(self._a_time(node.this), DATE)
-
-    def _date_add(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression", "unit")
-        if str(node.args["unit"].this).upper() != "DAY":
-            raise UnknownMeaning("a date moved on by another unit than days")
-        return self.builder.call("date_add", self._day(node.this), self.read(node.expression))
-
-    def _day(self, node: exp.Expression) -> Scalar:
-        inner = node.unnest()
-        return self.builder.cast(self._a_time(inner.this if type(inner) is exp.TsOrDsToDate else inner), DATE)
-
-    def _datediff(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        return self.builder.call("datediff", self._day(node.this), self._day(node.expression))
-
-    def _add_months(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
-        return self.builder.call("add_months", self._day(node.this), self.read(node.expression))
-
-    def _last_day(self, node: exp.Expression) -> Scalar:
-        _only(node, "this")
-        return self.builder.call("last_day", self._day(node.this))
-
-    def _trunc(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "unit")
-        unit = DATE_UNITS.get(str(node.args["unit"].this).upper())
-        if unit is None:
-            raise UnknownMeaning("trunc to another unit than year, quarter, month and week")
-        return self.builder.call("trunc", self._day(node.this), text(unit))
-
-    def _date_trunc(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "unit")
-        unit = UNITS.get(str(node.args["unit"].this).upper())
-        moment = self.read(node.this)
-        if unit is None or moment.type not in (DATE, CLOCK, INSTANT):
-            raise UnknownMeaning("date_trunc to another unit, or of no time")
-        clock = self.builder.cast(moment, CLOCK)
-        return self.builder.as_instant(self.builder.call("clock_trunc", clock, text(unit)))
-
-    def _now(self, node: exp.Expression) -> Scalar:
-        return fixed(self.now.astimezone(dt.UTC), INSTANT)
-
-    def _today(self, node: exp.Expression) -> Scalar:
-        return self.builder.cast(self._now(node), DATE)
-
-    def _local_now(self, node: exp.Expression) -> Scalar:
-        return self.builder.local_time(self._now(node))
 
     def _anonymous(self, node: exp.Expression) -> Scalar:
         name, arguments = str(node.this).lower(), node.expressions
         if name == "now" and not arguments:
-            return self._now(node)
+            return now(self, node)
         if name == "curdate" and not arguments:
-            return self._today(node)
+            return today(self, node)
         if name == "cardinality" and len(arguments) == 1:
             return self._one_of("size", arguments[0])
         if name in ("isnull", "isnotnull") and len(arguments) == 1:
             null = self._one_of("is null", arguments[0])
             return null if name == "isnull" else self.builder.call("not", null)
         if name in ("octet_length", "weekday") and len(arguments) == 1:
-            return self._part_of_time(name, arguments[0]) if name == "weekday" else self._one_of(name, arguments[0])
+            return part_of_time(self, name, arguments[0]) if name == "weekday" else self._one_of(name, arguments[0])
         raise UnknownMeaning(f"the function {name}")
 
     def _one_of(self, name: str, node: exp.Expression) -> Scalar:
         return self.builder.call(name, self.read(node))
 
     def _bracket(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expressions")
+        only(node, "this", "expressions")
         if len(node.expressions) != 1:
             raise UnknownMeaning("a subscript of several")
         of, key = self.read(node.this), self.read(node.expressions[0])
@@ -472,42 +299,8 @@ class ScalarReader:
         return FunctionCall(element.function, element.arguments, t)
 
     def _array_contains(self, node: exp.Expression) -> Scalar:
-        _only(node, "this", "expression")
+        only(node, "this", "expression")
         return self.builder.call("array_contains", self.read(node.this), self.read(node.expression))
-
-
-def _path(node: exp.Expression) -> tuple[str, ...]:
-    if type(node) is exp.Dot:
-        _only(node, "this", "expression")
-        above, name = _path(node.this.unnest()), node.expression
-        if type(name) is not exp.Identifier or len(above) > _MOST_PARTS:
-            raise NotReadable
-        return (*above, str(name.this))
-    if type(node) is not exp.Column or not all(type(part) is exp.Identifier for part in node.parts):
-        raise NotReadable
-    _only(node, "this", "table", "db", "catalog")
-    return tuple(str(part.this) for part in node.parts)
-
-
-def _only(node: exp.Expression, *known: str) -> None:
-    """An argument that we do not know may change what the node means."""
-    unknown = [name for name, value in node.args.items() if value and name not in known]
-    if unknown:
-        raise UnknownMeaning(_named(node))
-
-
-def _named(node: exp.Expression) -> str:
-    """As a person would name it."""
-    if isinstance(node, exp.Query | exp.Exists) or any(isinstance(part, exp.Query) for part in node.args.values()):
-        return "a subquery"
-    if isinstance(node, exp.Anonymous):
-        return f"the function {str(node.this).lower()}"
-    written = str(node.sql(dialect="spark", comments=False))
-    function = _FUNCTION.match(written)
-    return f"the function {function[1].lower()}" if function else written[:80]
-
-
-_FUNCTION: Final = re.compile(r"(\w+)\(")
 
 
 def _decimal_type(value: Decimal) -> pa.DataType:
@@ -519,31 +312,6 @@ def _decimal_type(value: Decimal) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
-def _is_pattern(pattern: str, escape: str) -> bool:
-    at = 0
-    while at < len(pattern):
-        if pattern[at] == escape:
-            at += 1
-            if at == len(pattern) or pattern[at] not in ("%", "_", escape):
-                return False
-        at += 1
-    return True
-
-
-def _function(read: Callable[[Any, str, Any], Scalar], name: str) -> Callable[[Any, Any], Scalar]:
-    return lambda reader, node: read(reader, name, node)
-
-
-_EXTRACTED: Final = {
-    "YEAR": "year",
-    "QUARTER": "quarter",
-    "MONTH": "month",
-    "WEEK": "weekofyear",
-    "DAY": "day",
-    "DOY": "dayofyear",
-    "HOUR": "hour",
-    "MINUTE": "minute",
-}
 _R = ScalarReader
 _READERS: Final[dict[type, Callable[[Any, Any], Scalar]]] = {
     exp.Column: _R._column,
@@ -564,38 +332,18 @@ _READERS: Final[dict[type, Callable[[Any, Any], Scalar]]] = {
     exp.Is: _R._is,
     exp.In: _R._in,
     exp.Between: _R._between,
-    exp.Like: _R._like,
-    exp.ILike: _R._like,
-    exp.Escape: _R._escape,
     exp.Case: _R._case,
     exp.If: _R._if,
     exp.Nullif: _R._nullif,
-    exp.Length: _R._length,
-    exp.Trim: _R._trim,
-    exp.Substring: _R._substring,
-    exp.Left: _R._left,
-    exp.Concat: _R._concat,
-    exp.DPipe: _R._pipes,
-    exp.Replace: _R._replace,
-    exp.StrPosition: _R._position,
-    exp.Extract: _R._extract,
-    exp.TsOrDsToDate: _R._to_date,
-    exp.TsOrDsAdd: _R._date_add,
-    exp.DateDiff: _R._datediff,
-    exp.AddMonths: _R._add_months,
-    exp.LastDay: _R._last_day,
-    exp.DateTrunc: _R._trunc,
-    exp.TimestampTrunc: _R._date_trunc,
-    exp.CurrentTimestamp: _R._now,
-    exp.CurrentDate: _R._today,
-    exp.Localtimestamp: _R._local_now,
     exp.Anonymous: _R._anonymous,
     exp.Bracket: _R._bracket,
     exp.ArrayContains: _R._array_contains,
+    **TEXTS,
+    **TIMES,
 }
 _READERS.update(
     {
-        kind: _function(_R._binary, name)
+        kind: of_name(_R._binary, name)
         for kind, name in {
             exp.Mul: "*",
             exp.Div: "/",
@@ -604,12 +352,13 @@ _READERS.update(
             exp.StartsWith: "startswith",
             exp.EndsWith: "endswith",
             exp.Contains: "contains",
+            exp.DPipe: "concat",
         }.items()
     }
 )
 _READERS.update(
     {
-        kind: _function(_R._one, name)
+        kind: of_name(_R._one, name)
         for kind, name in {
             exp.Upper: "upper",
             exp.Lower: "lower",
@@ -620,31 +369,13 @@ _READERS.update(
 )
 _READERS.update(
     {
-        kind: _function(_R._floating, name)
+        kind: of_name(_R._floating, name)
         for kind, name in {exp.Floor: "floor", exp.Ceil: "ceil", exp.IsNan: "isnan"}.items()
     }
 )
 _READERS.update(
     {
-        kind: _function(_R._several, name)
+        kind: of_name(_R._several, name)
         for kind, name in {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}.items()
-    }
-)
-_READERS.update(
-    {
-        kind: _function(_R._calendar, name)
-        for kind, name in {
-            exp.Year: "year",
-            exp.Quarter: "quarter",
-            exp.Month: "month",
-            exp.Day: "day",
-            exp.DayOfMonth: "day",
-            exp.DayOfYear: "dayofyear",
-            exp.DayOfWeek: "dayofweek",
-            exp.WeekOfYear: "weekofyear",
-            exp.Hour: "hour",
-            exp.Minute: "minute",
-            exp.Second: "second",
-        }.items()
     }
 )

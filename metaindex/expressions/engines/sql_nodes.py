@@ -1,0 +1,70 @@
+"""What every reader of a node of SQL needs: its name for people, its arguments, and who reads the nodes inside it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from sqlglot import exp
+
+from metaindex.expressions.scalars.building import ScalarBuilder, UnknownMeaning
+from metaindex.expressions.scalars.nodes import Scalar
+
+from .sql_values import NotReadable
+
+_MOST_PARTS: Final = 64
+_FUNCTION: Final = re.compile(r"(\w+)\(")
+
+
+class ReadsNodes(Protocol):
+    """`ScalarReader`, for those that it asks about texts and times. `zone`: the session's; `now`: the moment that a
+    query asks for."""
+
+    zone: str
+    now: dt.datetime
+    builder: ScalarBuilder
+
+    def read(self, node: exp.Expression) -> Scalar: ...
+
+    def side(self, node: exp.Expression) -> Scalar: ...
+
+    def joined(self, name: str, parts: list[Scalar]) -> Scalar: ...
+
+
+def path(node: exp.Expression) -> tuple[str, ...]:
+    """The names of a column and of the fields of structs below it. NotReadable for what is no such thing."""
+    if type(node) is exp.Dot:
+        only(node, "this", "expression")
+        above, name = path(node.this.unnest()), node.expression
+        if type(name) is not exp.Identifier or len(above) > _MOST_PARTS:
+            raise NotReadable
+        return (*above, str(name.this))
+    if type(node) is not exp.Column or not all(type(part) is exp.Identifier for part in node.parts):
+        raise NotReadable
+    only(node, "this", "table", "db", "catalog")
+    return tuple(str(part.this) for part in node.parts)
+
+
+def only(node: exp.Expression, *known: str) -> None:
+    """An argument that we do not know may change what the node means."""
+    unknown = [name for name, value in node.args.items() if value and name not in known]
+    if unknown:
+        raise UnknownMeaning(named(node))
+
+
+def named(node: exp.Expression) -> str:
+    """As a person would name it."""
+    if isinstance(node, exp.Query | exp.Exists) or any(isinstance(part, exp.Query) for part in node.args.values()):
+        return "a subquery"
+    if isinstance(node, exp.Anonymous):
+        return f"the function {str(node.this).lower()}"
+    written = str(node.sql(dialect="spark", comments=False))
+    function = _FUNCTION.match(written)
+    return f"the function {function[1].lower()}" if function else written[:80]
+
+
+def of_name(read: Callable[[Any, str, Any], Scalar], name: str) -> Callable[[Any, Any], Scalar]:
+    """A reader of a node as the function of this name."""
+    return lambda reader, node: read(reader, name, node)
