@@ -4,7 +4,6 @@ without."""
 from __future__ import annotations
 
 import json
-import site
 import subprocess
 import sys
 import venv
@@ -65,7 +64,8 @@ def test_workers_without_packages(tmp_path: Path) -> None:
         pq.write_table(pa.table({"a": [number, number + 1]}), lake / f"{number}.parquet")
     settle(lake)
     # Of what is installed here the second has all but metaindex, which is found by a file that names its folder.
-    pythons = [_python(tmp_path / "empty", []), _python(tmp_path / "bare", site.getsitepackages()), "/nowhere/python"]
+    installed = [folder for folder in sys.path if folder.endswith("-packages")]
+    pythons = [_python(tmp_path / "empty", []), _python(tmp_path / "bare", installed), "/nowhere/python"]
     command = [sys.executable, "-c", _SCRIPT, str(lake), str(tmp_path / "indexes"), *pythons]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     empty, empty_default, bare, bare_default, none, none_default = json.loads(ran.stdout.splitlines()[-1])

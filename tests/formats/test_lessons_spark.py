@@ -33,6 +33,8 @@ ROWS = """SELECT id, timestamp_micros(CASE id % 5 WHEN 0 THEN -3786825991999999 
     CAST(id - 5 AS DECIMAL(38, 10)) / 7 AS d, FLOAT(id / 7 - 1) AS f, IF(id % 2 = 0, DOUBLE('NaN'), -id / 3) AS g,
     date_add(DATE'1500-03-01', INT(id) * 50000) AS day
     FROM range(0, {rows}, 1, 2)"""
+REBASING = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
+"""Old days are written as they are, as Spark 4 does where nothing is said."""
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 
 
@@ -67,6 +69,8 @@ def test_20_21_22_23_what_spark_wrote_lies_within_what_its_logs_say(
     root, name = str(tmp_path / "t"), f"iceberg.lessons.times_{zone.replace('/', '_')}"
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
+    for mode in REBASING:
+        spark.conf.set(mode, "CORRECTED")
     try:
         rows = spark.sql(ROWS.format(rows=40))
         rows.write.format("delta").option("delta.feature.timestampNtz", "supported").save(root)
@@ -75,7 +79,8 @@ def test_20_21_22_23_what_spark_wrote_lies_within_what_its_logs_say(
             spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
             rows.where("t > TIMESTAMP'1900-01-02'").write.parquet(str(tmp_path / kind))
     finally:
-        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+        for setting in ("spark.sql.parquet.outputTimestampType", *REBASING):
+            spark.conf.unset(setting)
         spark.conf.set("spark.sql.session.timeZone", before or "UTC")
     found = hand.snapshot(root)
     known = check_log(found, physical(root, found))

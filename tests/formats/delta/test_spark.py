@@ -33,7 +33,8 @@ def files_of_spark(spark: SparkSession, path: Path, version: int) -> set[str]:
     jvm = spark.sparkContext._jvm
     log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
     log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
-    shot = log.getSnapshotAt(version, jvm.scala.Option.empty(), jvm.scala.Option.empty(), False)
+    newer = () if spark.version.startswith("3.5") else (False,)  # what Delta's method has besides since
+    shot = log.getSnapshotAt(version, jvm.scala.Option.empty(), jvm.scala.Option.empty(), *newer)
     return {unquote(row.path()) for row in shot.allFiles().collectAsList()}
 
 

@@ -43,6 +43,8 @@ def test_another_remark_of_spark_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_what_spark_writes_is_refused_and_its_own_queries_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    if spark.version.startswith("3.5"):
+        pytest.skip("Spark has collations from 4.0 on")
     path = str(tmp_path / "t")
     spark.sql("SELECT id, IF(id % 2 = 0, 'a', 'A') COLLATE UTF8_LCASE AS c FROM range(10)").write.parquet(path)
     with pytest.raises(mi.UnsupportedFeatureError, match="collation"):

@@ -133,8 +133,9 @@ def test_spark_reads_the_same_columns(spark: SparkSession, tmp_path: Path) -> No
 
     from metaindex.formats.files.schema import plain_type
 
+    quoted = "it is" if spark.version.startswith("3.5") else "it''s"  # a quote written twice is one from 4.0 on
     for text in (
-        "a INT, b DECIMAL(10,2) NOT NULL COMMENT 'it''s', c STRUCT<d: STRING COMMENT 'x>', `e ``f`: ARRAY<"
+        f"a INT, b DECIMAL(10,2) NOT NULL COMMENT '{quoted}', c STRUCT<d: STRING COMMENT 'x>', `e ``f`: ARRAY<"
         "MAP<STRING, DATE>>>",
         "ts TIMESTAMP, n TIMESTAMP_NTZ, t ARRAY<DEC>, s struct<not: int, comment: string>",
     ):
