@@ -78,7 +78,7 @@ def _index(texts: Sequence[str], tables: Sequence[Path]) -> dict[str, int]:
     sizes = {}
     kept = tables[0].parent / "recommended"
     if not kept.exists():
-        told = mi.recommend(list(texts), *tables, sample=0.01)
+        told = mi.recommend(list(texts), *tables)
         print(told, file=sys.stderr)
         print(told.create(), file=sys.stderr)
         kept.touch()

@@ -7,30 +7,33 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-SOURCES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in (ROOT / "metaindex").rglob("*.py")
-}
 EMPTY_NAMES = {"one", "found"}
 MOST = 45
 """Places where one of them may be bound, because nothing better can be said there."""
 
 
-def test_no_two_classes_have_one_name() -> None:
+@pytest.fixture(scope="module")
+def sources() -> dict[str, ast.Module]:
+    """By path; parsed for these tests alone: each worker imports this file."""
+    paths = sorted((ROOT / "metaindex").rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
+
+
+def test_no_two_classes_have_one_name(sources: dict[str, ast.Module]) -> None:
     places = defaultdict(list)
-    for path, tree in sorted(SOURCES.items()):
+    for path, tree in sources.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(path)
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
-def test_names_say_what_was_found() -> None:
+def test_names_say_what_was_found(sources: dict[str, ast.Module]) -> None:
     places = [
-        f"{path}:{line} {name}"
-        for path, tree in sorted(SOURCES.items())
-        for name, line in _bound(tree)
-        if name in EMPTY_NAMES
+        f"{path}:{line} {name}" for path, tree in sources.items() for name, line in _bound(tree) if name in EMPTY_NAMES
     ]
     assert len(places) <= MOST, places
 

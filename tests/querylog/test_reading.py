@@ -54,6 +54,15 @@ def _parquet(table: pa.Table, about: dict[bytes, bytes] | None = None) -> Callab
     return lambda path: pq.write_table(table.replace_schema_metadata(ABOUT if about is None else about), path)
 
 
+def _repeated(rows: Callable[[], pa.Table]) -> Callable[[Path], None]:
+    """Rows that take much memory are made when they are written, not in each process that imports this file."""
+
+    def written_to(path: Path) -> None:
+        _parquet(rows())(path)
+
+    return written_to
+
+
 def _bytes(data: bytes) -> Callable[[Path], None]:
     return lambda path: path.write_bytes(data) and None  # type: ignore[func-returns-value]
 
@@ -125,7 +134,7 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "files below none": _parquet(_rows(1, files_read=[-1])),
     "more bytes than there are": _parquet(_rows(1, bytes_left_out=[1 << 62])),
     "texts longer than any": _parquet(_rows(1, predicate=["x" * (1 << 18)])),
-    "texts that a dictionary makes small": _parquet(_rows(10_000, predicate=["x" * (1 << 16)] * 10_000)),
+    "texts that a dictionary makes small": _repeated(lambda: _rows(10_000, predicate=["x" * (1 << 16)] * 10_000)),
     "encrypted columns": lambda path: write_encrypted(path, _rows(2).replace_schema_metadata(ABOUT), "predicate"),
     "another writer's": _by_another_writer,
     "pages larger than the footer says": _claiming(size_bytes=(1 << 31) - 1),
@@ -135,7 +144,7 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "pages without an end": _claiming(packed=(1 << 31) - 1),
     "pages of another kind": _claiming(kind=3),
     "pages without a header": _claiming(kind=None),
-    "lists that a dictionary makes small": _parquet(_rows(500, columns=[["x" * (1 << 16)] * 20] * 500)),
+    "lists that a dictionary makes small": _repeated(lambda: _rows(500, columns=[["x" * (1 << 16)] * 20] * 500)),
 }
 
 
