@@ -177,8 +177,8 @@ def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) ->
     spark.sql(f"call iceberg.system.rollback_to_snapshot('formats.history{version}', {main[2]})")
     assert FORMAT.resolve(ref, At()).id == str(main[2])
     spark.sql(
-        f"call iceberg.system.expire_snapshots(table => 'formats.history{version}', older_than => now(), retain_last =>"
-        " 1)"
+        f"call iceberg.system.expire_snapshots(table => 'formats.history{version}',"
+        " older_than => timestamp'2100-01-01 00:00:00', retain_last => 1)"
     )
     check_versions(spark, t, ref)
     spark.sql(f"drop table {t} purge")
