@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from . import machine, packages, place
+from . import machine, packages, place, switch
 from .diagnosis import Diagnosis, Symptom
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def look(table: Table | None = None, *, write: bool = True) -> Diagnosis:
     symptoms += machine.variables(os.environ)
     symptoms.append(machine.room())
     symptoms += machine.spark(os.environ)
+    symptoms += switch.switch(os.environ)
     if table is not None:
         symptoms += place.table(table, write=write)
     return Diagnosis(tuple(symptoms))

@@ -24,13 +24,14 @@ from .diagnosis import Symptom, lacking, right, wrong
 
 VARIABLES = (
     "METAINDEX_CACHE",
+    "METAINDEX_CALLED_WITH",  # what the JVM tells the process beside it, as below
     "METAINDEX_CA_BUNDLE",
     "METAINDEX_CONFIG",
     "METAINDEX_MAVEN_REPOSITORY",
     "METAINDEX_QUERY_LOG",
     "METAINDEX_QUERY_LOG_SALT",
     "METAINDEX_SEAL_KEY",
-    "METAINDEX_SPARK_PYTHONPATH",  # what the JVM tells the process beside it
+    "METAINDEX_SPARK_PYTHONPATH",
     "METAINDEX_SPARK_VERSION",
 )
 """All that metaindex reads of the environment under names of its own."""

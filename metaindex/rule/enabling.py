@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -141,14 +141,17 @@ def enable(
         _ENABLED[_key(spark)] = Enabled(placed, skipping)
 
 
-def serve(spark: SparkSession, skipping: Skipping, asked: Handed, stated: Handed) -> None:
+def serve(
+    spark: SparkSession, skipping: Skipping, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
+) -> None:
     """As `enable`, for a process that answers for every session of an application (`sidecar`): nothing of the session
     is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a cloned
-    session has of the one that it was made of is put in anew."""
+    session has of the one that it was made of is put in anew, and so is what nobody answers any more (`has_ended`, of a
+    rule)."""
     _SERVING[:] = [skipping]
     with _LOCK:
         placed = placed_in(spark)
-        if placed is not None and not is_own(spark, placed):
+        if placed is not None and (not is_own(spark, placed) or has_ended(placed.rule)):
             take_out(spark, placed)
             placed = None
         if placed is None:

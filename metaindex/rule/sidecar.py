@@ -1,11 +1,11 @@
 """The process beside an application of Spark that its configuration alone gave metaindex: it answers for every session.
 
-    python -m metaindex.rule.sidecar
+    python -P -m metaindex.rule.sidecar
 
-is started by `Sidecar.java` of `metaindex-spark.jar`, which tells it by the environment where to call, and with which
-secret, as Spark tells the Python of its own applications (PYSPARK_GATEWAY_PORT, PYSPARK_GATEWAY_SECRET). It ends when
-its standard input does, which the JVM holds open: also when that is killed. It never stops the application, nor makes
-a session of it anybody's default.
+is started by `PythonProcess.java` of `metaindex-spark.jar`, which tells it by the environment where to call, and with
+which secret, as Spark tells the Python of its own applications (PYSPARK_GATEWAY_PORT, PYSPARK_GATEWAY_SECRET), and with
+which one it is called. It ends when its standard input does, which the JVM holds open: also when that is killed. It
+never stops the application, nor makes a session of it anybody's default.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib.util
 import logging
 import os
 import re
+import secrets
 import signal
 import sys
 import threading
@@ -24,8 +25,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PROTOCOL: Final = "1"
-"""Of this module and `Sidecar.java`."""
+PROTOCOL: Final = "2"
+"""Of this module and `PythonProcess.java`."""
+_SECRETS: Final = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "METAINDEX_CALLED_WITH")
+"""Variables that are taken out of the environment: a process that this one starts is not to call the JVM."""
 logger = logging.getLogger("metaindex")
 
 
@@ -37,6 +40,8 @@ def main() -> None:
     from pyspark.java_gateway import launch_gateway
 
     gateway = launch_gateway()
+    told = {name: os.environ.pop(name, None) for name in _SECRETS}
+    gateway.callback_server_parameters.auth_token = told["METAINDEX_CALLED_WITH"]
     jvm = gateway.entry_point
     if str(jvm.protocol()) != PROTOCOL:
         jvm.refuse(
@@ -79,11 +84,13 @@ def _serve(gateway: Any, jvm: Any) -> None:
     session_of = _attached(gateway, jvm)
     config = Config()
     started: list[Skipping] = []
+    proof = secrets.token_hex(32)
+    sign = f"{proof}\n"
 
     def answer(request: str) -> str:
         return started[0](request)
 
-    asked = callbacks.function(answer)
+    asked = callbacks.function(answer, sign)
 
     def enable(number: str) -> str:
         """ "", or in a line why the session has no metaindex."""
@@ -93,21 +100,23 @@ def _serve(gateway: Any, jvm: Any) -> None:
                 return ""
             if not started:
                 started.append(Skipping(config, {}, RuleConfig(), cores_of(session)))
-            token, function = callbacks.function(ANSWERS[0](lambda: _living(session_of, number), config, {}))
+            answers = ANSWERS[0](lambda: _living(session_of, number), config, {})
+            token, function = callbacks.function(answers, sign)
             serve(
                 session,
                 started[0],
                 (asked[0], jvm.bounded(asked[1], number)),
                 (token, jvm.statements(function)),
+                jvm.hasEnded,
             )
         except Exception as error:  # the application goes on, and its log says why
             logger.debug("a session was not enabled", exc_info=error)
             return first_line(Exception(str(getattr(error, "java_exception", error))))
         return ""
 
-    token, function = callbacks.function(enable)
+    token, function = callbacks.function(enable, sign)
     ensure_callback_server_started(gateway)
-    jvm.ready(function, token)
+    jvm.ready(function, token, proof)
 
 
 def _living(session_of: Callable[[str], SparkSession | None], number: str) -> SparkSession:
@@ -126,7 +135,10 @@ def _attached(gateway: Any, jvm: Any) -> Callable[[str], SparkSession | None]:
             """The application is not this process's to stop, which PySpark tries where it fails to attach."""
 
     java = jvm.context()
+    path = list(sys.path)
     context = Attached(jsc=java, gateway=gateway, conf=SparkConf(_jconf=java.getConf()))
+    # The application's own files (`--py-files`) are for another Python, and may have modules of the same names as ours.
+    sys.path[:] = path
     # Who interrupts the application at a terminal means that; PySpark would end all its jobs here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The first session that PySpark makes becomes the JVM's default, which belongs to the application.

@@ -33,15 +33,16 @@ class _Closed:
         raise AttributeError("there is nothing else")
 
 
-def function(answer: Callable[[str], str]) -> tuple[str, Any]:
+def function(answer: Callable[[str], str], proof: str = "") -> tuple[str, Any]:
     """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader
-    knows it): `token\\nrequest` is answered, anything else by nothing."""
+    knows it): `token\\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
+    is given: whoever asks knows by it that nobody else has taken the port."""
     token = secrets.token_hex(32)
 
     class Function(_Closed):
         def apply(self, said: object) -> str:
             request = _told(said, token)
-            return "" if request is None else answer(request)
+            return "" if request is None else proof + answer(request)
 
         class Java:
             implements = ("java.util.function.Function",)

@@ -8,9 +8,11 @@ them all, on Java 8 and newer. The same sources give the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import tempfile
 import zipfile
+import zlib
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -22,6 +24,9 @@ from .runtime import find_java
 EXTENSION: Final = "metaindex.spark.Extensions"
 _PACKAGE: Final = "metaindex.spark"
 _SHARED: Final = ("Delegates",)  # of all rooms
+_MANIFEST: Final = "META-INF/MANIFEST.MF"
+_DIGEST: Final = "Metaindex-Sources"
+_MANIFEST_BYTES: Final = 1 << 16  # at most, of a jar that anybody may have written
 _PROVIDER: Final = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
 _CLASS_FILES: Final = 6
 """Of this Java: Janino errs in the frames that later ones have beside their code, and of these no JVM needs any."""
@@ -42,6 +47,25 @@ def extension_sources() -> dict[str, str]:
     return sources
 
 
+def digest() -> str:
+    """Of the sources, which the jar that is written of them has too: by it one is known to fit the other."""
+    said = hashlib.sha256()
+    for name, text in sorted(extension_sources().items()):
+        said.update(f"{name}\0{text}\0".encode())
+    return said.hexdigest()[:32]
+
+
+def digest_in(jar: str | Path) -> str | None:
+    """That a jar has; None where it is none of metaindex, or of one that had no digest. OSError where it cannot be
+    read."""
+    try:
+        with zipfile.ZipFile(jar) as opened, opened.open(_MANIFEST) as stream:
+            lines = stream.read(_MANIFEST_BYTES).decode("utf-8", "replace").splitlines()
+    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, zlib.error, EOFError):
+        return None
+    return next((line.partition(": ")[2] for line in lines if line.startswith(f"{_DIGEST}: ")), None)
+
+
 def write_jar(path: str | Path) -> Path:
     """Writes it, in place of what is there. MissingDependencyError without pyspark or Java, UnsupportedFeatureError
     where the installed Spark has other insides, OSError where it cannot be written."""
@@ -49,7 +73,7 @@ def write_jar(path: str | Path) -> Path:
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         classes = _compiled(Path(folder))
         entries = {
-            "META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\r\n\r\n",
+            _MANIFEST: f"Manifest-Version: 1.0\r\n{_DIGEST}: {digest()}\r\n\r\n".encode(),
             _PROVIDER: f"{EXTENSION}\n".encode(),
             **{file.relative_to(classes).as_posix(): file.read_bytes() for file in sorted(classes.rglob("*.class"))},
         }

@@ -109,6 +109,11 @@ def ended(process: subprocess.Popen[Any]) -> None:
         raise
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 def sidecars(jvm: int) -> list[int]:
     """The processes of metaindex that a JVM has started, and that run."""
     found = []
@@ -123,6 +128,14 @@ def sidecars(jvm: int) -> list[int]:
         if parent == jvm and b"metaindex.rule.sidecar" in words:
             found.append(int(entry.name))
     return found
+
+
+def listened_to(process: int) -> set[int]:
+    """The ports of the loopback interface at which a process is called."""
+    held = {os.readlink(entry) for entry in Path(f"/proc/{process}/fd").iterdir() if entry.is_symlink()}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = [line for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in held]
+    return {int(line[1].rpartition(":")[2], 16) for line in listening}
 
 
 def is_running(process: int) -> bool:

@@ -29,10 +29,10 @@ class Application:
         spark = self.sessions[of]
         self.sessions[name] = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
-    def rows(self, session: str, query: str) -> dict[str, Any]:
-        """Of a query: rows, what the plan says, and how long it took."""
+    def rows(self, session: str, query: str, values: dict[str, str] | None = None) -> dict[str, Any]:
+        """Of a query, perhaps with parameters: rows, what the plan says, and how long it took."""
         started = time.monotonic()
-        frame = self.sessions[session].sql(query)
+        frame = self.sessions[session].sql(query, args=values)
         rows = [list(row) for row in frame.collect()]
         seconds = time.monotonic() - started
         return {"rows": rows, "plan": frame._jdf.queryExecution().toString(), "seconds": seconds}

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .applications import command, environment, sidecars, wait_until_ended
+from .applications import command, environment, free_port, sidecars, wait_until_ended
 from .test_extension import FILES, PRUNED, ROWS, jar, needle, users
 
 __all__ = ["jar", "users"]  # fixtures
@@ -32,15 +31,10 @@ pytestmark = [
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @pytest.fixture
 def server(jar: Path, tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
     """Its address, its process and its log."""
-    port, log = _free_port(), tmp_path / "server.log"
+    port, log = free_port(), tmp_path / "server.log"
     conf = {"spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": "127.0.0.1"}
     conf |= {"spark.sql.catalogImplementation": "in-memory", "spark.sql.artifact.isolation.enabled": "true"}
     words = command(jar, tmp_path, conf, "--class", _SERVER, "spark-internal")
@@ -77,7 +71,9 @@ def test_a_client_of_a_server_that_is_configured_for_it(
     assert PRUNED in found["frame's plan"]
     assert [1, FILES] in [row[4:6] for row in found["explained"]]
     assert (found["created, refused"], found["dropped, refused"]) == ("", "")
-    assert "a Spark Connect session has no way to it" in found["scan"]
+    assert (found["scan"], found["scanned files"], found["scan of nothing"]) == (ROWS, 1, [])
+    assert "is given names of plain files" in found["scan of Delta"]
+    assert (found["located"], found["listed"]) == (1, ["by_id"])
     assert found["here"] == len(ROWS)
     (sidecar,) = sidecars(process.pid)
     os.kill(process.pid, signal.SIGKILL)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +20,15 @@ import pytest
 import metaindex as mi
 from metaindex.spark.extension_jar import write_jar
 
-from .applications import Application, application, command, environment, sidecars, wait_until_ended
+from .applications import (
+    Application,
+    application,
+    command,
+    environment,
+    listened_to,
+    sidecars,
+    wait_until_ended,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -107,6 +117,35 @@ def test_the_first_statement_of_a_session_may_be_about_indexes(job: Application,
     job.do("rows", "stating", f"VACUUM INDEX ids ON parquet.`{users}`")
 
 
+def test_a_query_that_looks_like_a_statement_keeps_its_parameters(job: Application, users: Path) -> None:
+    """`ANALYZE index`, and `SELECT index`, begin as statements about indexes do, or nearly."""
+    for name, query in {
+        "select": f"SELECT index FROM (SELECT id AS index, user FROM parquet.`{users}`) WHERE user = :user",
+        "explain": f"EXPLAIN SELECT id FROM parquet.`{users}` WHERE user = :user",
+    }.items():
+        job.do("new", name)
+        for _ in range(2):
+            assert len(job.do("rows", name, query, {"user": "user-00007"})["rows"]) == 1
+
+
+def test_whoever_else_calls_the_process_is_not_heard(job: Application, users: Path) -> None:
+    """Its port is open to every user of the machine: who takes away what the JVM was given, by its number, would have
+    all queries planned without indexes."""
+    (process,) = sidecars(job.do("jvm"))
+    job.do("rows", "first", needle(users))
+    ports = listened_to(process)
+    assert ports
+    for port in ports:
+        for number in range(4):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as other, contextlib.suppress(OSError):
+                other.sendall(b"g\nd\np%d\ne\n" % number)
+                other.shutdown(socket.SHUT_WR)
+                assert not other.recv(100).startswith(b"!y")
+    job.do("new", "untouched")
+    assert PRUNED in job.do("rows", "untouched", needle(users))["plan"]
+    assert PRUNED in job.do("rows", "first", needle(users))["plan"]
+
+
 def test_a_clone_has_a_rule_of_its_own(job: Application, users: Path) -> None:
     job.do("new", "original")
     job.do("rows", "original", needle(users))
@@ -144,6 +183,17 @@ def test_an_application_may_enable_a_session_itself(job: Application, users: Pat
     assert "find by user" in job.do("explain", "told", needle(users))
 
 
+def until_pruned(job: Application, session: str, users: Path) -> None:
+    """Queries of the session use the index again; all give the rows."""
+    until = time.monotonic() + 120
+    while True:
+        found = job.do("rows", session, needle(users))
+        assert found["rows"] == ROWS
+        if PRUNED in found["plan"]:
+            return
+        assert time.monotonic() < until, job.warnings()
+
+
 def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, users: Path) -> None:
     jvm = job.do("jvm")
     (process,) = sidecars(jvm)
@@ -151,43 +201,54 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
     os.kill(process, signal.SIGINT)  # as a terminal sends it to all
     assert PRUNED in job.do("rows", "hanging", needle(users))["plan"]
     job.do("set", "hanging", "spark.metaindex.timeoutSeconds", "0.1")
+    job.do("new", "meanwhile")
     os.kill(process, signal.SIGSTOP)
     try:
-        first, second = (job.do("rows", "hanging", needle(users)) for _ in range(2))
+        first, second, new = (job.do("rows", name, needle(users)) for name in ("hanging", "hanging", "meanwhile"))
     finally:
         os.kill(process, signal.SIGCONT)
-    for found in (first, second):
+    for found in (first, second, new):
         assert found["rows"] == ROWS
         assert "metaindex" not in found["plan"]
-    assert second["seconds"] < first["seconds"]  # one has waited
+    assert max(second["seconds"], new["seconds"]) < first["seconds"]  # one has waited
     assert any("does not answer" in line for line in job.warnings())
     job.do("set", "hanging", "spark.metaindex.timeoutSeconds", "120")
-    until = time.monotonic() + 60
-    while PRUNED not in job.do("rows", "hanging", needle(users))["plan"]:
-        assert time.monotonic() < until
+    until_pruned(job, "hanging", users)
+    until_pruned(job, "meanwhile", users)
+
+
+def test_a_process_that_is_killed_is_started_again(job: Application, users: Path) -> None:
+    jvm = job.do("jvm")
+    (process,) = sidecars(jvm)
+    job.do("new", "old")
+    assert PRUNED in job.do("rows", "old", needle(users))["plan"]
     os.kill(process, signal.SIGKILL)
     wait_until_ended(process)
-    found = job.do("rows", "hanging", needle(users))
-    assert found["rows"] == ROWS
+    until_pruned(job, "old", users)
+    assert job.do("rules", "old") == ["metaindex.MetaIndexRule"]
+    assert job.do("get", "old", "spark.metaindex.state") == "on"
+    (other,) = sidecars(jvm)
+    assert other != process
     job.do("new", "later")
-    found = job.do("rows", "later", needle(users))
-    assert found["rows"] == ROWS
-    assert "metaindex" not in found["plan"]
-    assert str(job.do("get", "later", "spark.metaindex.state")).startswith("off: ")
-    assert len([line for line in job.warnings() if "has ended" in line]) == 1
+    assert PRUNED in job.do("rows", "later", needle(users))["plan"]
+    for session in ("old", "later"):
+        assert [row[0] for row in job.do("rows", session, f"SHOW INDEXES ON parquet.`{users}`")["rows"]] == ["find"]
+    assert len([line for line in job.warnings() if "has ended: exit code 137; it is started again" in line]) == 1
     job.do("restart")  # in the same JVM
     assert PRUNED in job.do("rows", "first", needle(users))["plan"]
     (process,) = sidecars(jvm)
+    wait_until_ended(other)
+    os.kill(process, signal.SIGSTOP)
     job.do("restart")
     wait_until_ended(process)
 
 
-def sql(jar: Path, folder: Path, conf: dict[str, str], text: str) -> subprocess.CompletedProcess[str]:
+def sql(jar: Path, folder: Path, conf: dict[str, str], text: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Spark's own program for SQL, which is an application of the JVM."""
     shell = ["--class", "org.apache.spark.sql.hive.thriftserver.SparkSQLCLIDriver", "spark-internal", "-e", text]
     return subprocess.run(
         command(jar, folder, {"spark.sql.catalogImplementation": "in-memory", **conf}, *shell),
-        env=environment(),
+        env=environment(**variables),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -197,7 +258,9 @@ def sql(jar: Path, folder: Path, conf: dict[str, str], text: str) -> subprocess.
 
 
 def test_sql_of_an_application_of_the_jvm_uses_indexes(jar: Path, users: Path, tmp_path: Path) -> None:
-    ran = sql(jar, tmp_path, {}, f"SHOW INDEXES ON parquet.`{users}`; EXPLAIN {needle(users)}; {needle(users)}")
+    """With variables of another Python, of which ours has to know nothing."""
+    text = f"SHOW INDEXES ON parquet.`{users}`; EXPLAIN {needle(users)}; {needle(users)}"
+    ran = sql(jar, tmp_path, {}, text, PYTHONHOME="/nowhere", PYTHONWARNINGS="error")
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert "find\t" in ran.stdout
     assert PRUNED in ran.stdout
@@ -242,3 +305,16 @@ def test_the_process_ends_with_a_jvm_that_is_killed(jar: Path, users: Path, tmp_
         assert secret.decode() not in started.log.read_text()
         os.kill(jvm, signal.SIGKILL)
         wait_until_ended(process)
+
+
+def test_what_reads_no_table_does_not_wait(jar: Path, tmp_path: Path) -> None:
+    """For a process that never gets ready; it ends with the application."""
+    stopped = tmp_path / "python"
+    stopped.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/process\nexec sleep 100000\n")
+    stopped.chmod(0o755)
+    conf = {"spark.metaindex.python": str(stopped), "spark.metaindex.startSeconds": "100000"}
+    text = "SELECT 1 AS one; CREATE TABLE made USING parquet AS SELECT 2 AS two; SHOW TABLES; EXPLAIN SELECT (SELECT 3)"
+    ran = sql(jar, tmp_path, conf, text)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "made\tfalse" in ran.stdout
+    wait_until_ended(int((tmp_path / "process").read_text()))

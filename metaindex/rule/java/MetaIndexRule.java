@@ -26,7 +26,7 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 public class MetaIndexRule extends Rule {
   static final String PREFIX = "spark.metaindex.";
-  private final Function python; // JSON to JSON
+  public final Function python; // JSON to JSON
   private final String token; // whoever asks without it is not this rule
   private final Scans scans;
   public final SQLConf conf; // the session's

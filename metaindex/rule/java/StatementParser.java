@@ -51,7 +51,12 @@ public abstract class StatementParser {
     this.words.addAll(Arrays.asList(((String) words).split("\n")));
   }
 
-  /** A statement about indexes, or null. */
+  /** A statement about indexes, or null: for a parser that stands behind this one. */
+  public Object statement(String text) {
+    return ours(text);
+  }
+
+  /** The same. */
   protected LogicalPlan ours(String text) {
     if (closed || text == null) {
       return null;

@@ -15,31 +15,30 @@ import org.apache.spark.sql.SparkSession;
 class Bounded implements Function {
   private static final String TIMEOUT = "spark.metaindex.timeoutSeconds"; // Python's own, which comes first
   private static final double MORE = 5; // seconds
-  private final Sidecar sidecar;
+  final PythonProcess process;
   private final Function python;
   private final Member member;
 
-  Bounded(Sidecar sidecar, Function python, Member member) {
-    this.sidecar = sidecar;
+  Bounded(PythonProcess process, Function python, Member member) {
+    this.process = process;
     this.python = python;
     this.member = member;
   }
 
   public Object apply(final Object text) {
-    Future waiting = sidecar.stuck;
-    if (sidecar.off() != null || (waiting != null && !waiting.isDone())) {
+    if (process.isOver() || process.isStuck()) {
       return "";
     }
-    Future answer = sidecar.pool.submit(new Callable() {
+    Future answer = process.pool.submit(new Callable() {
       public Object call() {
-        return python.apply(text);
+        return process.proved(python.apply(text));
       }
     });
     try {
-      return answer.get((long) (seconds() * 1e9), TimeUnit.NANOSECONDS);
+      Object said = answer.get((long) (seconds() * 1e9), TimeUnit.NANOSECONDS);
+      return said == null ? "" : said;
     } catch (TimeoutException error) {
-      sidecar.stuck = answer;
-      Log.warn("its Python does not answer; no query waits for it until it does");
+      process.stick(answer);
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException error) { // the plan stays as it was, and that is counted

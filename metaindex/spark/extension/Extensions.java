@@ -69,7 +69,7 @@ public class Extensions extends AbstractFunction1 implements SparkSessionExtensi
 
     public Object apply(Object plan) {
       if (member != null) {
-        member.look();
+        member.look(plan);
       }
       return BoxedUnit.UNIT;
     }

@@ -17,6 +17,9 @@ import org.codehaus.janino.SimpleCompiler;
  */
 public abstract class Gate {
   private static final int LOOKED_AT = 10000; // characters in which a statement's first words are looked for
+  private static final String FIRST = " CANCEL CLEAN CREATE DESC DESCRIBE DISABLE DROP ENABLE ERASE EXPLAIN OPTIMIZE"
+      + " RECOMMEND REFRESH REPAIR RESTORE SHOW UNDROP VACUUM VERIFY ";
+  private static final String SECOND = " INDEX INDEXES WHATIF ";
   private static final Map CLASSES = new HashMap(); // by the names of interfaces
   protected final Object parser; // that was there
   private final Member member;
@@ -56,36 +59,41 @@ public abstract class Gate {
     }
   }
 
-  /** The plan of a text that may be a statement about indexes, by the parser that the session has by now; else null. */
+  /** The plan of a statement about indexes, by the parser that the session has by now; else null. */
   protected Object ours(String text) {
     if (text == null || passing.get() != null || !mayBeOurs(text)) {
       return null;
     }
-    member.look();
+    member.look(null);
     Object now = member.parser();
-    if (now == null || now == this) {
+    if (now == null || now == this || now instanceof Gate) {
       return null;
     }
     passing.set(Boolean.TRUE);
-    try {
-      return now.getClass().getMethod("parsePlan", new Class[] {String.class}).invoke(now, new Object[] {text});
+    try { // not by its `parsePlan`: a text that is none of ours may have parameters, which are not known here
+      return now.getClass().getMethod("statement", new Class[] {String.class}).invoke(now, new Object[] {text});
     } catch (InvocationTargetException error) {
       Platform.throwException(error.getTargetException());
       return null;
-    } catch (Exception other) { // a parser of other insides
+    } catch (Exception other) { // a parser of somebody else, or of other insides
       return null;
     } finally {
       passing.remove();
     }
   }
 
-  /** Is its second word one of those of statements about indexes? */
+  /** Does it begin as statements about indexes do? */
   static boolean mayBeOurs(String text) {
     String head = text.length() > LOOKED_AT ? text.substring(0, LOOKED_AT) : text;
     int first = blanks(head, 0);
-    int second = blanks(head, word(head, first));
-    String said = head.substring(second, word(head, second)).toUpperCase(Locale.ROOT);
-    return second > first && (said.equals("INDEX") || said.equals("INDEXES") || said.equals("WHATIF"));
+    int end = word(head, first);
+    int second = blanks(head, end);
+    return first < end && second > end && isOf(FIRST, head.substring(first, end))
+        && isOf(SECOND, head.substring(second, word(head, second)));
+  }
+
+  private static boolean isOf(String words, String word) {
+    return !word.isEmpty() && words.contains(' ' + word.toUpperCase(Locale.ROOT) + ' ');
   }
 
   private static int word(String text, int from) {

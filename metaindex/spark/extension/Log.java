@@ -10,6 +10,8 @@ class Log {
   private static final Logger LOGGER = LoggerFactory.getLogger("metaindex");
   private static final int MOST = 100; // that are remembered, and said
   private static final Set TOLD = new HashSet();
+  private static long minute = System.nanoTime();
+  private static int lines; // of Python's, in it
 
   static void warn(String why) {
     synchronized (TOLD) {
@@ -20,12 +22,26 @@ class Log {
     LOGGER.warn("metaindex: queries are planned as without it: {}", why);
   }
 
-  static void info(String said) {
-    LOGGER.info("metaindex: {}", said);
+  /** What happens more than once, and not often. */
+  static void again(String what) {
+    LOGGER.warn("metaindex: {}", what);
   }
 
-  /** What the process of Python logs. */
+  /** What the process of Python logs: at most so many lines in a minute, whatever it says. */
   static void python(String line) {
+    synchronized (TOLD) {
+      long now = System.nanoTime();
+      if (now - minute > 60000000000L) {
+        minute = now;
+        lines = 0;
+      }
+      if (++lines > MOST) {
+        return;
+      }
+    }
     LOGGER.warn("metaindex: {}", line);
+    if (lines == MOST) {
+      LOGGER.warn("metaindex: its Python says more than {} lines in a minute, which are left out", String.valueOf(MOST));
+    }
   }
 }

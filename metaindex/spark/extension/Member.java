@@ -14,10 +14,12 @@ public class Member {
   final String number;
   private final Sidecar sidecar;
   private final WeakReference session;
-  private volatile boolean settled; // it is in, or will never be
+  private volatile PythonProcess settled; // by which metaindex is in, or will never be
+  private volatile boolean never; // it will never be, by no process
   private volatile boolean asked; // a query would have had it
-  private volatile boolean late; // nobody waits for it any more
+  private volatile boolean late; // no query waits for it any more
   private Future work;
+  private PythonProcess worker;
 
   Member(Sidecar sidecar, SparkSession session, String number) {
     this.sidecar = sidecar;
@@ -33,9 +35,13 @@ public class Member {
     return asked;
   }
 
-  /** Has metaindex put into the session, once, and waits for that, but not for long. Never throws. */
-  void look() {
-    if (settled || late) {
+  /**
+   * Has metaindex put into the session, once for each process, and waits for that, but not for long. Never throws.
+   * `plan`: of a query that is to have it, null for a statement about indexes, which waits longer.
+   */
+  void look(Object plan) {
+    PythonProcess now = sidecar.process();
+    if (never || (settled != null && settled == now)) {
       return;
     }
     try {
@@ -45,34 +51,60 @@ public class Member {
       }
       asked = true;
       sidecar.start();
-      if (sidecar.isReady()) {
-        begin().get(sidecar.nanos(), TimeUnit.NANOSECONDS);
-      } else if (sidecar.off() != null) {
-        settle("off: " + sidecar.off());
-      } else {
-        late = true;
+      if (plan != null && Plans.readNothing(plan)) {
+        return;
       }
-    } catch (TimeoutException error) {
-      late = true;
-      Log.warn("a session is not ready within " + sidecar.seconds() + " s (" + Sidecar.SECONDS + "); it has metaindex"
-          + " as soon as it is");
+      now = sidecar.ready(plan == null);
+      if (now == null || (now.isStuck() && plan != null)) {
+        tell();
+      } else {
+        wait(begin(now), now, plan != null);
+      }
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
     } catch (Throwable error) {
-      settled = true;
+      never = true;
       Log.warn(String.valueOf(error));
     }
   }
 
-  synchronized Future begin() {
-    if (work == null) {
-      work = sidecar.pool.submit(new Callable() {
+  /** Why it has none. */
+  private void tell() {
+    if (sidecar.off() != null) {
+      never = true;
+      set("off: " + sidecar.off());
+    }
+  }
+
+  private void wait(Future begun, PythonProcess by, boolean query) throws Exception {
+    if (query && late && !begun.isDone()) {
+      return;
+    }
+    try {
+      begun.get(sidecar.nanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException error) {
+      late = true;
+      by.stick(begun);
+      Log.warn("a session is not ready within " + sidecar.seconds() + " s (" + Sidecar.SECONDS + "); it has metaindex"
+          + " as soon as it is");
+    }
+  }
+
+  private synchronized Future begin(final PythonProcess by) {
+    if (work == null || worker != by) {
+      worker = by;
+      work = by.pool.submit(new Callable() {
         public Object call() {
-          String said = sidecar.enable(number);
+          String said = by.enable(number);
+          if (by.isOver()) { // another one will do it
+            return null;
+          }
           if (!said.isEmpty()) {
             Log.warn(said);
           }
-          settle(said.isEmpty() ? "on" : "off: " + said);
+          late = false;
+          settled = by;
+          set(said.isEmpty() ? "on" : "off: " + said);
           return null;
         }
       });
@@ -81,8 +113,7 @@ public class Member {
   }
 
   /** Whoever asks the session's configuration is told. */
-  void settle(String state) {
-    settled = true;
+  void set(String state) {
     SparkSession one = session();
     if (one != null) {
       one.conf().set(STATE, state);

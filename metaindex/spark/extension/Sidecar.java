@@ -1,76 +1,50 @@
 package metaindex.spark;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.net.InetAddress;
-import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.sql.SparkSession;
-import py4j.ClientServer;
 
 /**
- * The process of Python that answers for an application: `python -m metaindex.rule.sidecar`. It is started beside the
- * first session, is waited for by the first query, and ends with the application: it reads its standard input, which
- * this JVM alone holds open. It calls over a server of Py4J on the loopback interface, with a secret that it is told in
- * its environment, as Spark tells the Python of its own applications. That process sees the methods of this class that
- * are public.
+ * What answers for an application: a process of Python (`PythonProcess`), which is started beside the first session, is
+ * waited for by the first query, is started again where something has ended it, and ends with the application.
  */
-public class Sidecar {
+class Sidecar {
   static final String PYTHON = "spark.metaindex.python";
   static final String SECONDS = "spark.metaindex.startSeconds";
-  private static final String PROTOCOL = "1"; // of this class and `metaindex/rule/sidecar.py`
-  private static final int LINE = 2000; // bytes of a line that are kept
-  private static final String[] FOREIGN = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE",
-      "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_UDS_MODE", "PYSPARK_SUBMIT_ARGS", "PYTHONSTARTUP", "PYTHONINSPECT"};
+  private static final long[] PAUSES = {1, 10, 60, 600}; // seconds before it is started again; the last one stays
+  private static final long LASTING = 600; // seconds after which its end is as good as the first one
   private static final Map ALL = new IdentityHashMap(); // by their SparkContext, as long as that runs
-  final ExecutorService pool;
-  private final SparkContext context;
-  private final SparkConf conf;
+  final SparkContext context;
+  final SparkConf conf;
   private final ClassLoader classes = Thread.currentThread().getContextClassLoader();
-  private final CountDownLatch told = new CountDownLatch(1); // that it is ready, or will never be
   private final Map members = new WeakHashMap(); // by their sessions
   private int seen; // sessions
-  private long began;
-  private volatile Function enable;
-  private volatile String token, off;
-  private volatile boolean ended;
-  private volatile Process process;
-  private volatile ClientServer server;
-  volatile Future stuck; // an answer that was waited for in vain
+  private long began; // the first process
+  private int starts; // of processes
+  private boolean ended; // the application
+  private volatile PythonProcess process; // the latest
+  private volatile String off;
 
   private Sidecar(SparkContext context) {
     this.context = context;
     conf = context.getConf();
-    pool = Executors.newCachedThreadPool(new ThreadFactory() {
-      public Thread newThread(Runnable work) {
-        return daemon(work);
-      }
-    });
   }
 
   static Sidecar of(SparkContext context) {
     synchronized (ALL) {
       Sidecar there = (Sidecar) ALL.get(context);
       if (there == null) {
+        endStopped();
         there = new Sidecar(context);
         ALL.put(context, there);
         context.addSparkListener(new Ending(there));
@@ -82,7 +56,17 @@ public class Sidecar {
     }
   }
 
-  private Thread daemon(Runnable work) {
+  /** Those whose end was not told: Spark drops what its listeners are to be told where that is too much. */
+  private static void endStopped() {
+    Object[] every = ALL.values().toArray();
+    for (int i = 0; i < every.length; i++) {
+      if (((Sidecar) every[i]).context.isStopped()) {
+        ((Sidecar) every[i]).end();
+      }
+    }
+  }
+
+  Thread daemon(Runnable work) {
     Thread made = new Thread(work, "metaindex");
     made.setDaemon(true);
     made.setContextClassLoader(classes);
@@ -98,6 +82,16 @@ public class Sidecar {
       }
       return there;
     }
+  }
+
+  Member member(String number) {
+    for (Iterator each = members().iterator(); each.hasNext(); ) {
+      Member one = (Member) each.next();
+      if (one.number.equals(number)) {
+        return one;
+      }
+    }
+    return null;
   }
 
   private List members() { // not `synchronized`: Janino makes private methods static
@@ -132,15 +126,32 @@ public class Sidecar {
     }).start();
   }
 
-  /** Is there an answer by now? Waits for it, but all in all not longer than was set. */
-  boolean isReady() throws InterruptedException {
-    if (enable == null && off == null) {
-      told.await(Math.max(began + nanos() - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
-      if (enable == null && off == null) {
-        Log.warn("its Python is not ready within " + seconds() + " s (" + SECONDS + "); sessions have it once it is");
-      }
+  PythonProcess process() {
+    return process;
+  }
+
+  /**
+   * That answers by now; null where none does. All queries wait for the first one together, and not longer than was
+   * set; none waits for one that is started again, but statements do.
+   */
+  synchronized PythonProcess ready(boolean patient) throws InterruptedException {
+    long until = (patient ? System.nanoTime() : began) + nanos();
+    while (!isReady() && off == null && !ended && until - System.nanoTime() > 0) {
+      wait(Math.max(1, (until - System.nanoTime()) / 1000000));
     }
-    return enable != null && off == null;
+    if (!isReady() && off == null && !ended && starts < 2) {
+      Log.warn("its Python is not ready within " + seconds() + " s (" + SECONDS + "); sessions have it once it is");
+    }
+    return isReady() && off == null ? process : null;
+  }
+
+  private boolean isReady() {
+    return process != null && process.isReady();
+  }
+
+  /** It is ready, or somebody has to look again. */
+  synchronized void told() {
+    notifyAll();
   }
 
   /** Why there will be no answer; null: there is, or may be. */
@@ -148,36 +159,90 @@ public class Sidecar {
     return off;
   }
 
-  private void off(String why) {
+  void off(String why) {
     synchronized (this) {
       if (off != null || ended) {
         return;
       }
       off = why;
+      notifyAll();
     }
-    told.countDown();
     Log.warn(why);
+    tell("off: " + why);
+  }
+
+  private void tell(String state) {
     for (Iterator each = members().iterator(); each.hasNext(); ) {
       Member one = (Member) each.next();
       if (one.isAsked()) {
-        one.settle("off: " + why);
+        one.set(state);
       }
     }
   }
 
   private void work() {
     String python = python();
-    String last = "";
-    try {
-      last = served(python);
-    } catch (IOException error) {
-      last = error.getMessage();
-    } catch (Throwable error) {
-      last = String.valueOf(error);
+    int times = 0;
+    while (true) {
+      long started = System.nanoTime();
+      PythonProcess one = new PythonProcess(this);
+      String last = run(one, python);
+      if (off != null || isEnded()) {
+        return;
+      }
+      String ended = "its Python (" + python + ") " + (one.wasReady() ? "has ended" : "does not start") + ": " + last;
+      if (!one.wasReady() && !one.wasKilled()) {
+        off(ended + "; set " + PYTHON + " to one that has metaindex[spark], or " + Member.ENABLED
+            + "=false, and start anew");
+        return;
+      }
+      times = System.nanoTime() - started > LASTING * 1000000000L ? 0 : times;
+      long pause = PAUSES[Math.min(times++, PAUSES.length - 1)];
+      Log.again(ended + "; it is started again in " + pause + " s");
+      tell("off: " + ended + "; it is started again");
+      if (!isWaitedFor(pause)) {
+        return;
+      }
     }
-    close();
-    off("its Python (" + python + ") " + (enable == null ? "does not start" : "has ended") + ": " + last + "; set "
-        + PYTHON + " to one that has metaindex[spark], or " + Member.ENABLED + "=false, and start anew");
+  }
+
+  /** To its end. What it said last. */
+  private String run(PythonProcess one, String python) {
+    try {
+      synchronized (this) {
+        if (ended) {
+          return "";
+        }
+        process = one;
+        starts++;
+      }
+      return one.served(python);
+    } catch (IOException error) {
+      return error.getMessage();
+    } catch (Throwable error) {
+      return String.valueOf(error);
+    } finally {
+      one.close();
+    }
+  }
+
+  private synchronized boolean isEnded() {
+    return ended;
+  }
+
+  /** False: the application has ended meanwhile. */
+  private boolean isWaitedFor(long seconds) {
+    long until = System.nanoTime() + seconds * 1000000000L;
+    try {
+      synchronized (this) {
+        while (!ended && until - System.nanoTime() > 0) {
+          wait(Math.max(1, (until - System.nanoTime()) / 1000000));
+        }
+        return !ended;
+      }
+    } catch (InterruptedException error) {
+      return false;
+    }
   }
 
   private String python() {
@@ -192,84 +257,19 @@ public class Sidecar {
     return set == null || set.trim().isEmpty() ? "python3" : set.trim();
   }
 
-  /** Runs the process to its end. The last line that it said. */
-  private String served(String python) throws Exception {
-    byte[] secret = new byte[32];
-    new SecureRandom().nextBytes(secret);
-    StringBuilder hex = new StringBuilder();
-    for (int i = 0; i < secret.length; i++) {
-      hex.append(Integer.toHexString((secret[i] & 0xff) | 0x100).substring(1));
+  /** With the application. */
+  void end() {
+    synchronized (ALL) {
+      ALL.remove(context);
     }
-    InetAddress loopback = InetAddress.getLoopbackAddress();
-    server = new ClientServer.ClientServerBuilder(this).authToken(hex.toString()).javaPort(0).javaAddress(loopback)
-        .pythonAddress(loopback).build();
-    server.startServer(); // its threads are daemons, as this one is
-    ProcessBuilder builder = new ProcessBuilder(new String[] {python, "-m", "metaindex.rule.sidecar"});
-    Map environment = builder.environment();
-    for (int i = 0; i < FOREIGN.length; i++) {
-      environment.remove(FOREIGN[i]);
+    PythonProcess running;
+    synchronized (this) {
+      ended = true;
+      running = process;
+      notifyAll();
     }
-    environment.put("PYSPARK_GATEWAY_PORT", String.valueOf(server.getJavaServer().getListeningPort()));
-    environment.put("PYSPARK_GATEWAY_SECRET", hex.toString());
-    environment.put("PYSPARK_PIN_THREAD", "true");
-    environment.put("PYTHONSAFEPATH", "1"); // nothing that lies in the folder of the application
-    environment.put("METAINDEX_SPARK_VERSION", context.version());
-    environment.put("METAINDEX_SPARK_PYTHONPATH", PythonUtils.sparkPythonPath());
-    String workers = conf.get("spark.pyspark.python", "").trim();
-    if (!workers.isEmpty()) {
-      environment.put("PYSPARK_PYTHON", workers);
-    }
-    process = builder.redirectErrorStream(true).start();
-    String last = said(process.getInputStream());
-    int code = process.waitFor();
-    return last.isEmpty() || enable != null ? "exit code " + code : last;
-  }
-
-  /** Lines go to the log once it is ready; before, the last one is kept, which says what is wrong. */
-  private String said(InputStream stream) throws IOException {
-    byte[] piece = new byte[8192];
-    ByteArrayOutputStream line = new ByteArrayOutputStream();
-    String last = "";
-    for (int got = stream.read(piece); got >= 0; got = stream.read(piece)) {
-      for (int i = 0; i < got; i++) {
-        if (piece[i] != '\n') {
-          if (line.size() < LINE) {
-            line.write(piece[i]);
-          }
-          continue;
-        }
-        String said = line.toString("UTF-8").trim();
-        line.reset();
-        last = said.isEmpty() ? last : said;
-        if (enable != null && !said.isEmpty()) {
-          Log.python(said);
-        }
-      }
-    }
-    return last;
-  }
-
-  private void close() {
-    Process running = process;
     if (running != null) {
-      try {
-        running.getOutputStream().close(); // it ends by that
-      } catch (IOException error) {
-        Log.info("its Python is ended: " + error);
-      }
-      running.destroy();
-    }
-    if (server != null) {
-      server.shutdown();
-    }
-  }
-
-  /** What Python says of a session; "": it has metaindex. */
-  String enable(String number) {
-    try {
-      return String.valueOf(enable.apply(token + '\n' + number));
-    } catch (RuntimeException error) {
-      return "a session could not be given to its Python: " + error;
+      running.close();
     }
   }
 
@@ -281,63 +281,7 @@ public class Sidecar {
     }
 
     public void onApplicationEnd(SparkListenerApplicationEnd event) {
-      synchronized (ALL) {
-        ALL.remove(sidecar.context);
-      }
-      sidecar.ended = true;
-      sidecar.close();
+      sidecar.end();
     }
-  }
-
-  public String protocol() {
-    return PROTOCOL;
-  }
-
-  public Object context() {
-    return JavaSparkContext.fromSparkContext(context);
-  }
-
-  /** The session of a number; null where there is none any more. */
-  public Object session(String number) {
-    Member one = member(number);
-    return one == null ? null : one.session();
-  }
-
-  private Member member(String number) {
-    for (Iterator each = members().iterator(); each.hasNext(); ) {
-      Member one = (Member) each.next();
-      if (one.number.equals(number)) {
-        return one;
-      }
-    }
-    return null;
-  }
-
-  /** From now on sessions are enabled by this, by their numbers behind the token. */
-  public void ready(Function enable, String token) {
-    this.token = token;
-    this.enable = enable;
-    told.countDown();
-    for (Iterator each = members().iterator(); each.hasNext(); ) {
-      Member one = (Member) each.next();
-      if (one.isAsked()) {
-        one.begin();
-      }
-    }
-  }
-
-  /** It will not do: why. */
-  public void refuse(String why) {
-    off(why);
-  }
-
-  /** The same function, which is not waited for without end. */
-  public Function bounded(Function python, String number) {
-    return new Bounded(this, python, member(number));
-  }
-
-  /** The same function for statements, which take as long as they take. */
-  public Function statements(Function python) {
-    return new Statements(this, python);
   }
 }

@@ -7,11 +7,11 @@ import java.util.function.Function;
  * belongs to the thread that asked (the job's group, by which it is cancelled).
  */
 class Statements implements Function {
-  private final Sidecar sidecar;
+  private final PythonProcess process;
   private final Function python;
 
-  Statements(Sidecar sidecar, Function python) {
-    this.sidecar = sidecar;
+  Statements(PythonProcess process, Function python) {
+    this.process = process;
     this.python = python;
   }
 
@@ -20,14 +20,14 @@ class Statements implements Function {
     Thread asking = new Thread("metaindex statement") {
       public void run() {
         try {
-          said[0] = python.apply(text);
+          said[0] = process.proved(python.apply(text));
         } catch (RuntimeException gone) {
           said[0] = null;
         }
       }
     };
     asking.setDaemon(true);
-    if (sidecar.off() == null) {
+    if (!process.isOver()) {
       asking.start();
       try {
         asking.join();
@@ -36,8 +36,8 @@ class Statements implements Function {
         return error("the statement was interrupted; what it began is shown, and ended, by CANCEL INDEX");
       }
     }
-    return said[0] != null ? said[0]
-        : error("the process of Python that runs statements has ended; start the application again");
+    return said[0] != null ? said[0] : error("the process of Python that runs statements has ended, and is started"
+        + " again; say the statement again in some seconds (SET spark.metaindex.state tells more)");
   }
 
   private static String error(String why) {

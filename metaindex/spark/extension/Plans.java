@@ -1,0 +1,42 @@
+package metaindex.spark;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+
+/** What a plan that is analysed reads, by the names of its nodes: nothing is called here that Sparks have otherwise. */
+class Plans {
+  private static final String[] NAMES = {"OneRowRelation", "LocalRelation", "Range", "LogicalRDD", "ExternalRDD"};
+  private static final Set NOTHING = new HashSet(Arrays.asList(NAMES));
+  private static final String NAMED = "Resolved"; // what a command names, and does not read
+  private static final int MOST = 200; // nodes that are looked at
+  private static final String[] BELOW = {"children", "innerChildren", "subqueries"};
+
+  /** Is it sure that it reads no table that could have an index? Then no query has to wait for one. */
+  static boolean readNothing(Object plan) {
+    try {
+      return isWithout(plan, new int[1]);
+    } catch (Throwable error) { // a plan of other insides
+      return false;
+    }
+  }
+
+  private static boolean isWithout(Object node, int[] seen) throws Exception {
+    if (++seen[0] > MOST) {
+      return false;
+    }
+    boolean any = false;
+    for (int i = 0; i < BELOW.length; i++) {
+      Object below = node.getClass().getMethod(BELOW[i], new Class[0]).invoke(node, new Object[0]);
+      for (scala.collection.Iterator each = ((scala.collection.Iterable) below).iterator(); each.hasNext(); ) {
+        any = true;
+        if (!isWithout(each.next(), seen)) {
+          return false;
+        }
+      }
+    }
+    String name = node.getClass().getSimpleName();
+    return any || node instanceof Command || NOTHING.contains(name) || name.startsWith(NAMED);
+  }
+}
