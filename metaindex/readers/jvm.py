@@ -24,6 +24,11 @@ _INSTANCES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by g
 _SEPARATOR = "\0"  # no store has it in a name
 
 
+def is_here(spark: SparkSession) -> bool:
+    """Has this process the session's driver? Of Spark Connect another one has."""
+    return hasattr(spark, "_jsparkSession")
+
+
 def jvm_of(spark: SparkSession) -> Any:
     jvm = spark.sparkContext._jvm
     assert jvm is not None, "a session of this process has a JVM"

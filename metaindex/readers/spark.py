@@ -1,6 +1,6 @@
 """A scan as a Spark DataFrame: Spark's own readers read the kept files and nothing else, on the executors.
 
-    plain files   spark.read over the list of files, with the snapshot's schema and options
+    plain files   spark.read over the list of files, with the snapshot's schema and options; so for Spark Connect
     Delta         Delta's own relation of the version, over the `add` actions of the kept files (deletion vectors,
                   column mapping)
     Iceberg       scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
@@ -26,7 +26,7 @@ from metaindex.spark.frames import spark_schema
 from metaindex.spark.running import check_running
 
 from .errors import ScanError
-from .jvm import java_list, jvm_of
+from .jvm import is_here, java_list, jvm_of
 from .plan import ScanPlan
 from .replaced import refuse_replaced
 from .spark_delta import delta_frame
@@ -45,11 +45,11 @@ _WORDS = {"spark.sql.parser.escapedStringLiterals": "\\", "spark.sql.ansi.double
 def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
     check_running(spark)
-    if not hasattr(spark, "_jsparkSession"):
+    if not is_here(spark) and scan.snapshot.format != "files":
         raise ScanError(
-            "files are kept or left out inside Spark's driver; a Spark Connect session has no way to it; use"
-            " .to_arrow(), a session of this process, or a server that leaves files out by itself (mi.enable(spark)"
-            " says how)"
+            "a Spark Connect server is given names of plain files; those of Delta and Iceberg have rows that were"
+            " deleted, and names of columns, of which its driver is told inside; use .to_arrow(), a session of this"
+            " process, or a server that leaves files out by itself (mi.enable(spark) says how)"
         )
     _refuse_missing_files(spark)
     _refuse_other_values(scan.snapshot, spark)
@@ -213,7 +213,10 @@ def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFra
             reader = reader.option(name, "CORRECTED")
     if any(f.partition for f in snapshot.schema) and "basepath" not in options:
         reader = reader.option("basePath", snapshot.table)
-    java_paths = java_list(jvm_of(spark), [_literal_path(snapshot.uri(path)) for path in paths])
+    named = [_literal_path(snapshot.uri(path)) for path in paths]
+    if not is_here(spark):
+        return reader.load(named)
+    java_paths = java_list(jvm_of(spark), named)
     return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(java_paths)), spark)
 
 
@@ -221,6 +224,8 @@ def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
     """A local relation: asking it runs no job, where a list of Python rows would be handed to workers first."""
     from pyspark.sql import DataFrame
 
+    if not is_here(spark):
+        return spark.createDataFrame([], spark_schema(snapshot.schema.shown.arrow()))
     session = spark._jsparkSession
     schema = session.parseDataType(spark_schema(snapshot.schema.shown.arrow()).json())
     return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)

@@ -9,8 +9,11 @@ import contextlib
 import io
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import metaindex as mi
@@ -55,7 +58,15 @@ def main(address: str, table: str, query: str) -> None:
         "dropped": f"DROP INDEX ids ON parquet.`{table}`",
     }.items():
         found[f"{name}, refused"] = refused(lambda text=text, name=name: found.update({name: rows(other.sql(text))}))
-    found["scan"] = refused(lambda: mi.open_table(table).scan("user = 'user-00007'").to_spark(other))
+    scanned = mi.open_table(table).scan("user = 'user-00007'").to_spark(other)
+    found["scan"], found["scanned files"] = rows(scanned), len(scanned.inputFiles())
+    found["scan of nothing"] = rows(mi.open_table(table).scan("user = 'nobody'", columns=["id"]).to_spark(other))
+    folder = str(Path(table).with_name("delta"))
+    deltalake.write_deltalake(folder, pa.table({"id": [1]}))
+    found["scan of Delta"] = refused(lambda: mi.open_table(folder).scan("id = 1").to_spark(other))
+    mi.open_table(folder).create_index("by_id", mi.Values("id"))
+    found["located"] = mi.open_table(folder).scan("id = 1").to_arrow().num_rows
+    found["listed"] = [row[0] for row in rows(mi.open_table(folder).indexes().to_spark(other))]
     found["here"] = mi.open_table(table).scan("user = 'user-00007'").to_arrow().num_rows
     sys.stdout.write(json.dumps(found, default=str) + "\n")
 

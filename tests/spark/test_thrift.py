@@ -1,0 +1,73 @@
+"""A Thrift server whose configuration switches metaindex on: clients of JDBC have plain Beeline."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metaindex.spark.runtime import find_java
+
+from .applications import HOME, command, environment, free_port, sidecars, wait_until_ended
+from .test_extension import PRUNED, jar, needle, users
+
+__all__ = ["jar", "users"]  # fixtures
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not list(HOME.glob("jars/spark-hive-thriftserver_*.jar")), reason="this Spark has no Thrift server"
+    ),
+]
+_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+
+@pytest.fixture
+def server(jar: Path, tmp_path: Path) -> Iterator[tuple[int, subprocess.Popen[bytes], Path]]:
+    """Its port, its process and its log."""
+    port, log = free_port(), tmp_path / "server.log"
+    conf = {"spark.hive.server2.thrift.port": str(port), "spark.hive.server2.thrift.bind.host": "127.0.0.1"}
+    words = command(jar, tmp_path, conf, "--class", _SERVER, "spark-internal")
+    with open(log, "wb") as out:
+        process = subprocess.Popen(words, env=environment(), cwd=tmp_path, stdout=out, stderr=out)
+    try:
+        until = time.monotonic() + 300
+        while "ThriftBinaryCLIService on port" not in log.read_text():
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        yield port, process, log
+    finally:
+        process.kill()
+        process.wait()
+
+
+def beeline(port: int, *statements: str) -> str:
+    java = str(find_java().home / "bin" / "java")
+    words = [java, "-cp", str(HOME / "jars" / "*"), "org.apache.hive.beeline.BeeLine", "--silent=true"]
+    words += ["--outputformat=tsv2", "-u", f"jdbc:hive2://127.0.0.1:{port}/", "-n", "Zoë"]
+    words += [word for statement in statements for word in ("-e", statement)]
+    ran = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout
+
+
+def test_the_sessions_of_a_thrift_server_use_indexes(
+    server: tuple[int, subprocess.Popen[bytes], Path], users: Path
+) -> None:
+    port, process, log = server
+    shown = beeline(port, f"SHOW INDEXES ON parquet.`{users}`", needle(users), f"EXPLAIN {needle(users)}")
+    assert "find\tACTIVE" in shown
+    assert "1\tuser-00007" in shown
+    assert PRUNED in shown
+    off = beeline(port, "SET spark.metaindex.enabled=false", needle(users), f"EXPLAIN {needle(users)}")
+    assert "1\tuser-00007" in off
+    assert PRUNED not in off
+    assert " WARN metaindex: " not in log.read_text()
+    (sidecar,) = sidecars(process.pid)
+    process.terminate()
+    wait_until_ended(sidecar)
