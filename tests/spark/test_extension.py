@@ -29,6 +29,7 @@ from .applications import (
     sidecars,
     wait_until_ended,
 )
+from .cluster import cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -222,8 +223,12 @@ def test_a_process_that_is_killed_is_started_again(job: Application, users: Path
     (process,) = sidecars(jvm)
     job.do("new", "old")
     assert PRUNED in job.do("rows", "old", needle(users))["plan"]
+    job.do("new", "stating")
+    job.do("rows", "stating", needle(users))
     os.kill(process, signal.SIGKILL)
     wait_until_ended(process)
+    shown = job.do("rows", "stating", f"SHOW INDEXES ON parquet.`{users}`")["rows"]  # which waits for the next one
+    assert [row[0] for row in shown] == ["find"]
     until_pruned(job, "old", users)
     assert job.do("rules", "old") == ["metaindex.MetaIndexRule"]
     assert job.do("get", "old", "spark.metaindex.state") == "on"
@@ -305,6 +310,18 @@ def test_the_process_ends_with_a_jvm_that_is_killed(jar: Path, users: Path, tmp_
         assert secret.decode() not in started.log.read_text()
         os.kill(jvm, signal.SIGKILL)
         wait_until_ended(process)
+
+
+def test_workers_of_a_cluster_need_nothing_but_spark(jar: Path, users: Path, tmp_path: Path) -> None:
+    """Those here have another Python, and no metaindex."""
+    with cluster(tmp_path, 1, {"PYTHONPATH": "", "PYSPARK_PYTHON": "/usr/bin/python3"}) as machines:
+        text = f"{needle(users)}; EXPLAIN {needle(users)}; SHOW INDEXES ON parquet.`{users}`"
+        ran = sql(jar, tmp_path, {"spark.executor.memory": "600m"}, text, machines.master)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "1\tuser-00007" in ran.stdout
+    assert PRUNED in ran.stdout
+    assert "find\t" in ran.stdout
+    assert " WARN metaindex: " not in ran.stderr
 
 
 def test_what_reads_no_table_does_not_wait(jar: Path, tmp_path: Path) -> None:

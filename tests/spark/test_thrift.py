@@ -30,8 +30,8 @@ _SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 def server(jar: Path, tmp_path: Path) -> Iterator[tuple[int, subprocess.Popen[bytes], Path]]:
     """Its port, its process and its log."""
     port, log = free_port(), tmp_path / "server.log"
-    conf = {"spark.hive.server2.thrift.port": str(port), "spark.hive.server2.thrift.bind.host": "127.0.0.1"}
-    words = command(jar, tmp_path, conf, "--class", _SERVER, "spark-internal")
+    place = ["--hiveconf", f"hive.server2.thrift.port={port}", "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"]
+    words = command(jar, tmp_path, {}, "--class", _SERVER, "spark-internal", *place)
     with open(log, "wb") as out:
         process = subprocess.Popen(words, env=environment(), cwd=tmp_path, stdout=out, stderr=out)
     try:

@@ -3,6 +3,7 @@ package metaindex.spark;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
@@ -29,11 +30,16 @@ class Bounded implements Function {
     if (process.isOver() || process.isStuck()) {
       return "";
     }
-    Future answer = process.pool.submit(new Callable() {
-      public Object call() {
-        return process.proved(python.apply(text));
-      }
-    });
+    Future answer;
+    try {
+      answer = process.pool.submit(new Callable() {
+        public Object call() {
+          return process.proved(python.apply(text));
+        }
+      });
+    } catch (RejectedExecutionException error) { // it has ended meanwhile
+      return "";
+    }
     try {
       Object said = answer.get((long) (seconds() * 1e9), TimeUnit.NANOSECONDS);
       return said == null ? "" : said;

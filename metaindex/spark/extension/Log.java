@@ -41,7 +41,7 @@ class Log {
     }
     LOGGER.warn("metaindex: {}", line);
     if (lines == MOST) {
-      LOGGER.warn("metaindex: its Python says more than {} lines in a minute, which are left out", String.valueOf(MOST));
+      LOGGER.warn("metaindex: its Python says more than {} lines a minute; they are left out", String.valueOf(MOST));
     }
   }
 }

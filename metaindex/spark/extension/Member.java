@@ -3,6 +3,7 @@ package metaindex.spark;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.SparkSession;
@@ -62,6 +63,8 @@ public class Member {
       }
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
+    } catch (RejectedExecutionException error) {
+      return; // the process has ended meanwhile
     } catch (Throwable error) {
       never = true;
       Log.warn(String.valueOf(error));

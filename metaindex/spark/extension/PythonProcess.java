@@ -26,6 +26,7 @@ public class PythonProcess {
   private static final String PROTOCOL = "2"; // of this class and `metaindex/rule/sidecar.py`
   private static final byte[] LOOPBACK = {127, 0, 0, 1}; // where Python looks, whatever this JVM prefers
   private static final int LINE = 2000; // bytes of a line that are kept
+  private static final long PATIENCE = 2000; // milliseconds
   private static final String[] FOREIGN = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE",
       "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_UDS_MODE", "PYSPARK_SUBMIT_ARGS", "PYTHONSTARTUP", "PYTHONINSPECT",
       "PYTHONHOME", "PYTHONEXECUTABLE", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONVERBOSE", "PYTHONDEVMODE",
@@ -39,6 +40,7 @@ public class PythonProcess {
   private volatile JavaServer server;
   private volatile Future stuck; // an answer that was waited for in vain
   private volatile int code; // with which it ended
+  private volatile String last = ""; // that it said
 
   PythonProcess(Sidecar given) {
     sidecar = given;
@@ -107,8 +109,14 @@ public class PythonProcess {
     if (over) { // the application has ended meanwhile
       process.destroyForcibly();
     }
-    String last = said(process.getInputStream());
+    Thread reading = sidecar.daemon(new Runnable() {
+      public void run() {
+        read();
+      }
+    });
+    reading.start();
     code = process.waitFor();
+    reading.join(PATIENCE); // no longer: what it has started itself may hold the stream open
     if (code == 2 && last.startsWith("Try `python -h'")) {
       return "it is older than Python 3.11";
     }
@@ -126,27 +134,31 @@ public class PythonProcess {
   }
 
   /** Lines go to the log once it is ready; before, the last one is kept, which says what is wrong. */
-  private String said(InputStream stream) throws IOException {
+  void read() {
     byte[] piece = new byte[8192];
     ByteArrayOutputStream line = new ByteArrayOutputStream();
-    String last = "";
-    for (int got = stream.read(piece); got >= 0; got = stream.read(piece)) {
-      for (int i = 0; i < got; i++) {
-        if (piece[i] != '\n') {
-          if (line.size() < LINE) {
+    try {
+      InputStream stream = process.getInputStream();
+      for (int got = stream.read(piece); got >= 0; got = stream.read(piece)) {
+        for (int i = 0; i < got; i++) {
+          if (piece[i] == '\n') {
+            said(line.toString("UTF-8").trim());
+            line.reset();
+          } else if (line.size() < LINE) {
             line.write(piece[i]);
           }
-          continue;
-        }
-        String said = line.toString("UTF-8").trim();
-        line.reset();
-        last = said.isEmpty() ? last : said;
-        if (enable != null && !said.isEmpty()) {
-          Log.python(said);
         }
       }
+    } catch (IOException error) { // the stream is closed, as the process has ended
+      last = last.isEmpty() ? String.valueOf(error.getMessage()) : last;
     }
-    return last;
+  }
+
+  private void said(String line) {
+    last = line.isEmpty() ? last : line;
+    if (enable != null && !line.isEmpty()) {
+      Log.python(line);
+    }
   }
 
   void close() {

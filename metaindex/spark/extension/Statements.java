@@ -7,6 +7,7 @@ import java.util.function.Function;
  * belongs to the thread that asked (the job's group, by which it is cancelled).
  */
 class Statements implements Function {
+  private static final String RUNS = "\"what\":\"run\""; // of a request, as `StatementParser` writes it
   private final PythonProcess process;
   private final Function python;
 
@@ -36,11 +37,21 @@ class Statements implements Function {
         return error("the statement was interrupted; what it began is shown, and ended, by CANCEL INDEX");
       }
     }
-    return said[0] != null ? said[0] : error("the process of Python that runs statements has ended, and is started"
-        + " again; say the statement again in some seconds (SET spark.metaindex.state tells more)");
+    return said[0] != null ? said[0] : withoutAnswer(String.valueOf(text));
+  }
+
+  /** A text that is only looked at goes on to the parser behind, which waits for the process that comes (`Gate`). */
+  private Object withoutAnswer(String text) {
+    String off = process.sidecar.off();
+    if (off == null && !text.contains(RUNS)) {
+      return "{\"other\": true}";
+    }
+    return error("the process of Python that runs statements has ended" + (off == null
+        ? "; say the statement again: the process is started again" : ": " + off));
   }
 
   private static String error(String why) {
-    return "{\"error\": \"" + why + "\", \"near\": \"INDEX\", \"line\": 1, \"column\": 0, \"start\": 0, \"stop\": 0}";
+    String said = why.replace("\\", "\\\\").replace("\"", "\\\"").replaceAll("\\p{Cntrl}", " ");
+    return "{\"error\": \"" + said + "\", \"near\": \"INDEX\", \"line\": 1, \"column\": 0, \"start\": 0, \"stop\": 0}";
   }
 }
