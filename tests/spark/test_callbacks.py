@@ -121,3 +121,10 @@ def test_nothing_else_is_given_to_the_jvm_to_call() -> None:
             if "implements" in named or "StreamingQueryListener" in imported:
                 found.append(path.name)
     assert found == ["callbacks.py"]
+
+
+def test_answers_begin_with_the_proof_which_nobody_else_is_told() -> None:
+    """Whoever has taken the port hears the token, and not the proof."""
+    token, asked = callbacks.function(str.upper, "proof\n")
+    assert asked.apply(f"{token}\nwhat") == "proof\nWHAT"
+    assert asked.apply("another\nwhat") == ""
