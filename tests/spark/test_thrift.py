@@ -49,7 +49,7 @@ def server(jar: Path, tmp_path: Path) -> Iterator[tuple[int, subprocess.Popen[by
 def beeline(port: int, *statements: str) -> str:
     java = str(find_java().home / "bin" / "java")
     words = [java, "-cp", str(HOME / "jars" / "*"), "org.apache.hive.beeline.BeeLine", "--silent=true"]
-    words += ["--outputformat=tsv2", "-u", f"jdbc:hive2://127.0.0.1:{port}/", "-n", "Zoë"]
+    words += ["--outputformat=tsv2", "-u", f"jdbc:hive2://127.0.0.1:{port}/", "-n", "me"]
     words += [word for statement in statements for word in ("-e", statement)]
     ran = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
