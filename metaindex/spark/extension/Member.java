@@ -42,7 +42,7 @@ public class Member {
    */
   void look(Object plan) {
     PythonProcess now = sidecar.process();
-    if (never || (settled != null && settled == now)) {
+    if (never || (settled != null && settled == now && !now.isOver())) {
       return;
     }
     try {
@@ -52,7 +52,7 @@ public class Member {
       }
       asked = true;
       sidecar.start();
-      if (plan != null && Plans.readNothing(plan)) {
+      if (plan != null && readsNothing(plan)) {
         return;
       }
       now = sidecar.ready(plan == null);
@@ -68,6 +68,14 @@ public class Member {
     } catch (Throwable error) {
       never = true;
       Log.warn(String.valueOf(error));
+    }
+  }
+
+  private static boolean readsNothing(Object plan) {
+    try {
+      return Plans.readNothing(plan);
+    } catch (LinkageError error) { // a Scala of other insides
+      return false;
     }
   }
 

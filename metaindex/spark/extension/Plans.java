@@ -29,7 +29,8 @@ class Plans {
     boolean any = false;
     for (int i = 0; i < BELOW.length; i++) {
       Object below = node.getClass().getMethod(BELOW[i], new Class[0]).invoke(node, new Object[0]);
-      for (scala.collection.Iterator each = ((scala.collection.Iterable) below).iterator(); each.hasNext(); ) {
+      Object every = below.getClass().getMethod("iterator", new Class[0]).invoke(below, new Object[0]);
+      for (scala.collection.Iterator each = (scala.collection.Iterator) every; each.hasNext(); ) {
         any = true;
         if (!isWithout(each.next(), seen)) {
           return false;

@@ -6,10 +6,12 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.security.SecureRandom;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.python.PythonUtils;
@@ -36,6 +38,7 @@ public class PythonProcess {
   private volatile Function enable;
   private volatile String token, proof;
   private volatile boolean over;
+  private final CountDownLatch gone = new CountDownLatch(1);
   private volatile Process process;
   private volatile JavaServer server;
   private volatile Future stuck; // an answer that was waited for in vain
@@ -61,6 +64,15 @@ public class PythonProcess {
 
   boolean isOver() {
     return over;
+  }
+
+  /** Whoever it has not answered waits a moment for its end, if that is why. */
+  void awaitEnd() {
+    try {
+      gone.await(PATIENCE, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** By a signal: what ended it was not itself. */
@@ -116,6 +128,8 @@ public class PythonProcess {
     });
     reading.start();
     code = process.waitFor();
+    over = true;
+    gone.countDown();
     reading.join(PATIENCE); // no longer: what it has started itself may hold the stream open
     if (code == 2 && last.startsWith("Try `python -h'")) {
       return "it is older than Python 3.11";

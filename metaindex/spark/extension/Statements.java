@@ -42,6 +42,7 @@ class Statements implements Function {
 
   /** A text that is only looked at goes on to the parser behind, which waits for the process that comes (`Gate`). */
   private Object withoutAnswer(String text) {
+    process.awaitEnd();
     String off = process.sidecar.off();
     if (off == null && !text.contains(RUNS)) {
       return "{\"other\": true}";
