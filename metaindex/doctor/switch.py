@@ -60,12 +60,12 @@ def switch(environ: Mapping[str, str]) -> Iterator[Symptom]:
 
 def read_defaults(text: str) -> dict[str, str]:
     """As Java's properties, of which Spark's defaults are: a name, then blanks, `=` or `:`, then the value."""
-    found = {}
+    conf: dict[str, str] = {}
     for line in text.replace("\\\n", "").splitlines():
         match = re.match(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]?\s*(.*?)\s*$", line)
         if match:
-            found[match[1]] = match[2]
-    return found
+            conf[match[1]] = match[2]
+    return conf
 
 
 def _defaults(environ: Mapping[str, str]) -> Path | None:
