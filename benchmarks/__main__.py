@@ -33,6 +33,7 @@ curve    rows along a Hilbert curve: which share of files which order leaves out
          index along a curve, beside Delta's Z-order and liquid clustering, the table sorted, and an index in ranges
 plans    planning of 1,000 unions and of an IN with 1,000,000 values under `mi.enable`, beside plain Spark: CPU
 planning  a plain query's planning with and without `mi.enable`, on whatever Spark is installed
+joins    a few customers by name, joined with their sales in 500 files, with and without files left out by their keys
 hot      a table of which half the rows have one key, joined and grouped by it through a covering index
 """
 
@@ -68,6 +69,7 @@ NAMES = (
     "curve",
     "plans",
     "planning",
+    "joins",
     "hot",
 )
 

@@ -20,13 +20,15 @@ _VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
 @dataclass(frozen=True, slots=True)
 class ScanRead:
     """One scan of an executed plan. None where Spark does not count it: Iceberg counts files and bytes before a rule
-    leaves any out; `splits` are then the pieces of files that were read."""
+    leaves any out; `splits` are then the pieces of files that were read. `joins`: which keys of joins left out how many
+    of its files once it ran, or why none."""
 
     scan: str
     files: int | None
     size_bytes: int | None
     rows: int | None
     splits: int | None = None
+    joins: str = ""
 
     def __str__(self) -> str:
         said = [
@@ -34,6 +36,7 @@ class ScanRead:
             f"{self.splits:,} splits" if self.splits is not None else "",
             human_bytes(self.size_bytes) if self.size_bytes is not None else "",
             f"{self.rows:,} rows" if self.rows is not None else "",
+            self.joins,
         ]
         return f"{self.scan}: {', '.join(part for part in said if part) or 'not counted'}"
 
@@ -85,10 +88,10 @@ def leaves(plan: Any) -> Iterator[Any]:
     if name.endswith("QueryStageExec"):
         yield from leaves(plan.plan())
         return
-    below = [*_each(plan.children()), *_each(plan.subqueries())]
-    if not below:
+    children = _each(plan.children())
+    if not children:
         yield plan
-    for child in below:
+    for child in (*children, *_each(plan.subqueries())):
         yield from leaves(child)
 
 
@@ -105,7 +108,17 @@ def _read(leaf: Any) -> ScanRead | None:
     files, splits = of("numFiles"), of("numSplits")
     if files is None and splits is None:
         return None
-    return ScanRead(_first_words(leaf), files, of("filesSize"), of("numOutputRows"), splits if files is None else None)
+    pieces = splits if files is None else None
+    return ScanRead(_first_words(leaf), files, of("filesSize"), of("numOutputRows"), pieces, _by_joins(leaf))
+
+
+def _by_joins(leaf: Any) -> str:
+    """What the rule's own list of files, or scan of Iceberg, says of a scan that ran; "" of any other."""
+    name = str(leaf.getClass().getName())
+    held = leaf.relation().location() if name == "metaindex.NarrowedExec" else None
+    if name.endswith(".BatchScanExec") and str(leaf.scan().getClass().getName()) == "metaindex.NarrowedScan":
+        held = leaf.scan()
+    return "" if held is None else str(held.said())
 
 
 def _first_words(leaf: Any) -> str:

@@ -3,9 +3,10 @@ files expected, and when it was run those read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.shown import Shown
@@ -26,11 +27,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_NARROWED: Final = re.compile(r"fewer by joins on ([^>]*)>")  # `Narrowed.java`
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ExplainedScan(Shown):
     """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
     covering index that is read in its place. `taken`: what is proved where the plan takes the first rows of an order,
-    an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting."""
+    an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting.
+    `joins`: columns whose keys in other sides of joins may leave out more files once the query runs."""
 
     scan: str
     result: PruneResult | None
@@ -38,6 +43,7 @@ class ExplainedScan(Shown):
     indexes: tuple[IndexVerdict, ...] = ()
     cover: Cover | None = None
     taken: Taken | Reason | None = None
+    joins: tuple[str, ...] = ()
 
     @property
     def refused(self) -> dict[str, Reason]:
@@ -45,6 +51,12 @@ class ExplainedScan(Shown):
         return {verdict.index: verdict.reason for verdict in self.indexes if verdict.reason is not None}
 
     def _printed(self) -> str:
+        if not self.joins:
+            return self._planned()
+        on = ", ".join(self.joins)
+        return f"{self._planned()}; once it runs, the keys of a join on {on} may leave files out"
+
+    def _planned(self) -> str:
         if self.cover is not None:
             return f"{self.scan}: {self.cover}"
         if self.taken is not None and not isinstance(self.taken, Reason):
@@ -88,6 +100,7 @@ class ExplainedScan(Shown):
             "result": result,
             "covering": covering,
             "taken": self._taken_json(),
+            "joins": list(self.joins),
             "indexes": indexes,
         }
 
@@ -161,7 +174,7 @@ class QueryExplanation(Shown):
         """Plain data for machines."""
         read = None
         if self.read is not None:
-            names = ("scan", "files", "size_bytes", "rows", "splits")
+            names = ("scan", "files", "size_bytes", "rows", "splits", "joins")
             read = [{name: getattr(scan_read, name) for name in names} for scan_read in self.read]
         return {
             "scans": [scan.to_json() for scan in self.scans],
@@ -194,7 +207,7 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         reason = refused if refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = _scans(enabled, survey.scans, rule)
+        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)))
         scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
     shown = _text(after)
     read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
@@ -202,7 +215,14 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display, enabled.missing)
 
 
-def _scans(enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig) -> list[ExplainedScan]:
+def _narrowed(plan: str) -> frozenset[str]:
+    """The keys of joins by which scans of a plan leave files out once it runs."""
+    return frozenset(name for names in _NARROWED.findall(plan) for name in names.split(", "))
+
+
+def _scans(
+    enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig, narrowed: frozenset[str]
+) -> list[ExplainedScan]:
     scans = []
     for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
         answer = planned.skipping
@@ -214,6 +234,7 @@ def _scans(enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig) -> li
                 verdicts(enabled.skipping, scan, planned, rule),
                 planned.cover,
                 planned.taken,
+                tuple(name for name in enabled.skipping.joinable(scan, rule) if name in narrowed),
             )
         )
     return scans

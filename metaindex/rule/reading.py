@@ -34,7 +34,7 @@ from .request import (
 _HELD_LENGTH = 8 << 20  # characters of requests
 _SHOWN: Final = 60  # characters of what is wrong
 _Found = TypeVar("_Found")
-_Value = TypeVar("_Value", str, bool, int, list[Any], dict[str, Any])
+_Value = TypeVar("_Value", str, bool, int, float, list[Any], dict[str, Any])
 
 
 class Requests:
@@ -68,7 +68,8 @@ def read_request(text: str) -> Request:
     node = _loaded(text)
     explained = _of(node, "explained", bool, False)
     settings, broken = _texts_by_name(node, "settings"), _texts_by_name(node, "broken", {})
-    return Request(settings, broken, _scans(node), explained, _limit(node))
+    running = _of(node, "running", float) if "running" in node else None
+    return Request(settings, broken, _scans(node), explained, _limit(node), running)
 
 
 def read_survey(text: str) -> Survey:
@@ -120,6 +121,7 @@ def _scan(node: Any) -> SparkScan:
         _first(node["first"]) if "first" in node else None,
         _aggregate(node["aggregate"]) if "aggregate" in node else None,
         _of(node, "any", bool, False),
+        _texts(node["joins"], "joins") if "joins" in node else (),
     )
 
 

@@ -191,7 +191,8 @@ class SparkScan:
     nobody sees in what order the rows come; `harmless`: no filter fails of a row that the scan would not have read;
     `pruned`: Spark leaves partitions out once the query runs; `bytes`: of the files that it lists, where that is
     known; `order`: columns by which the plan sorts all rows, some with " DESC" behind them. `first`, `aggregate`: all
-    that the plan takes of its rows; `any`: it takes some, whichever come first."""
+    that the plan takes of its rows; `any`: it takes some, whichever come first. `joins`: columns that are keys of
+    joins, whose other sides may leave out rows of it."""
 
     root: str
     source: Delta | Iceberg | Files
@@ -206,6 +207,7 @@ class SparkScan:
     first: FirstAsked | None = None
     aggregate: AggregateAsked | None = None
     any: bool = False
+    joins: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.source.name} {self.root}"
@@ -228,13 +230,15 @@ class SparkScan:
 @dataclass(frozen=True, slots=True)
 class Request:
     """`settings`: the session's, of ours; `broken`: of runs of covering indexes that its queries failed to read, the
-    part. `explained`: the plan is not to be run; `limit`: of its rows."""
+    part. `explained`: the plan is not to be run; `limit`: of its rows. `running`: the scan runs, and its filters are
+    the keys of joins; it waits so many seconds for the answer."""
 
     settings: Mapping[str, str]
     broken: Mapping[str, str]
     scans: tuple[SparkScan, ...]
     explained: bool = False
     limit: int | None = None
+    running: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

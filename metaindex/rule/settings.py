@@ -27,6 +27,8 @@ STATE: Final = PREFIX + "state"
 """Says in a session that Spark's configuration enabled whether metaindex is in it: "on", or "off: " and why."""
 _OTHERS: Final = frozenset(f"{PREFIX}{name}".lower() for name in ("python", "startSeconds", "state"))
 """Of the jar, which the rule passes over (`metaindex/spark/extension`)."""
+MOST_KEYS: Final = 100_000
+"""Of a join, which are named one by one to an index: of more Java tells nothing (`Expressions.java`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,12 @@ class RuleConfig:
     * `top_k`: files behind the first rows of an order (`ORDER BY ... LIMIT`) are left out.
     * `limit`: where a query takes some rows (`LIMIT`), files of which every row matches are read first.
     * `aggregates`: counts and extremes are answered for files by what is known of them.
+    * `joins`: files are left out of a side of a join once the query runs, by the keys of its other side. Off: it is
+      not done yet (docs/decisions/0042).
+    * `join_keys`: so many keys are named one by one; of more their range is asked. `join_seconds`: their keys and the
+      answer are not waited for longer; where a broadcast of Spark's brings keys, that is the join's own and not ours.
+    * `join_side_bytes`, `join_scan_bytes`: where no broadcast brings the keys, a query of their own does: of a side of
+      so many bytes at most, for a scan of so many at least.
     * `timeout_seconds`: an answer that takes longer is not waited for, nor is the rule's own work in Spark's JVM.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of
@@ -61,6 +69,11 @@ class RuleConfig:
     top_k: bool = True
     limit: bool = True
     aggregates: bool = True
+    joins: bool = False
+    join_keys: int = 10_000
+    join_seconds: float = 5.0
+    join_side_bytes: int = 10 << 20
+    join_scan_bytes: int = 32 << 20
     timeout_seconds: float = 10.0
     cache_expiry_seconds: float = 10.0
     indexes: tuple[str, ...] = ()
@@ -161,6 +174,13 @@ def _seconds(conf: str, least: float) -> Knob:
     return Knob(PREFIX + conf, said, float, lambda value: _is_number(value, least, 1e9))
 
 
+def _whole(conf: str, least: int, most: int) -> Knob:
+    def holds(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+    return Knob(PREFIX + conf, f"a whole number from {least} to {most}", int, holds)
+
+
 def _listed(conf: str) -> Knob:
     def holds(value: object) -> bool:
         return isinstance(value, tuple) and all(isinstance(name, str) and name and "," not in name for name in value)
@@ -181,6 +201,11 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "top_k": _switch("topK.enabled"),
     "limit": _switch("limit.enabled"),
     "aggregates": _switch("aggregates.enabled"),
+    "joins": _switch("joins.enabled"),
+    "join_keys": _whole("joins.keys", 1, MOST_KEYS),
+    "join_seconds": _seconds("joins.timeoutSeconds", 0.001),
+    "join_side_bytes": _whole("joins.sideBytes", 0, 1 << 50),
+    "join_scan_bytes": _whole("joins.scanBytes", 0, 1 << 60),
     "timeout_seconds": _seconds("timeoutSeconds", 0.001),
     "cache_expiry_seconds": _seconds("cache.expiryDurationInSeconds", 0),
     "indexes": _listed("indexes"),

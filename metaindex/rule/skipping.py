@@ -34,6 +34,7 @@ from metaindex.table.face import Table, handle_of, queries_of
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files
 from .answered import Answered, answered
+from .by_joins import join_reply, known_columns
 from .candidates import Offered, offered
 from .cover_reply import told
 from .covers import Cover, cover_now, ranked
@@ -89,6 +90,7 @@ class Skipping:
     storage_options: Mapping[str, str]
     rule: RuleConfig
     cores: int = CORES  # that work on a query
+    narrows: bool = True  # can this Spark leave files out once a query runs?
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
@@ -111,15 +113,15 @@ class Skipping:
             asked = self._requests.read(request)
             rule = self.settings(asked.settings)
             self._note(asked.broken)
-            late = time.monotonic() + rule.timeout_seconds
-            answer = self._pool.submit(self._answer_until, late, asked, rule)
+            seconds = rule.timeout_seconds if asked.running is None else min(asked.running, rule.timeout_seconds)
+            answer = self._pool.submit(self._answer_until, time.monotonic() + seconds, asked, rule)
             try:
-                reply, noted = answer.result(rule.timeout_seconds)
+                reply, noted = answer.result(seconds)
                 if noted:
                     from .noting import note
 
                     note(noted)
-                if not asked.explained:
+                if not asked.explained and asked.running is None:
                     telemetry.spark_query("answered")
                 return reply
             finally:
@@ -181,6 +183,9 @@ class Skipping:
         """The reply, and what is noted of the query once that is given."""
         if not rule.enabled:
             return "", ()
+        if asked.running is not None:
+            narrowed = {str(at): self._narrowed(scan, rule) for at, scan in enumerate(asked.scans)}
+            return json.dumps(narrowed), ()
         started = time.perf_counter()
         replies = {}
         plans = self.plan(asked.scans, rule)
@@ -193,6 +198,9 @@ class Skipping:
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
                 reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
+            if scan.joins and rule.joins and self.narrows:
+                columns_ = self.joinable(scan, rule)
+                reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
             if reply:
                 replies[str(number)] = reply
         noted: Sequence[NotedScan] = ()
@@ -293,6 +301,33 @@ class Skipping:
     def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
         return self._tables.table_of(scan, rule)
+
+    def joinable(self, scan: SparkScan, rule: RuleConfig) -> tuple[str, ...]:
+        """Of the keys of joins those columns that an index knows, so that keys may leave files out."""
+        look()
+        try:
+            return self._joinable(scan, rule)
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+        except Exception as error:  # noqa: BLE001 - the scan is read as it is
+            self._failed(error)
+        return ()
+
+    def _joinable(self, scan: SparkScan, rule: RuleConfig) -> tuple[str, ...]:
+        source = scan.source
+        if (isinstance(source, Iceberg) and source.version is None) or not is_read_as_written(source):
+            return ()
+        table = self._tables.usable(scan, rule)
+        allowed = None if isinstance(table, Reason) else self._allowed(table, rule)
+        if isinstance(table, Reason) or allowed == []:
+            return ()
+        return known_columns(table, scan, allowed)
+
+    def _narrowed(self, scan: SparkScan, rule: RuleConfig) -> dict[str, object]:
+        """What is left out of a scan that runs."""
+        with self._tables.looked_at_once(), looked_at_once():
+            result = self.pruned(scan, rule)
+        return {"dropped": _dropped(result)} if isinstance(result, PruneResult) and result.dropped_files else {}
 
     def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""

@@ -72,6 +72,10 @@ class Planner:
             answer = asked.by_snapshot()
         return answer if isinstance(answer, PruneResult) else None
 
+    def knows(self, predicate: object, only: Iterable[str] | None) -> bool:
+        """Does some index know a column that is asked? True where that cannot be said; nothing is read of the table."""
+        return self._known_lately(predicate, self._handle.open_indexes(only)[0])
+
     def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The files of a snapshot that is loaded."""
         pruner = Pruner(*self._handle.open_indexes(only))

@@ -98,6 +98,10 @@ class Queries:
         """See `Planner.proved`."""
         return self._planner.proved(predicate, version, indexes)
 
+    def knows(self, predicate: object, indexes: Iterable[str] | None) -> bool:
+        """See `Planner.knows`."""
+        return self._planner.knows(predicate, indexes)
+
     def scan(
         self,
         predicate: object = None,

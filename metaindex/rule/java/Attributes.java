@@ -44,6 +44,10 @@ class Attributes {
     return new Alias(from, like.name(), id, like.qualifier(), scala.Option.apply(like.metadata()), Scala.none());
   }
 
+  static Alias alias(Expression one, String name) {
+    return new Alias(one, name, NamedExpression$.MODULE$.newExprId(), Scala.none(), scala.Option.empty(), Scala.none());
+  }
+
   /** Those of the output with the names of a reply. */
   static List named(JsonNode names, List output) {
     List found = new ArrayList();

@@ -28,6 +28,7 @@ public class Found {
   First first; // of its rows, filtered, what the plan above takes; null: all of them
   Counted counted; // the aggregate right above its filters, where what is known of whole files may answer it
   boolean any; // the plan takes some of its rows, filtered, whichever come first
+  final List joined = new ArrayList(); // String: columns that are keys of joins, by which files may be left out
   Fields fields; // which fields of structs the plan above names
 
   Found(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
@@ -91,6 +92,12 @@ public class Found {
     }
     if (counted != null) {
       out.set("aggregate", counted.request());
+    }
+    if (!joined.isEmpty()) {
+      ArrayNode joins = out.putArray("joins");
+      for (int i = 0; i < joined.size(); i++) {
+        joins.add((String) joined.get(i));
+      }
     }
     ArrayNode sorted = order.isEmpty() ? null : out.putArray("order");
     for (int i = 0; i < order.size(); i++) {
@@ -171,7 +178,7 @@ public class Found {
    * Does Spark show other values than the files hold, or compare them by another rule: padded texts, a default in files
    * that are older than the column, collations?
    */
-  private static boolean altered(Attribute one) {
+  static boolean altered(Attribute one) {
     String metadata = one.metadata().json();
     return Expressions.collated(one.dataType()) || metadata.contains("__CHAR_VARCHAR")
         || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");

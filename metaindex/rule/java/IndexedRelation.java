@@ -14,6 +14,9 @@ public class IndexedRelation extends HadoopFsRelation {
   private static final String PUSHDOWN = "org.apache.spark.sql.execution.datasources.DataSourceUtils";
 
   private final String label;
+  // Where files are left out of it once the query runs: by what, and what it is without.
+  Narrowed narrowed;
+  HadoopFsRelation before;
 
   public IndexedRelation(
       FileIndex files, StructType partitions, StructType data, scala.Option buckets, FileFormat format,
@@ -28,13 +31,46 @@ public class IndexedRelation extends HadoopFsRelation {
         one.options(), one.sparkSession(), label);
   }
 
+  /** The same, of which files are left out once the query runs. */
+  static IndexedRelation narrowed(HadoopFsRelation one, Narrowed by) {
+    String label = one instanceof IndexedRelation ? ((IndexedRelation) one).label : "";
+    IndexedRelation made = over(one, one.location(), label);
+    made.narrowed = by;
+    made.before = one;
+    return made;
+  }
+
+  /** What is read by it, once the query runs. */
+  static IndexedRelation running(HadoopFsRelation one, NarrowedFiles files, IndexedRelation planned) {
+    return over(one, files, planned.label());
+  }
+
   /**
    * Spark pushes conditions on fields of structs, and on columns whose names are no plain words, into relations whose
    * printed name is in a list of formats: that one question is answered by the format's name alone.
    */
   public String toString() {
     String format = super.toString();
-    return askedByPushdown() ? format : format + " <metaindex " + label + ">";
+    return askedByPushdown() ? format : format + " <metaindex " + label() + ">";
+  }
+
+  /** What joins narrow equals itself alone: a plan with it is another one. */
+  public boolean equals(Object other) {
+    return super.equals(other) && canEqual(other);
+  }
+
+  public int hashCode() {
+    return super.hashCode();
+  }
+
+  public boolean canEqual(Object other) {
+    Narrowed theirs = other instanceof IndexedRelation ? ((IndexedRelation) other).narrowed : null;
+    return other instanceof HadoopFsRelation && theirs == narrowed;
+  }
+
+  private String label() {
+    String joins = narrowed == null ? "" : narrowed.label();
+    return label + (label.isEmpty() || joins.isEmpty() ? "" : ", ") + joins;
   }
 
   private static boolean askedByPushdown() {

@@ -38,6 +38,7 @@ public class MetaIndexRule extends Rule {
   private final ThreadLocal explained = new ThreadLocal(); // what is planned now is not to be run
   // Why the last plan was left as it was, where anything went wrong: the name of a Reason.
   private final ThreadLocal left = new ThreadLocal();
+  public final Running running; // what is asked once a query runs
   public final Failures failures; // which the session tells of its queries
   public volatile long plans, asked, rewritten, failed, late, nanos, turns;
   public volatile String lastError = "";
@@ -46,6 +47,7 @@ public class MetaIndexRule extends Rule {
     this.python = python;
     this.token = token;
     this.limit = limit;
+    running = new Running(python, token, conf, this);
     failures = new Failures(python, token);
     this.ordered = ordered;
     this.scans = scans;
@@ -87,7 +89,7 @@ public class MetaIndexRule extends Rule {
   }
 
   /** Counts what went wrong, and says which Reason it is. What is wrong with the JVM itself is not ours. */
-  private String left(Throwable error) {
+  String left(Throwable error) {
     if (error instanceof VirtualMachineError && !(error instanceof StackOverflowError)) {
       throw (VirtualMachineError) error;
     }
@@ -158,6 +160,7 @@ public class MetaIndexRule extends Rule {
     List later = new ArrayList(); // changes in place wait until nothing can fail any more
     // Of each leaf what stands in a copy of its side of a join, which has no answers beside it.
     List copies = new ArrayList();
+    Narrowing narrowing = new Narrowing(running, scans.done);
     Answering answering = new Answering();
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
@@ -170,6 +173,10 @@ public class MetaIndexRule extends Rule {
       copies.add(answered ? null : other);
       if (one != null && one.counted != null) {
         answering.add(one.counted.plan(), shrunk.aggregate);
+      }
+      JsonNode joins = one == null || answered ? null : answers.part(number, "joins");
+      if (joins != null) {
+        narrowing.add(other == null ? leaf : other, one, joins);
       }
       changed = changed || answered;
       changed = changed || other != null;
@@ -186,6 +193,7 @@ public class MetaIndexRule extends Rule {
     after = hybrid.isEmpty() ? after : (LogicalPlan) after.transformUp(hybrid);
     after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, copies, hybrid))
         : after;
+    after = narrowing.isEmpty() ? after : narrowed(narrowing, after);
     deadline.over(); // what is changed in place is changed as a whole
     for (int i = 0; i < later.size(); i++) {
       try {
@@ -198,6 +206,15 @@ public class MetaIndexRule extends Rule {
       }
     }
     return after;
+  }
+
+  private LogicalPlan narrowed(Narrowing narrowing, LogicalPlan plan) {
+    try {
+      return narrowing.plan(plan);
+    } catch (RuntimeException error) {
+      left(error);
+      return plan;
+    }
   }
 
   /** What stands in place of a scan; null: the scan itself, which may have been changed in place. */
@@ -248,6 +265,13 @@ public class MetaIndexRule extends Rule {
     if (limit >= 0) {
       out.put("limit", limit);
     }
+  }
+
+  /** Whether what this thread does is rewritten is as it was `before`, or not (TRUE); gives what it was now. */
+  Object busy(Object before) {
+    Object now = busy.get();
+    busy.set(before);
+    return now;
   }
 
   /**

@@ -18,7 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 public class Scans {
   SQLConf conf; // of the session that the rule is of
-  private final Marks done = new Marks(); // Iceberg's scans are changed in place, once
+  final Marks done = new Marks(); // Iceberg's scans are changed in place, once
   private final DeltaLists lists = new DeltaLists();
 
   /** No node that writes, or that belongs to a row-level command. */

@@ -78,6 +78,7 @@ class Survey {
   private final LogicalPlan plan;
   private Readers readers; // once they are asked for
   private int joins;
+  private boolean joined; // is there any join?
   // By an aggregate above, to which it is the same in what order the rows come, with nothing between that sees it.
   private boolean gathered;
   private boolean structs; // does some scan give any?
@@ -105,6 +106,9 @@ class Survey {
     if (refused == null && target != null && Writes.reads(leaves, scans, target)) {
       refused = "COMMAND";
     }
+    if (joined && refused == null && scans.allows("joins")) {
+      Narrowing.mark(plan, leaves, places);
+    }
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Found one = (Found) places.get(i);
@@ -112,7 +116,7 @@ class Survey {
         one.fields = fields;
       }
       if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && one.scan.texts())
-          && one.first == null && one.counted == null) {
+          && one.first == null && one.counted == null && one.joined.isEmpty()) {
         passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
         places.set(i, null);
       } else if (one != null) {
@@ -206,6 +210,7 @@ class Survey {
       return renamed(below, ((Aggregate) plan).aggregateExpressions().iterator());
     }
     if (plan instanceof Join) {
+      joined = true;
       Set more = with(needed, plan);
       Map left = collect(child(plan, 0), new ArrayList(), more);
       Map right = collect(child(plan, 1), new ArrayList(), more);

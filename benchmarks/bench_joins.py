@@ -1,0 +1,83 @@
+"""Joins that leave files out: sales of random customers in 500 Delta files, joined with a few customers, found by
+name, under `mi.enable` with and without `spark.metaindex.joins.enabled`, in interleaved rounds, warm. Processor time is
+of all threads of both processes; files are those that the scan of the sales read."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import metaindex as mi
+from metaindex.readers.spark_jobs import setting
+from metaindex.rule.executed import leaves
+
+from .processes import cpu_seconds
+from .spark import quiet_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES = 500
+JOIN = """SELECT count(*) AS n, sum(s.price) AS price FROM delta.`{0}/sales` s JOIN delta.`{0}/customers` c
+          ON s.customer = c.id WHERE c.name IN ({1})"""
+PLAIN = "SELECT count(*) AS n, sum(s.price) AS price FROM delta.`{0}/sales` s WHERE s.price < {1}"
+
+
+def run(folder: Path, quick: bool) -> list[dict[str, object]]:
+    rows, rounds = (50_000, 3) if quick else (1_250_000, 9)
+    root = folder / f"joins-{rows}"
+    out: list[dict[str, object]] = []
+    with quiet_session("joins", {"spark.driver.memory": "3g"}) as spark:
+        if not root.exists():
+            _write(spark, root, rows)
+        mi.enable(spark)
+        for keys in (1, 10, 100):
+            names = ", ".join(f"'c{number * 4_001 % max(rows * 2 // 5, 1)}'" for number in range(1, keys + 1))
+            out += _in_turns(spark, f"{keys} customers", JOIN.format(root, names), rounds)
+        out += _in_turns(spark, "no join", PLAIN.format(root, 5), rounds)
+        mi.disable(spark)
+    return out
+
+
+def _in_turns(spark: SparkSession, what: str, text: str, rounds: int) -> list[dict[str, object]]:
+    taken: dict[str, list[tuple[float, float]]] = {"true": [], "false": []}
+    files: dict[str, int] = {}
+    answers = set()
+    for turn in range(rounds + 2):  # the first two warm up
+        for enabled, times in taken.items():
+            with setting(spark, "spark.metaindex.joins.enabled", enabled):
+                cpu, started = cpu_seconds(), time.perf_counter()
+                frame = spark.sql(text)
+                answers.add(tuple(frame.collect()[0]))
+                if turn > 1:
+                    times.append((time.perf_counter() - started, cpu_seconds() - cpu))
+                files[enabled] = max(_files(leaf) for leaf in leaves(frame._jdf.queryExecution().executedPlan()))
+    assert len(answers) == 1, answers
+    return [
+        {
+            "query": what,
+            "joins": {"true": "leave files out", "false": "as before"}[enabled],
+            "files": files[enabled],
+            "CPU ms (median)": 1000 * statistics.median(cpu for _, cpu in times),
+            "ms (median)": 1000 * statistics.median(wall for wall, _ in times),
+        }
+        for enabled, times in taken.items()
+    ]
+
+
+def _files(leaf: object) -> int:
+    metrics = leaf.metrics()  # type: ignore[attr-defined]
+    return int(metrics.apply("numFiles").value()) if metrics.contains("numFiles") else 0
+
+
+def _write(spark: SparkSession, root: Path, rows: int) -> None:
+    customers = max(rows * 2 // 5, 1)
+    spark.range(0, rows, 1, FILES).selectExpr(
+        "id", f"pmod(hash(id), {customers}) AS customer", "id % 100 AS price", "repeat('x', 20) AS pad"
+    ).write.format("delta").save(f"{root}/sales")
+    spark.range(0, customers, 1, 2).selectExpr("CAST(id AS int) AS id", "concat('c', id) AS name").write.format(
+        "delta"
+    ).save(f"{root}/customers")
+    mi.open_table(f"{root}/sales").create_index("by_customer", mi.Values("customer"))

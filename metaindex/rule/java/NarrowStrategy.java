@@ -1,0 +1,100 @@
+package metaindex;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkPlanner;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * A scan of files that is narrowed by joins: it is planned as without, by whoever else plans scans (Delta has a
+ * strategy of its own), and is given the list that leaves files out, and the expressions that bring keys. Those would
+ * be asked of each row else, which the join does anyway.
+ */
+public class NarrowStrategy extends Guarded {
+  public NarrowStrategy(Limit limit) {
+    super(limit);
+    NarrowedExec.check();
+  }
+
+  SparkPlan physical(LogicalPlan plan) {
+    LogicalPlan node = plan;
+    while (node instanceof Filter || node instanceof Project) {
+      node = (LogicalPlan) node.children().apply(0);
+    }
+    if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof IndexedRelation)
+        || ((IndexedRelation) ((LogicalRelation) node).relation()).narrowed == null) {
+      return null;
+    }
+    IndexedRelation relation = (IndexedRelation) ((LogicalRelation) node).relation();
+    List bring = new ArrayList();
+    SparkPlan made = byOthers(bare(plan, relation, bring), relation);
+    if (!SQLConf.get().dynamicPartitionPruningEnabled()) {
+      bring.clear(); // nobody would plan them
+    }
+    return made == null ? null : narrowed(made, relation, bring);
+  }
+
+  /** The plan without what brings keys, over the relation as it was. */
+  private static LogicalPlan bare(LogicalPlan plan, IndexedRelation relation, List bring) {
+    if (plan instanceof LogicalRelation) {
+      return Scans.over((LogicalRelation) plan, relation.before);
+    }
+    LogicalPlan child = (LogicalPlan) plan.children().apply(0), below = bare(child, relation, bring);
+    if (!(plan instanceof Filter)) {
+      List only = new ArrayList();
+      only.add(below);
+      return (LogicalPlan) plan.withNewChildren(Scala.sequence(only));
+    }
+    List parts = new ArrayList();
+    Found.conjuncts(((Filter) plan).condition(), parts);
+    Expression left = null;
+    for (int i = 0; i < parts.size(); i++) {
+      Expression part = (Expression) parts.get(i);
+      if (part instanceof DynamicPruningSubquery
+          && relation.narrowed.has(((DynamicPruningSubquery) part).exprId())) {
+        bring.add(part);
+      } else {
+        left = left == null ? part : new And(left, part);
+      }
+    }
+    return left == null ? below : new Filter(left, below);
+  }
+
+  private SparkPlan byOthers(LogicalPlan plan, HadoopFsRelation relation) {
+    Object state = Reflected.call(relation.sparkSession(), "sessionState");
+    scala.collection.Iterator strategies = ((SparkPlanner) Reflected.call(state, "planner")).strategies().iterator();
+    while (strategies.hasNext()) {
+      SparkStrategy one = (SparkStrategy) strategies.next();
+      scala.collection.Seq plans = one instanceof NarrowStrategy ? Scala.none() : one.apply(plan);
+      if (!plans.isEmpty()) {
+        return (SparkPlan) plans.head();
+      }
+    }
+    return null;
+  }
+
+  /** Null where it is not of one scan. */
+  private static SparkPlan narrowed(SparkPlan plan, IndexedRelation relation, List bring) {
+    if (plan instanceof FileSourceScanExec) {
+      FileSourceScanExec scan = (FileSourceScanExec) plan;
+      NarrowedFiles files = new NarrowedFiles(scan.relation().location(), relation.narrowed);
+      return NarrowedExec.of(scan, IndexedRelation.running(scan.relation(), files, relation), bring);
+    }
+    SparkPlan below = plan.children().size() != 1 ? null
+        : narrowed((SparkPlan) plan.children().apply(0), relation, bring);
+    List only = new ArrayList();
+    only.add(below);
+    return below == null ? null : (SparkPlan) plan.withNewChildren(Scala.sequence(only));
+  }
+}

@@ -1,0 +1,126 @@
+package metaindex;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+
+/**
+ * A scan of which files are left out once the query runs: those that an index proves to hold none of the keys of other
+ * sides of joins. Whatever goes wrong, or takes too long, leaves none out.
+ */
+public class Narrowed {
+  private static final int SHOWN = 3, TWICE = 2;
+  final Found one; // whose own filters were asked when the query was planned
+  final List keys = new ArrayList(); // Key
+  private final Running running;
+  final int mostKeys;
+  final double seconds;
+  private volatile String told = ""; // what happened last, for people
+  private volatile int files = -1, left = -1; // that were listed, and left out; -1: that is not known
+
+  Narrowed(Found one, Running running, JsonNode said) {
+    this.one = one;
+    this.running = running;
+    mostKeys = said.get("keys").asInt();
+    seconds = said.get("seconds").asDouble();
+  }
+
+  /** One key of one join. `marker`: of the expression that brings its values; null: a query of its own does. */
+  static class Key {
+    final Attribute column;
+    final ExprId marker;
+    final KeyQuery query;
+
+    Key(Attribute column, ExprId marker, KeyQuery query) {
+      this.column = column;
+      this.marker = marker;
+      this.query = query;
+    }
+  }
+
+  void add(Attribute column, ExprId marker, KeyQuery query) {
+    keys.add(new Key(column, marker, query));
+  }
+
+  boolean has(ExprId marker) {
+    for (int i = 0; i < keys.size(); i++) {
+      if (marker.equals(((Key) keys.get(i)).marker)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  boolean names(Attribute column) {
+    for (int i = 0; i < keys.size(); i++) {
+      if (((Key) keys.get(i)).column.exprId().equals(column.exprId())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Path in normal form to sign (`Scan.listed`) of the files that hold none of the keys; null: no row of the scan can
+   * have a key, whatever file it is in. `values`: of each key (in the order of `keys`) its Values, or null where it
+   * brought none.
+   */
+  Map dropped(List values) {
+    List conditions = new ArrayList();
+    StringBuilder said = new StringBuilder();
+    for (int i = 0; i < keys.size(); i++) {
+      KeyValues found = (KeyValues) values.get(i);
+      if (found == null) {
+        continue;
+      }
+      said.append(said.length() == 0 ? "" : ", ").append(found.told()).append(" of ")
+          .append(((Key) keys.get(i)).column.name());
+      if (found.isEmpty()) {
+        told = said.toString();
+        return null;
+      }
+      conditions.add(found.condition(((Key) keys.get(i)).column));
+    }
+    told = said.length() == 0 ? "no keys came" : said.toString();
+    if (conditions.isEmpty()) {
+      return new HashMap();
+    }
+    Reply reply = running.ask(one, conditions, seconds);
+    JsonNode dropped = reply == null ? null : reply.part(0, "dropped");
+    return dropped == null ? new HashMap() : Reply.files(dropped);
+  }
+
+  /** For the work on keys, which turns of its loops look at. */
+  Deadline deadline() {
+    return Deadline.in((long) (TWICE * seconds * 1e9)); // waiting for keys has its own limit
+  }
+
+  /** What went wrong is counted; the scan reads every file. */
+  void failed(Throwable error) {
+    told = running.failed(error);
+  }
+
+  void done(int listed, int kept) {
+    files = listed;
+    left = listed - kept;
+    running.done(left);
+  }
+
+  /** For people: what came of it when the scan ran. */
+  String said() {
+    return files < 0 ? told : told + " left " + left + " of " + files + " files out";
+  }
+
+  /** For plans. */
+  String label() {
+    StringBuilder names = new StringBuilder();
+    for (int i = 0; i < keys.size() && i < SHOWN; i++) {
+      names.append(i == 0 ? "" : ", ").append(((Key) keys.get(i)).column.name());
+    }
+    return "fewer by joins on " + names + (keys.size() > SHOWN ? ", ..." : "");
+  }
+}

@@ -1,0 +1,144 @@
+package metaindex;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
+import org.apache.spark.sql.catalyst.plans.logical.Range;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * Can the keys of a side of a join be had at a small price, and are they those that the join sees?
+ *
+ * Where Spark broadcasts the side, the broadcast brings them: it is made anyway, and is what the join reads. Else a
+ * query of their own does: only for sides that are the same however often they are read (files of a pinned version,
+ * rows that the plan holds; no limit, which may take other rows; no function of a user).
+ */
+class SmallSide {
+  private static final Set NODES = new HashSet(Arrays.asList("Project Filter".split(" ")));
+  private static final Set MORE = new HashSet(Arrays.asList("Project Filter Join Aggregate Union Sort".split(" ")));
+  private static final Set HELD = new HashSet(Arrays.asList("LogicalRDD InMemoryRelation".split(" ")));
+  private static final Set EXACT = new HashSet(Arrays.asList("Count Min Max".split(" ")));
+
+  /** Does Spark broadcast the other side of this one? As it chooses, for plans of which it knows no more. */
+  static boolean isBroadcast(JoinSides sides) {
+    SQLConf conf = SQLConf.get();
+    String type = String.valueOf(sides.join.joinType());
+    boolean can = type.equals("Inner") || type.equals("Cross") || type.equals("LeftSemi") && sides.side == 0;
+    if (!can || !conf.dynamicPartitionPruningEnabled() || !conf.exchangeReuseEnabled()) {
+      return false;
+    }
+    String own = hint(sides.join, sides.side), others = hint(sides.join, 1 - sides.side);
+    if (others != null) {
+      return own == null && others.equals("broadcast");
+    }
+    long size = size(sides.other()), mine = size(sides.plan());
+    boolean smaller = sides.side == 0 ? size <= mine : size < mine;
+    return own == null && size <= conf.autoBroadcastJoinThreshold() && smaller;
+  }
+
+  /** Are the keys that such a broadcast brings the join's, whatever is read twice? */
+  static boolean isShared(LogicalPlan side) {
+    return simple(side) || MORE.contains(side.getClass().getSimpleName()) && same(side, false);
+  }
+
+  /** Is the side the same however often it is read? */
+  static boolean isSame(LogicalPlan side) {
+    return same(side, true);
+  }
+
+  static long size(LogicalPlan plan) {
+    scala.math.BigInt bytes = plan.stats().sizeInBytes();
+    return bytes.isValidLong() ? bytes.toLong() : Long.MAX_VALUE;
+  }
+
+  /** Could it turn out to be small, once files are left out of it? */
+  static boolean mayBeSmall(JoinSides sides) {
+    return sides.other().exists(new IsFilter()) || size(sides.other()) < size(sides.plan())
+        || hint(sides.join, 1 - sides.side) != null;
+  }
+
+  private static String hint(Join join, int side) {
+    scala.Option found = side == 0 ? join.hint().leftHint() : join.hint().rightHint();
+    scala.Option strategy = found.isEmpty() ? scala.Option.empty() : ((HintInfo) found.get()).strategy();
+    return strategy.isEmpty() ? null : String.valueOf(strategy.get());
+  }
+
+  private static boolean simple(LogicalPlan plan) {
+    while (NODES.contains(plan.getClass().getSimpleName())) {
+      plan = (LogicalPlan) plan.children().apply(0);
+    }
+    return leaf(plan, false) || HELD.contains(plan.getClass().getSimpleName());
+  }
+
+  private static boolean same(LogicalPlan plan, boolean pinned) {
+    if (plan.children().isEmpty()) {
+      return leaf(plan, pinned);
+    }
+    if (!MORE.contains(plan.getClass().getSimpleName())) {
+      return false;
+    }
+    scala.collection.Iterator expressions = plan.expressions().iterator();
+    while (expressions.hasNext()) {
+      if (!same((Expression) expressions.next(), pinned)) {
+        return false;
+      }
+    }
+    for (int i = 0; i < plan.children().size(); i++) {
+      if (!same((LogicalPlan) plan.children().apply(i), pinned)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean same(Expression one, boolean pinned) {
+    String name = one.getClass().getSimpleName();
+    if (one instanceof DynamicPruningSubquery) {
+      return true; // leaves out what the side's own joins do not want
+    }
+    if (name.contains("UDF") || name.contains("Invoke") || !one.deterministic()
+        || pinned && SubqueryExpression$.MODULE$.hasSubquery(one)) {
+      return false;
+    }
+    if (one instanceof org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction
+        && !EXACT.contains(name)) {
+      return false;
+    }
+    for (int i = 0; i < one.children().size(); i++) {
+      if (!same((Expression) one.children().apply(i), pinned)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** `pinned`: are its rows still the same when a plan that was made before is run again? */
+  private static boolean leaf(LogicalPlan plan, boolean pinned) {
+    if (plan instanceof LocalRelation || plan instanceof Range || plan instanceof OneRowRelation) {
+      return true;
+    }
+    if (plan instanceof LogicalRelation) {
+      Object relation = ((LogicalRelation) plan).relation();
+      return relation instanceof HadoopFsRelation
+          && (!pinned || ((HadoopFsRelation) relation).location().getClass().getName().contains(".delta."));
+    }
+    return IcebergScan.is(plan) || NarrowedScan.is(plan);
+  }
+
+  static class IsFilter extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object node) {
+      return Boolean.valueOf(node instanceof org.apache.spark.sql.catalyst.plans.logical.Filter);
+    }
+  }
+}

@@ -1,0 +1,385 @@
+"""Joins leave files out once a query runs, by the keys of their other side: the rows are those without the rule, for
+every type of join, every format, with deletes and versions, with adaptive plans and without."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import metaindex as mi
+from metaindex import rule
+from metaindex.readers.spark_jobs import setting
+from metaindex.rule.executed import leaves
+from metaindex.rule.settings import RuleConfig
+from tests.rule.lakes import location_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+
+FILES = 8
+ROWS = 50  # a file
+SCHEMA = "id bigint, k int, name string, at timestamp, day date, amount decimal(12,2), real double, part int"
+DIM = "SELECT k, name, at, day, amount, real, w, id FROM dim"
+NARROWED = "fewer by joins"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A table whose keys lie scattered over its files, as a view `t`. `counts`: Spark says how many files it read."""
+
+    name: str
+    counts: bool = True
+    pinned: bool = True
+
+
+def rows_of(spark: SparkSession, start: int = 0, files: int = FILES) -> DataFrame:
+    return spark.range(start, start + files * ROWS, 1, files).selectExpr(
+        "id",
+        "CAST(IF(id % 29 = 3, NULL, id * 31 % 400) AS int) AS k",
+        "IF(id % 23 = 5, NULL, concat('n', id * 31 % 400)) AS name",
+        "timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id * 31 % 400 AS int)) AS at",
+        "date_add(date'2024-01-01', CAST(id * 31 % 400 AS int)) AS day",
+        "CAST(id * 31 % 400 AS decimal(12,2)) AS amount",
+        "CASE id % 7 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D ELSE id * 31 % 400 * 0.5D END AS real",
+        "CAST(id / 100 AS int) AS part",
+    )
+
+
+def dims(spark: SparkSession, folder: Path) -> None:
+    """A small side: a row a key of the fact, some NULL, some twice, some nowhere. As files, and as a Delta table."""
+    rows = spark.range(0, 420, 1, 2).selectExpr(
+        "CAST(IF(id % 37 = 2, NULL, IF(id = 9, 8, id)) AS int) AS k",
+        "IF(id % 37 = 2, NULL, concat('n', id)) AS name",
+        "timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS at",
+        "date_add(date'2024-01-01', CAST(id AS int)) AS day",
+        "CAST(id AS decimal(12,2)) AS amount",
+        "IF(id = 3, double('NaN'), IF(id = 4, 0.0D, id * 0.5D)) AS real",
+        "CAST(id AS int) AS w",
+        "id",
+    )
+    rows.write.format("delta").save(str(folder / "dim"))
+    rows.write.parquet(str(folder / "plain dim"))
+    spark.read.format("delta").load(str(folder / "dim")).createOrReplaceTempView("dim")
+    spark.read.parquet(str(folder / "plain dim")).createOrReplaceTempView("plain")
+
+
+def indexed(spark: SparkSession, path: str, **options: object) -> None:
+    kinds = [mi.Values(name) for name in ("k", "name", "at", "day", "amount")]
+    mi.open_table(path, **options).create_index("find", mi.ColumnStats("id"), *kinds, builder="local")  # type: ignore[arg-type]
+
+
+def parquet(spark: SparkSession, folder: Path) -> Fact:
+    path = str(folder / "par quet")
+    rows_of(spark).write.parquet(path)
+    indexed(spark, path)
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    return Fact(path, pinned=False)
+
+
+def parted(spark: SparkSession, folder: Path) -> Fact:
+    path = str(folder / "parted")
+    rows_of(spark).write.partitionBy("part").parquet(path)
+    indexed(spark, path)
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    return Fact(path, pinned=False)
+
+
+def csv(spark: SparkSession, folder: Path) -> Fact:
+    path = str(folder / "csv")
+    rows_of(spark).write.option("header", True).csv(path)
+    indexed(spark, path, format="csv", header=True, schema=SCHEMA)
+    spark.read.schema(SCHEMA).option("header", True).csv(path).createOrReplaceTempView("t")
+    return Fact(path, pinned=False)
+
+
+def json(spark: SparkSession, folder: Path) -> Fact:
+    path = str(folder / "json")
+    rows_of(spark).write.json(path)
+    indexed(spark, path, format="json", schema=SCHEMA)
+    spark.read.schema(SCHEMA).json(path).createOrReplaceTempView("t")
+    return Fact(path, pinned=False)
+
+
+def delta(spark: SparkSession, folder: Path) -> Fact:
+    path = str(folder / "de lta%20")
+    rows_of(spark).write.format("delta").option("delta.enableDeletionVectors", "true").option(
+        "delta.dataSkippingNumIndexedCols", "0"
+    ).save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 16 = 3")
+    indexed(spark, path)
+    spark.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView("t")
+    return Fact(f"delta.`{path}`")
+
+
+def iceberg(spark: SparkSession, folder: Path) -> Fact:
+    name = f"iceberg.joins.t{abs(hash(str(folder))) % 10**9}"
+    spark.sql(
+        f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3',"
+        " 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none',"
+        " 'write.metadata.metrics.default'='none')"
+    )
+    rows_of(spark).writeTo(name).append()
+    spark.sql(f"DELETE FROM {name} WHERE id % 16 = 3")
+    indexed(spark, location_of(spark, name))
+    spark.sql(f"SELECT * FROM {name}").createOrReplaceTempView("t")
+    return Fact(name, counts=False)
+
+
+MAKERS = [parquet, parted, csv, json, delta, iceberg]
+
+
+@pytest.fixture
+def narrowing(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
+    rule.enable(spark, rule=RuleConfig(joins=True, join_scan_bytes=0, join_seconds=600.0))
+    dims(spark, tmp_path)
+    yield spark
+    rule.disable(spark)
+
+
+def files_of(frame: DataFrame) -> list[int]:
+    """Of each scan that joins narrow, how many files it read; of Iceberg by the rows that it gave."""
+    found = []
+    for leaf in leaves(frame._jdf.queryExecution().executedPlan()):
+        if NARROWED in str(leaf.simpleString(100)) or NARROWED in str(leaf.nodeName()):
+            metrics = leaf.metrics()
+            if metrics.contains("numFiles"):
+                found.append(int(metrics.apply("numFiles").value()))
+            else:
+                found.append(-(-int(metrics.apply("numOutputRows").value()) // ROWS))
+    return found
+
+
+def same(spark: SparkSession, text: str) -> tuple[int, list[int]]:
+    """The rows are those without the rule; how many, and the files that narrowed scans read."""
+    with setting(spark, "spark.metaindex.enabled", "false"):
+        right = sorted(map(repr, spark.sql(text).collect()))
+    frame = spark.sql(text)
+    assert sorted(map(repr, frame.collect())) == right, (text, frame._jdf.queryExecution().toString())
+    counts = rule.counts(spark)
+    assert (counts.failed, counts.timed_out) == (0, 0), (text, counts.last_error)
+    return len(right), files_of(frame)
+
+
+FEW = "w IN (8, 100, 211)"
+TYPES = [
+    # the query, files that the narrowed scan reads at most, does a query of its own bring the keys?
+    (f"SELECT t.id, d.w FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}", 3, False),
+    (f"SELECT t.id, d.w FROM plain d JOIN t ON t.name = d.name WHERE d.{FEW}", 3, False),
+    (f"SELECT t.id FROM t WHERE t.k IN (SELECT k FROM plain WHERE {FEW})", 3, False),
+    (f"SELECT t.id FROM t WHERE EXISTS (SELECT 1 FROM dim d WHERE d.day = t.day AND d.{FEW})", 3, False),
+    (f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k AND t.id > 20", 3, True),
+    (f"SELECT d.w, t.id FROM t RIGHT JOIN (SELECT * FROM dim WHERE {FEW}) d ON t.at = d.at", 3, True),
+    (f"SELECT d.w FROM (SELECT * FROM dim WHERE {FEW}) d LEFT ANTI JOIN t ON t.k = d.k", 3, True),
+    (f"SELECT d.w FROM (SELECT * FROM dim WHERE {FEW}) d LEFT SEMI JOIN t ON t.amount = d.amount", 3, True),
+    (f"SELECT d.w FROM (SELECT * FROM dim WHERE {FEW}) d WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = d.k)", 3, True),
+    ("SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.w < 0", 0, False),
+    ("SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.w = 2", 0, False),  # its key is NULL
+    (
+        f"SELECT t.k, count(*) AS c FROM t JOIN dim d ON t.k = d.k AND t.name = d.name WHERE d.{FEW} GROUP BY t.k",
+        3,
+        False,
+    ),
+    (
+        f"SELECT g.k, g.c FROM (SELECT k, count(*) AS c FROM t GROUP BY k) g JOIN dim d ON g.k = d.k WHERE d.{FEW}",
+        3,
+        False,
+    ),
+]
+WHOLE = [
+    f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d FULL JOIN t ON t.k = d.k",
+    f"SELECT d.w, t.id FROM t LEFT JOIN (SELECT * FROM dim WHERE {FEW}) d ON t.k = d.k",
+    f"SELECT t.id FROM t LEFT ANTI JOIN (SELECT * FROM dim WHERE {FEW}) d ON t.k = d.k",
+    f"SELECT t.id FROM t WHERE t.k NOT IN (SELECT k FROM dim WHERE {FEW})",
+    "SELECT t.id FROM t JOIN dim d ON t.k <=> d.k WHERE d.w IN (2, 8)",
+    "SELECT t.id FROM t JOIN dim d ON t.real = d.real WHERE d.w IN (3, 4, 5)",
+    f"SELECT t.id FROM t JOIN dim d ON t.k + 1 = d.k WHERE d.{FEW}",
+    f"SELECT t.id FROM t JOIN dim d ON CAST(t.k AS string) = CAST(d.w AS string) WHERE d.{FEW}",
+    f"SELECT t.id FROM t JOIN dim d ON t.k = d.id WHERE d.{FEW}",  # int and bigint
+    f"SELECT count(*) AS c FROM t JOIN (SELECT * FROM dim WHERE {FEW} LIMIT 2) d ON t.k = d.k HAVING count(*) < 0",
+    f"SELECT x.id FROM (SELECT * FROM t ORDER BY id LIMIT 100) x JOIN dim d ON x.k = d.k WHERE d.{FEW}",
+]
+"""None of their scans of `t` may be narrowed: rows would be lost, or it is not known."""
+
+
+@pytest.mark.rotating(family="formats under joins that skip", of=6)
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_each_type_of_join_leaves_out_files_without_its_keys(
+    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact], adaptive: str
+) -> None:
+    spark, fact = narrowing, make(narrowing, tmp_path)
+    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+        for text, most, own in TYPES:
+            with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1" if own else "10MB"):
+                found, read = same(spark, text)
+            if own and not fact.counts:
+                assert read == [], text
+            else:
+                assert len(read) == 1, (text, read)
+                assert read[0] <= most, (text, found, read)
+        for text in WHOLE:
+            _, read = same(spark, text)
+            assert read == [], text
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("make", [delta, iceberg])
+def test_versions_appends_and_deletes_keep_their_rows(
+    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
+) -> None:
+    spark, fact = narrowing, make(narrowing, tmp_path)
+    if make is delta:
+        versions = ["VERSION AS OF 0", "VERSION AS OF 1", ""]
+    else:
+        at = [
+            row[0]
+            for row in spark.sql(f"SELECT snapshot_id FROM {fact.name}.snapshots ORDER BY committed_at").collect()
+        ]
+        versions = [f"VERSION AS OF {at[0]}", f"VERSION AS OF {at[1]}", ""]
+    rows_of(spark, 1000, 2).createOrReplaceTempView("more")
+    spark.sql(f"INSERT INTO {fact.name} SELECT * FROM more")
+    spark.sql(f"DELETE FROM {fact.name} WHERE id BETWEEN 100 AND 110")
+    for version in versions:
+        text = f"SELECT t.id, d.w FROM (SELECT * FROM {fact.name} {version}) t JOIN dim d ON t.k = d.k WHERE d.{FEW}"
+        found, read = same(spark, text)
+        assert found > 0
+        assert len(read) == 1, (version, read)
+        assert read[0] <= 3 + 4, (version, read)  # appended files are read
+
+
+def test_many_keys_are_asked_by_their_range_or_not_at_all(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark = narrowing
+    path = str(tmp_path / "ranged")
+    spark.range(0, 8000, 1, 8).selectExpr("id AS k").write.format("delta").save(path)
+    mi.open_table(path).create_index("stats", mi.ColumnStats("k"), builder="local")
+    spark.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView("t")
+    keys = str(tmp_path / "keys")
+    spark.range(2100, 3900, 1, 1).selectExpr("id AS k").write.format("delta").save(keys)
+    spark.sql(f"SELECT * FROM delta.`{keys}`").createOrReplaceTempView("keys")
+    with setting(spark, "spark.metaindex.joins.keys", "100"):
+        assert same(spark, "SELECT t.k FROM t JOIN keys ON t.k = keys.k") == (1800, [2])
+        with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+            assert same(spark, "SELECT t.k FROM t RIGHT JOIN keys ON t.k = keys.k") == (1800, [2])
+    spark.range(10_000_000).selectExpr("id AS k").createOrReplaceTempView("ten million")
+    text = "SELECT count(*) AS c FROM `ten million` m LEFT SEMI JOIN t ON t.k = m.k"
+    assert same(spark, text)[0] == 1
+
+
+def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    text = "SELECT t.id FROM t JOIN (SELECT CAST(w / (w - 8) AS int) AS k FROM dim WHERE w IN (8, 9)) d ON t.k = d.k"
+    left = text.replace("t JOIN", "t RIGHT JOIN")
+    for query, threshold in ((text, "10MB"), (left, "-1")):
+        with (
+            setting(spark, "spark.sql.ansi.enabled", "true"),
+            setting(spark, "spark.sql.autoBroadcastJoinThreshold", threshold),
+            pytest.raises(Exception, match="DIVIDE_BY_ZERO"),
+        ):
+            spark.sql(query).collect()
+
+
+def test_keys_that_come_too_late_are_not_waited_for(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    text = f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k"
+    with setting(spark, "spark.metaindex.joins.timeoutSeconds", "0.001"):
+        _, read = same(spark, text)
+    assert read == [FILES]
+    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
+
+
+def test_explaining_runs_nothing_and_says_what_would_be_asked(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    frame = spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k")
+    frame._jdf.queryExecution().optimizedPlan()  # Delta reads its log by jobs
+    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        frame = spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k")
+        told = mi.explain(frame)
+        (scan,) = (scan for scan in told.scans if scan.joins)
+        assert scan.joins == ("k",)
+        assert "once it runs, the keys of a join on k may leave files out" in str(told)
+        ran = mi.explain(frame, run=True)
+        assert ran.read is not None
+        assert [read.joins for read in ran.read if read.joins] == ["3 keys of k left 5 of 8 files out"]
+
+
+def test_without_it_plans_are_as_before(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert not fact.pinned
+    text = f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}"
+    with setting(spark, "spark.metaindex.joins.enabled", "false"):
+        assert same(spark, text)[1] == []
+    assert same(spark, text)[1] != []
+
+
+def test_a_scan_that_is_read_once_for_two_stays_so(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert not fact.pinned
+    text = (
+        "WITH g AS (SELECT k, count(*) AS c FROM t GROUP BY k)"
+        f" SELECT a.k, a.c, b.c AS d FROM g a JOIN dim d ON a.k = d.k JOIN g b ON b.k = a.k + 1 WHERE d.{FEW}"
+    )
+    with setting(spark, "spark.sql.adaptive.enabled", "false"):
+        found, read = same(spark, text)
+    assert found > 0
+    assert read == []
+
+
+def test_a_file_that_is_written_again_is_read(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    victim = sorted(Path(fact.name).glob("part-00005*.parquet"))[0]
+    other = sorted(Path(fact.name).glob("part-00001*.parquet"))[0]
+    victim.write_bytes(other.read_bytes())
+    (victim.parent / f".{victim.name}.crc").unlink(missing_ok=True)
+    spark.read.parquet(fact.name).createOrReplaceTempView("t")
+    for key in range(0, 400, 37):
+        same(spark, f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.w = {key}")
+
+
+def test_a_cached_join_and_a_second_run_give_the_same(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    frame = spark.sql(f"SELECT t.id, d.w FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}")
+    once = sorted(map(tuple, frame.collect()))
+    assert once == sorted(map(tuple, frame.collect()))
+    cached = frame.cache()
+    assert sorted(map(tuple, cached.collect())) == once == sorted(map(tuple, cached.collect()))
+    cached.unpersist()
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [parquet, delta, iceberg])
+def test_random_joins(
+    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact], seed: int
+) -> None:
+    spark, fact = narrowing, make(narrowing, tmp_path)
+    assert fact.name
+    pick = random.Random(f"{make.__name__} {seed}")
+    for _ in range(12):
+        kind = pick.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
+        key = pick.choice(["k", "name", "at", "day", "amount", "real", "id"])
+        low = pick.randrange(-5, 430)
+        side = (
+            f"(SELECT * FROM {pick.choice(['dim', 'plain'])} WHERE w BETWEEN {low} AND {low + pick.choice([0, 2, 9])})"
+        )
+        fact_side = pick.choice(["t", "(SELECT * FROM t WHERE id > 60)", "(SELECT * FROM t UNION ALL SELECT * FROM t)"])
+        more = pick.choice(["", " AND x.id < y.id + 300"])
+        first, second = (fact_side, side) if pick.random() < 0.6 else (side, fact_side)
+        equal = pick.choice([f"x.{key} = y.{key}", f"x.{key} <=> y.{key}", f"x.{key} = y.{key} AND x.k = y.k"])
+        shown = "x.id AS a" if kind.startswith(("LEFT S", "LEFT A")) else "x.id AS a, y.id AS b"
+        text = f"SELECT {shown} FROM {first} x {kind} {second} y ON {equal}{more}"
+        with (
+            setting(spark, "spark.sql.adaptive.enabled", pick.choice(["true", "false"])),
+            setting(spark, "spark.sql.autoBroadcastJoinThreshold", pick.choice(["10MB", "-1"])),
+        ):
+            same(spark, text)
