@@ -114,11 +114,12 @@ def _read(leaf: Any) -> ScanRead | None:
 
 def _by_joins(leaf: Any) -> str:
     """What the rule's own list of files, or scan of Iceberg, says of a scan that ran; "" of any other."""
-    name = str(leaf.getClass().getName())
-    held = leaf.relation().location() if name == "metaindex.NarrowedExec" else None
-    if name.endswith(".BatchScanExec") and str(leaf.scan().getClass().getName()) == "metaindex.NarrowedScan":
-        held = leaf.scan()
-    return "" if held is None else str(held.said())
+    name = str(leaf.getClass().getSimpleName())
+    held = (
+        leaf.relation().location() if name == "FileSourceScanExec" else leaf.scan() if name == "BatchScanExec" else None
+    )
+    narrowed = held is not None and str(held.getClass().getName()).startswith("metaindex.Narrowed")
+    return str(held.said()) if narrowed else ""
 
 
 def _first_words(leaf: Any) -> str:

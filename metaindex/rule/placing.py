@@ -29,12 +29,14 @@ _WITHOUT: Final = {
     "merging": "joins sort the rows of an index again, where they are read beside files that it lacks",
     "grouping": "groups by the keys of an index are hashed",
     "few": "a task is made for each bucket of an index, also for those that are left out",
+    "narrowing": "joins leave no files out once the query runs",
 }
 _RULE: Final = "metaindex.MetaIndexRule"
 _STRATEGIES: Final = {
     "merging": "metaindex.MergeStrategy",
     "grouping": "metaindex.GroupStrategy",
     "few": "metaindex.BucketStrategy",
+    "narrowing": "metaindex.NarrowStrategy",
 }
 logger = logging.getLogger("metaindex")
 LOADERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -61,7 +63,7 @@ def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) 
     ordered = spark.conf.get(SORTED_BUCKETS, None) is None
     added, limit = made(spark, rule, callback, token, ordered)
     planner = spark._jsparkSession.sessionState().planner()
-    more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS)}
+    more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS), "narrowing": (added,)}
     strategies = {name: _strategy(spark, loader, of, limit, *more.get(name, ())) for name, of in _STRATEGIES.items()}
     missing = tuple(_WITHOUT[name] for name, strategy in strategies.items() if strategy is None)
     there = tuple(strategy for strategy in strategies.values() if strategy is not None)
@@ -130,7 +132,8 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
     conf = spark._jsparkSession.sessionState().conf()
     loader = loader_of(spark)
     try:
-        scans = _new(spark, loader, "metaindex.Scans")
+        off = [name for name, on in _switches(rule).items() if not on]
+        scans = _new(spark, loader, "metaindex.Scans", ",".join(off))
         limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
         return _new(spark, loader, _RULE, callback, token, scans, conf, limit, ordered), limit
     except Py4JJavaError as error:
@@ -139,6 +142,11 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
             f" ({spark.version}, Scala {scala_of(jvm_of(spark))}) has something else: {_said(error)}; take the rows by"
             " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
         ) from error
+
+
+def _switches(rule: RuleConfig) -> dict[str, bool]:
+    """What Java looks at before it asks, by its name in the session's settings."""
+    return {"topK": rule.top_k, "limit": rule.limit, "aggregates": rule.aggregates, "joins": rule.joins}
 
 
 def loader_of(spark: SparkSession) -> Any:

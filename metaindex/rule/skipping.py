@@ -90,7 +90,6 @@ class Skipping:
     storage_options: Mapping[str, str]
     rule: RuleConfig
     cores: int = CORES  # that work on a query
-    narrows: bool = True  # can this Spark leave files out once a query runs?
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
@@ -198,7 +197,7 @@ class Skipping:
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
                 reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
-            if scan.joins and rule.joins and self.narrows:
+            if scan.joins and rule.joins:
                 columns_ = self.joinable(scan, rule)
                 reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
             if reply:

@@ -17,6 +17,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Catalyst's expressions as the JSON that `metaindex.expressions.engines.spark_json` reads: nodes in pre-order, values
@@ -29,7 +30,7 @@ class Expressions {
   /** The nodes of an expression, put behind those that a list has. */
   static void add(Expression one, AttributeSet scan, ArrayNode out) {
     boolean other = one instanceof Attribute && (!scan.contains((Attribute) one) || collated(one.dataType()));
-    boolean foreign = other || one instanceof InSet && ((InSet) one).hset().size() > MOST_MEMBERS;
+    boolean foreign = other || !isTold(one);
     ObjectNode node = out.addObject();
     node.put("class", foreign ? "metaindex.Foreign" : one.getClass().getName());
     node.put("num-children", one.children().size());
@@ -58,6 +59,26 @@ class Expressions {
     while (children.hasNext()) {
       add((Expression) children.next(), scan, out);
     }
+  }
+
+  /** Can its values be said as text? Not too many of them, nor bytes that are no text, though Spark calls them one. */
+  private static boolean isTold(Expression one) {
+    if (one instanceof Literal) {
+      return isText(((Literal) one).value());
+    }
+    if (one instanceof InSet) {
+      scala.collection.Iterator members = ((InSet) one).hset().iterator();
+      boolean told = ((InSet) one).hset().size() <= MOST_MEMBERS;
+      while (told && members.hasNext()) {
+        told = isText(members.next());
+      }
+      return told;
+    }
+    return true;
+  }
+
+  private static boolean isText(Object value) {
+    return !(value instanceof UTF8String) || UTF8String.fromString(value.toString()).equals(value);
   }
 
   /** Are its texts equal, or in order, by another rule than that of their bytes? Their JSON does not say so. */

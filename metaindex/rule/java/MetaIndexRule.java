@@ -176,7 +176,7 @@ public class MetaIndexRule extends Rule {
       }
       JsonNode joins = one == null || answered ? null : answers.part(number, "joins");
       if (joins != null) {
-        narrowing.add(other == null ? leaf : other, one, joins);
+        narrowing.add(other == null ? leaf : other, one, joins, survey);
       }
       changed = changed || answered;
       changed = changed || other != null;
@@ -265,6 +265,11 @@ public class MetaIndexRule extends Rule {
     if (limit >= 0) {
       out.put("limit", limit);
     }
+  }
+
+  /** From now on scans may leave files out by the keys of joins: the strategy that plans them stands in the session. */
+  void narrows() {
+    scans.narrows = true;
   }
 
   /** Whether what this thread does is rewritten is as it was `before`, or not (TRUE); gives what it was now. */

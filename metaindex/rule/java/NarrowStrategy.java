@@ -22,9 +22,9 @@ import org.apache.spark.sql.internal.SQLConf;
  * be asked of each row else, which the join does anyway.
  */
 public class NarrowStrategy extends Guarded {
-  public NarrowStrategy(Limit limit) {
+  public NarrowStrategy(Limit limit, MetaIndexRule rule) {
     super(limit);
-    NarrowedExec.check();
+    rule.narrows();
   }
 
   SparkPlan physical(LogicalPlan plan) {
@@ -61,9 +61,10 @@ public class NarrowStrategy extends Guarded {
     Expression left = null;
     for (int i = 0; i < parts.size(); i++) {
       Expression part = (Expression) parts.get(i);
-      if (part instanceof DynamicPruningSubquery
-          && relation.narrowed.has(((DynamicPruningSubquery) part).exprId())) {
-        bring.add(part);
+      Narrowed.Key key = part instanceof DynamicPruningSubquery
+          ? relation.narrowed.key(((DynamicPruningSubquery) part).exprId()) : null;
+      if (key != null) {
+        bring.add(new Brought(part, key));
       } else {
         left = left == null ? part : new And(left, part);
       }
@@ -89,7 +90,10 @@ public class NarrowStrategy extends Guarded {
     if (plan instanceof FileSourceScanExec) {
       FileSourceScanExec scan = (FileSourceScanExec) plan;
       NarrowedFiles files = new NarrowedFiles(scan.relation().location(), relation.narrowed);
-      return NarrowedExec.of(scan, IndexedRelation.running(scan.relation(), files, relation), bring);
+      List filters = Scala.list(scan.dataFilters());
+      filters.addAll(bring);
+      return PhysicalVersions.over(scan, IndexedRelation.running(scan.relation(), files, relation),
+          Scala.sequence(filters));
     }
     SparkPlan below = plan.children().size() != 1 ? null
         : narrowed((SparkPlan) plan.children().apply(0), relation, bring);

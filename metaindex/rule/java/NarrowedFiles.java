@@ -3,21 +3,16 @@ package metaindex;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
-import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Another list of files, without those that hold none of a join's keys. It is asked when the scan runs, with what
- * Spark has waited for: the keys of a broadcast stand among the scan's filters then (`NarrowedExec`).
+ * Another list of files, without those that hold none of a join's keys. It is asked when the scan runs, once
+ * Spark has waited for the keys that a broadcast brings (`Brought`, among the scan's filters).
  */
 public class NarrowedFiles implements FileIndex {
-  private static final ThreadLocal BROUGHT = new ThreadLocal(); // the filters of the scan that lists now
   public final FileIndex base;
   public final Narrowed narrowed;
 
@@ -28,16 +23,10 @@ public class NarrowedFiles implements FileIndex {
 
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
       scala.collection.immutable.Seq dataFilters) {
-    List rest = new ArrayList(), bring = new ArrayList();
-    divide(dataFilters, rest, new ArrayList());
-    if (BROUGHT.get() != null) {
-      divide((scala.collection.immutable.Seq) BROUGHT.get(), new ArrayList(), bring);
-    }
-    scala.collection.immutable.Seq folders = base.listFiles(partitionFilters, Scala.sequence(rest));
+    scala.collection.immutable.Seq folders = base.listFiles(partitionFilters, others(dataFilters));
     Deadline deadline = narrowed.deadline();
     try {
-      Map dropped = narrowed.dropped(values(bring));
-      return without(folders, dropped);
+      return without(folders, narrowed.dropped(values()));
     } catch (KeyQuery.Cancelled ended) {
       throw ended;
     } catch (Throwable error) {
@@ -48,45 +37,26 @@ public class NarrowedFiles implements FileIndex {
     }
   }
 
-  /** From now on, in this thread, filters of a scan; gives those before. */
-  static Object brought(Object filters) {
-    Object before = BROUGHT.get();
-    BROUGHT.set(filters);
-    return before;
-  }
-
-  private static void divide(scala.collection.immutable.Seq filters, List others, List bring) {
-    for (int i = 0; i < filters.size(); i++) {
-      Object one = filters.apply(i);
-      if (one instanceof DynamicPruning) {
-        bring.add(one);
-      } else {
-        others.add(one);
+  /** The filters without what brings keys, which Spark 3.5 shows. */
+  private static scala.collection.immutable.Seq others(scala.collection.immutable.Seq filters) {
+    List found = Scala.list(filters);
+    for (int i = found.size() - 1; i >= 0; i--) {
+      if (found.get(i) instanceof Brought) {
+        found.remove(i);
       }
     }
+    return Scala.sequence(found);
   }
 
   /** Of each key its values; null where it has none. */
-  private List values(List bring) {
+  private List values() {
     List found = new ArrayList();
     for (int i = 0; i < narrowed.keys.size(); i++) {
       Narrowed.Key key = (Narrowed.Key) narrowed.keys.get(i);
-      found.add(key.query != null ? key.query.values(narrowed.mostKeys, narrowed.seconds) : values(key, bring));
+      found.add(key.query != null ? key.query.values(narrowed.mostKeys, narrowed.seconds)
+          : key.brought(narrowed.mostKeys));
     }
     return found;
-  }
-
-  private KeyValues values(Narrowed.Key key, List bring) {
-    for (int i = 0; i < bring.size(); i++) {
-      Expression one = bring.get(i) instanceof DynamicPruningExpression
-          ? (Expression) ((DynamicPruningExpression) bring.get(i)).child() : null;
-      if (one instanceof InSubqueryExec && ((InSubqueryExec) one).exprId().equals(key.marker)) {
-        scala.Option found = ((InSubqueryExec) one).values();
-        return found.isEmpty() ? null
-            : KeyValues.of((Object[]) found.get(), key.column.dataType(), narrowed.mostKeys);
-      }
-    }
-    return null;
   }
 
   /** `dropped`: path to sign; null: all of them. A file that is not listed as the proof has it stays. */

@@ -44,11 +44,11 @@ class Narrowing {
   }
 
   /** `leaf`: what stands in the plan for a scan. `joins`: what metaindex said of its keys. */
-  void add(LogicalPlan leaf, Found one, JsonNode joins) {
+  void add(LogicalPlan leaf, Found one, JsonNode joins, Survey survey) {
     boolean files = leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation
         && !(((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location() instanceof CoveringFiles)
         && ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).bucketSpec().isEmpty();
-    if (files || IcebergScan.is(leaf)) {
+    if (files || IcebergScan.is(leaf) && survey.only(one)) { // Iceberg's scans are changed in place
       places.put(leaf, new Object[] {one, joins, null});
     }
   }
@@ -189,14 +189,15 @@ class Narrowing {
   /** A side with its scans narrowed by the other's keys; null: none is. */
   private LogicalPlan narrowed(JoinSides sides) {
     Map instead = new IdentityHashMap();
-    boolean broadcast = SmallSide.isBroadcast(sides) && SmallSide.isShared(sides.other());
+    boolean shared = SmallSide.isBroadcast(sides) && SmallSide.isShared(sides.other());
     for (int i = 0; i < sides.own.size(); i++) {
       List from = sides.leaves(i);
       for (int j = 0; j < from.size(); j++) {
         LogicalPlan leaf = (LogicalPlan) ((Object[]) from.get(j))[0];
         Attribute key = (Attribute) ((Object[]) from.get(j))[1];
         Object[] place = frozen.containsKey(leaf) ? null : (Object[]) places.get(leaf);
-        if (place == null || !named((JsonNode) place[1], key) || !can((Found) place[0], key)
+        boolean small = place != null && isSmall(sides, (JsonNode) place[1]), broadcast = shared && small;
+        if (!small || !named((JsonNode) place[1], key) || !can((Found) place[0], key)
             || !broadcast && !(leaf instanceof LogicalRelation && isCheap(sides, (Found) place[0], (JsonNode) place[1]))
             || place[2] != null && ((Narrowed) place[2]).names(key)) {
           continue;
@@ -237,10 +238,14 @@ class Narrowing {
     return false;
   }
 
+  /** May all keys of the other side be had at once? Spark collects those of a broadcast, too. */
+  private static boolean isSmall(JoinSides sides, JsonNode joins) {
+    return SmallSide.size(sides.other()) <= joins.get("side_bytes").asLong();
+  }
+
   /** Is a query for the keys little beside the scan? */
   private static boolean isCheap(JoinSides sides, Found one, JsonNode joins) {
-    return SmallSide.size(sides.other()) <= joins.get("side_bytes").asLong()
-        && one.scan.bytes(one.own()) >= joins.get("scan_bytes").asLong() && SmallSide.isSame(sides.other());
+    return one.scan.bytes(one.own()) >= joins.get("scan_bytes").asLong() && SmallSide.isSame(sides.other());
   }
 
   /** The leaf that files are left out of, which takes the place of the other among the places. */

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 
 /**
@@ -31,6 +32,22 @@ class PhysicalVersions {
         scan.optionalBucketSet(),
         scala.Option.apply((Object) Integer.valueOf(tasks)),
         scan.dataFilters(),
+        scan.tableIdentifier(),
+        scan.disableBucketedScan());
+  }
+
+  /** The scan over another list of files, with other filters. */
+  static FileSourceScanExec over(FileSourceScanExec scan, HadoopFsRelation files,
+      scala.collection.immutable.Seq dataFilters) {
+    return scan.copy(
+        files,
+        scan.stream(),
+        scan.output(),
+        scan.requiredSchema(),
+        scan.partitionFilters(),
+        scan.optionalBucketSet(),
+        scan.optionalNumCoalescedBuckets(),
+        dataFilters,
         scan.tableIdentifier(),
         scan.disableBucketedScan());
   }

@@ -2,7 +2,10 @@ package metaindex;
 
 import java.net.URI;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -18,8 +21,15 @@ import org.apache.spark.sql.internal.SQLConf;
  */
 public class Scans {
   SQLConf conf; // of the session that the rule is of
+  volatile boolean narrows; // is there what plans scans that joins narrow?
+  private final Set off; // what the session's queries are not answered by, where its settings do not say
   final Marks done = new Marks(); // Iceberg's scans are changed in place, once
   private final DeltaLists lists = new DeltaLists();
+
+  /** `off`: names of what may be switched (`topK`), with commas between. */
+  public Scans(String off) {
+    this.off = new HashSet(Arrays.asList(off.split(",")));
+  }
 
   /** No node that writes, or that belongs to a row-level command. */
   static boolean harmless(LogicalPlan plan) {
@@ -28,10 +38,10 @@ public class Scans {
         && !name.startsWith("Merge") && !name.startsWith("Insert");
   }
 
-  /** May the session's queries be answered so? It is a setting. */
+  /** May the session's queries be answered so? The session's setting says it, and else what it was enabled with. */
   boolean allows(String what) {
-    return conf == null
-        || !"false".equalsIgnoreCase(conf.getConfString(MetaIndexRule.PREFIX + what + ".enabled", "").trim());
+    String said = conf == null ? "" : conf.getConfString(MetaIndexRule.PREFIX + what + ".enabled", "").trim();
+    return "true".equalsIgnoreCase(said) || !"false".equalsIgnoreCase(said) && !off.contains(what);
   }
 
   /**

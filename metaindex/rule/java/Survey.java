@@ -106,7 +106,8 @@ class Survey {
     if (refused == null && target != null && Writes.reads(leaves, scans, target)) {
       refused = "COMMAND";
     }
-    if (joined && refused == null && scans.allows("joins")) {
+    // The joins of a subquery are optimized again with the plan around it.
+    if (joined && refused == null && !(plan instanceof Subquery) && scans.narrows && scans.allows("joins")) {
       Narrowing.mark(plan, leaves, places);
     }
     Fields fields = structs && refused == null ? new Fields(plan) : null;

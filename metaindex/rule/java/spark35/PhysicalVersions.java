@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 
 /** What Sparks call differently of physical plans, which strategies make, here as 3.5 does. */
@@ -27,6 +28,21 @@ class PhysicalVersions {
         scan.optionalBucketSet(),
         scala.Option.apply((Object) Integer.valueOf(tasks)),
         scan.dataFilters(),
+        scan.tableIdentifier(),
+        scan.disableBucketedScan());
+  }
+
+  /** The scan over another list of files, with other filters. */
+  static FileSourceScanExec over(FileSourceScanExec scan, HadoopFsRelation files,
+      scala.collection.immutable.Seq dataFilters) {
+    return scan.copy(
+        files,
+        scan.output(),
+        scan.requiredSchema(),
+        scan.partitionFilters(),
+        scan.optionalBucketSet(),
+        scan.optionalNumCoalescedBuckets(),
+        dataFilters,
         scan.tableIdentifier(),
         scan.disableBucketedScan());
   }
