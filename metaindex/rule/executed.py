@@ -115,11 +115,10 @@ def _read(leaf: Any) -> ScanRead | None:
 def _by_joins(leaf: Any) -> str:
     """What the rule's own list of files, or scan of Iceberg, says of a scan that ran; "" of any other."""
     name = str(leaf.getClass().getSimpleName())
-    held = (
-        leaf.relation().location() if name == "FileSourceScanExec" else leaf.scan() if name == "BatchScanExec" else None
-    )
-    narrowed = held is not None and str(held.getClass().getName()).startswith("metaindex.Narrowed")
-    return str(held.said()) if narrowed else ""
+    if name not in ("FileSourceScanExec", "BatchScanExec"):
+        return ""
+    held = leaf.relation().location() if name == "FileSourceScanExec" else leaf.scan()
+    return str(held.said()) if str(held.getClass().getName()).startswith("metaindex.Narrowed") else ""
 
 
 def _first_words(leaf: Any) -> str:

@@ -44,8 +44,8 @@ class RuleConfig:
     * `top_k`: files behind the first rows of an order (`ORDER BY ... LIMIT`) are left out.
     * `limit`: where a query takes some rows (`LIMIT`), files of which every row matches are read first.
     * `aggregates`: counts and extremes are answered for files by what is known of them.
-    * `joins`: files are left out of a side of a join once the query runs, by the keys of its other side. Off: it is
-      not done yet (docs/decisions/0042).
+    * `joins`: files are left out of a side of a join once the query runs, by the keys of its other side
+      (docs/decisions/0042).
     * `join_keys`: so many keys are named one by one; of more their range is asked. `join_seconds`: their keys and the
       answer are not waited for longer; where a broadcast of Spark's brings keys, that is the join's own and not ours.
     * `join_side_bytes`, `join_scan_bytes`: where no broadcast brings the keys, a query of their own does: of a side of

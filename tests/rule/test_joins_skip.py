@@ -4,6 +4,8 @@ every type of join, every format, with deletes and versions, with adaptive plans
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,6 +193,13 @@ TYPES = [
         3,
         False,
     ),
+    # Sends itself, and so the scan, to its tasks.
+    (
+        f"SELECT /*+ MERGE(x) */ x.id, p.w FROM (SELECT t.id, t.k FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}) x"
+        " FULL JOIN plain p ON x.k = p.k AND p.w > 5",
+        3,
+        False,
+    ),
 ]
 WHOLE = [
     f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d FULL JOIN t ON t.k = d.k",
@@ -343,6 +352,106 @@ def test_a_file_that_is_written_again_is_read(narrowing: SparkSession, tmp_path:
     spark.read.parquet(fact.name).createOrReplaceTempView("t")
     for key in range(0, 400, 37):
         same(spark, f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.w = {key}")
+
+
+WRITES = [
+    "MERGE INTO {0} t USING (SELECT k FROM dim WHERE w IN (8, 100, 211)) d ON t.k = d.k WHEN MATCHED THEN UPDATE SET"
+    " name = 'm' WHEN NOT MATCHED THEN INSERT (id, k) VALUES (-1, d.k)",
+    "MERGE INTO {0} t USING (SELECT k FROM dim WHERE w IN (20, 21)) d ON t.k = d.k WHEN NOT MATCHED BY SOURCE AND"
+    " t.id < 40 THEN DELETE",
+    "DELETE FROM {0} WHERE k IN (SELECT k FROM dim WHERE w BETWEEN 40 AND 45)",
+    "UPDATE {0} u SET name = 'u' WHERE EXISTS (SELECT 1 FROM dim d WHERE d.k = u.k AND d.w BETWEEN 50 AND 52)",
+    "INSERT OVERWRITE {0} SELECT x.* FROM {0} x JOIN dim d ON x.k = d.k WHERE d.w < 350",
+]
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("make", [delta, iceberg])
+def test_what_writes_by_a_join_writes_the_same(
+    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
+) -> None:
+    spark, left = narrowing, []
+    for enabled in ("true", "false"):
+        (folder := tmp_path / enabled).mkdir()
+        fact = make(spark, folder)
+        with setting(spark, "spark.metaindex.enabled", enabled):
+            for text in WRITES:
+                spark.sql(text.format(fact.name)).collect()
+        left.append(sorted(map(repr, spark.sql(f"SELECT * FROM {fact.name}").collect())))
+    assert left[0] == left[1]
+    assert left[0]
+
+
+def test_bytes_that_are_no_text_are_found(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, path = narrowing, str(tmp_path / "bytes")
+    text = "CAST(concat(X'FF', CAST(CAST(id AS string) AS binary)) AS string)"
+    spark.range(0, 40, 1, 4).selectExpr("id", f"{text} AS s").write.format("delta").save(path)
+    mi.open_table(path).create_index("bloom", mi.Bloom("s"), mi.ColumnStats("id"), builder="local")
+    spark.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView("t")
+    assert same(spark, f"SELECT t.id FROM t JOIN (SELECT {text} AS s FROM dim WHERE id = 7) d ON t.s = d.s")[0] == 1
+    assert same(spark, "SELECT id FROM t WHERE s = CAST(X'FF37' AS string)")[0] == 1
+
+
+@pytest.mark.parametrize("threshold", ["10MB", "-1"])
+def test_a_plain_side_that_is_written_again_between_two_runs(
+    narrowing: SparkSession, tmp_path: Path, threshold: str
+) -> None:
+    """The second run gives the first one's rows, or those of the new file: never keys of one and rows of the other."""
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert fact.name
+    for name, keys in (("one", "8, 100"), ("two", "211, 300")):
+        spark.sql(f"SELECT k FROM plain WHERE w IN ({keys})").coalesce(1).write.parquet(str(tmp_path / name))
+    (first,), (second,) = (list((tmp_path / name).glob("*.parquet")) for name in ("one", "two"))
+    side = spark.read.parquet(str(tmp_path / "one"))
+    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", threshold):
+        frames = [side.join(spark.table("t"), "k", how).select("k", "id") for how in ("inner", "left")]
+        before = [sorted(map(repr, frame.collect())) for frame in frames]
+        first.write_bytes(second.read_bytes())
+        (first.parent / f".{first.name}.crc").unlink(missing_ok=True)
+        again = spark.read.parquet(str(tmp_path / "one"))
+        for how, frame, was in zip(("inner", "left"), frames, before, strict=True):
+            with setting(spark, "spark.metaindex.enabled", "false"):
+                now = sorted(map(repr, again.join(spark.table("t"), "k", how).select("k", "id").collect()))
+            assert sorted(map(repr, frame.collect())) in (was, now)
+            assert was != now
+
+
+def test_what_cancels_a_query_cancels_the_query_for_its_keys(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    slow = "aggregate(sequence(0L, 3000000L + w), 0L, (a, x) -> a + x % 7) > 0"
+    raised: list[Exception] = []
+
+    def run() -> None:
+        spark.addTag("to be cancelled")
+        try:
+            spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {slow}) d LEFT JOIN t ON t.k = d.k").collect()
+        except Exception as error:  # noqa: BLE001 - whatever Spark calls it
+            raised.append(error)
+        finally:
+            spark.removeTag("to be cancelled")
+
+    tracker = spark.sparkContext.statusTracker()
+    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        thread = threading.Thread(target=run)
+        thread.start()
+        while not tracker.getActiveJobsIds() and thread.is_alive():
+            time.sleep(0.05)
+        while thread.is_alive():
+            spark.interruptTag("to be cancelled")
+            thread.join(0.2)
+    assert "cancel" in str(raised[0]).lower()
+    assert rule.counts(spark).failed == 0
+
+
+def test_the_sessions_setting_goes_before_pythons(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert fact.name
+    rule.enable(spark, rule=RuleConfig(joins=False))
+    text = f"SELECT t.id FROM t JOIN plain d ON t.k = d.k WHERE d.{FEW}"
+    assert same(spark, text)[1] == []
+    with setting(spark, "spark.metaindex.joins.enabled", "true"):
+        assert same(spark, text)[1] == [3]
 
 
 def test_a_cached_join_and_a_second_run_give_the_same(narrowing: SparkSession, tmp_path: Path) -> None:

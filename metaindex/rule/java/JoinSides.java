@@ -115,11 +115,13 @@ class JoinSides {
         down(first, key, found);
       }
     } else if (node instanceof Union) {
-      for (int place = 0; place < node.output().size(); place++) {
-        for (int i = 0; same(node.output().apply(place), key) && i < node.children().size(); i++) {
-          LogicalPlan child = (LogicalPlan) node.children().apply(i);
-          down(child, (Attribute) child.output().apply(place), found);
-        }
+      int place = 0; // the first of that name, as Spark has it
+      while (place < node.output().size() && !same(node.output().apply(place), key)) {
+        place++;
+      }
+      for (int i = 0; place < node.output().size() && i < node.children().size(); i++) {
+        LogicalPlan child = (LogicalPlan) node.children().apply(i);
+        down(child, (Attribute) child.output().apply(place), found);
       }
     } else if (node instanceof Join) {
       String type = String.valueOf(((Join) node).joinType());

@@ -105,7 +105,7 @@ class SmallSide {
   private static boolean same(Expression one, boolean pinned) {
     String name = one.getClass().getSimpleName();
     if (one instanceof DynamicPruningSubquery) {
-      return true; // leaves out what the side's own joins do not want
+      return !pinned; // leaves out what the side's own joins do not want
     }
     if (name.contains("UDF") || name.contains("Invoke") || !one.deterministic()
         || pinned && SubqueryExpression$.MODULE$.hasSubquery(one)) {
@@ -128,12 +128,15 @@ class SmallSide {
     if (plan instanceof LocalRelation || plan instanceof Range || plan instanceof OneRowRelation) {
       return true;
     }
-    if (plan instanceof LogicalRelation) {
-      Object relation = ((LogicalRelation) plan).relation();
-      return relation instanceof HadoopFsRelation
-          && (!pinned || ((HadoopFsRelation) relation).location().getClass().getName().contains(".delta."));
+    if (plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation) {
+      HadoopFsRelation files = (HadoopFsRelation) ((LogicalRelation) plan).relation();
+      boolean narrowed = files instanceof IndexedRelation && ((IndexedRelation) files).narrowed != null;
+      boolean delta = files.location().getClass().getName().contains(".delta.");
+      // Other lists of Delta's take the newest version whenever they are asked.
+      boolean version = DeltaScan.is(files.location()) || delta && files instanceof IndexedRelation;
+      return delta ? version && !(pinned && narrowed) : !pinned;
     }
-    return IcebergScan.is(plan) || NarrowedScan.is(plan);
+    return IcebergScan.is(plan) || !pinned && NarrowedScan.is(plan);
   }
 
   static class IsFilter extends scala.runtime.AbstractFunction1 {
