@@ -1,11 +1,12 @@
 """Joins that leave files out: sales of random customers in 500 Delta files, joined with a few customers, found by
-name, under `mi.enable` with and without `spark.metaindex.joins.enabled`, in interleaved rounds, warm. Processor time is
-of all threads of both processes; files are those that the scan of the sales read."""
+name, by plain Spark and under `mi.enable` with and without `spark.metaindex.joins.enabled`, in interleaved rounds,
+warm. Processor time is of all threads of both processes; files and bytes are those that the scan of the sales read."""
 
 from __future__ import annotations
 
 import statistics
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ PLAIN = "SELECT count(*) AS n, sum(s.price) AS price FROM delta.`{0}/sales` s WH
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:
-    rows, rounds = (50_000, 3) if quick else (1_250_000, 9)
+    rows, rounds = (50_000, 3) if quick else (1_250_000, 5)
     root = folder / f"joins-{rows}"
     out: list[dict[str, object]] = []
     with quiet_session("joins", {"spark.driver.memory": "3g"}) as spark:
@@ -41,35 +42,47 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     return out
 
 
+LANES = {
+    "plain Spark": {"spark.metaindex.enabled": "false"},
+    "as before": {"spark.metaindex.joins.enabled": "false"},
+    "leave files out": {"spark.metaindex.joins.enabled": "true"},
+}
+
+
 def _in_turns(spark: SparkSession, what: str, text: str, rounds: int) -> list[dict[str, object]]:
-    taken: dict[str, list[tuple[float, float]]] = {"true": [], "false": []}
-    files: dict[str, int] = {}
+    taken: dict[str, list[tuple[float, float]]] = {lane: [] for lane in LANES}
+    read: dict[str, tuple[int, int]] = {}
     answers = set()
     for turn in range(rounds + 2):  # the first two warm up
-        for enabled, times in taken.items():
-            with setting(spark, "spark.metaindex.joins.enabled", enabled):
+        for lane, times in taken.items():
+            with ExitStack() as stack:
+                for name, value in LANES[lane].items():
+                    stack.enter_context(setting(spark, name, value))
                 cpu, started = cpu_seconds(), time.perf_counter()
                 frame = spark.sql(text)
                 answers.add(tuple(frame.collect()[0]))
                 if turn > 1:
                     times.append((time.perf_counter() - started, cpu_seconds() - cpu))
-                files[enabled] = max(_files(leaf) for leaf in leaves(frame._jdf.queryExecution().executedPlan()))
+                read[lane] = max(_read(leaf) for leaf in leaves(frame._jdf.queryExecution().executedPlan()))
     assert len(answers) == 1, answers
     return [
         {
             "query": what,
-            "joins": {"true": "leave files out", "false": "as before"}[enabled],
-            "files": files[enabled],
+            "joins": lane,
+            "files": read[lane][0],
+            "bytes": read[lane][1],
             "CPU ms (median)": 1000 * statistics.median(cpu for _, cpu in times),
             "ms (median)": 1000 * statistics.median(wall for wall, _ in times),
         }
-        for enabled, times in taken.items()
+        for lane, times in taken.items()
     ]
 
 
-def _files(leaf: object) -> int:
+def _read(leaf: object) -> tuple[int, int]:
+    """Files and bytes."""
     metrics = leaf.metrics()  # type: ignore[attr-defined]
-    return int(metrics.apply("numFiles").value()) if metrics.contains("numFiles") else 0
+    found = [int(metrics.apply(name).value()) for name in ("numFiles", "filesSize") if metrics.contains(name)]
+    return (found[0], found[1]) if len(found) == 2 else (0, 0)
 
 
 def _write(spark: SparkSession, root: Path, rows: int) -> None:
