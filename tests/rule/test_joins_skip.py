@@ -189,7 +189,8 @@ TYPES = [
         False,
     ),
     (
-        f"SELECT g.k, g.c FROM (SELECT k, count(*) AS c FROM t GROUP BY k) g JOIN dim d ON g.k = d.k WHERE d.{FEW}",
+        "SELECT /*+ BROADCAST(d) */ g.k, g.c FROM (SELECT k, count(*) AS c FROM t GROUP BY k) g JOIN dim d ON g.k = d.k"
+        f" WHERE d.{FEW}",
         3,
         False,
     ),
@@ -230,7 +231,7 @@ def test_each_type_of_join_leaves_out_files_without_its_keys(
                 found, read = same(spark, text)
             if own and not fact.counts:
                 assert read == [], text
-            else:
+            elif most > 0 or read:  # an adaptive plan has no join with a side that turned out empty
                 assert len(read) == 1, (text, read)
                 assert read[0] <= most, (text, found, read)
         for text in WHOLE:
