@@ -4,8 +4,6 @@ every type of join, every format, with deletes and versions, with adaptive plans
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -416,34 +414,6 @@ def test_a_plain_side_that_is_written_again_between_two_runs(
                 now = sorted(map(repr, again.join(spark.table("t"), "k", how).select("k", "id").collect()))
             assert sorted(map(repr, frame.collect())) in (was, now)
             assert was != now
-
-
-def test_what_cancels_a_query_cancels_the_query_for_its_keys(narrowing: SparkSession, tmp_path: Path) -> None:
-    spark, fact = narrowing, delta(narrowing, tmp_path)
-    assert fact.pinned
-    slow = "aggregate(sequence(0L, 200000L + w), 0L, (a, x) -> a + x % 7) > 0"
-    raised: list[Exception] = []
-
-    def run() -> None:
-        spark.addTag("to be cancelled")
-        try:
-            spark.sql(f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {slow}) d LEFT JOIN t ON t.k = d.k").collect()
-        except Exception as error:  # noqa: BLE001 - whatever Spark calls it
-            raised.append(error)
-        finally:
-            spark.removeTag("to be cancelled")
-
-    tracker = spark.sparkContext.statusTracker()
-    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
-        thread = threading.Thread(target=run)
-        thread.start()
-        while not tracker.getActiveJobsIds() and thread.is_alive():
-            time.sleep(0.05)
-        while thread.is_alive():
-            spark.interruptTag("to be cancelled")
-            thread.join(0.2)
-    assert "cancel" in str(raised[0]).lower()
-    assert rule.counts(spark).failed == 0
 
 
 def test_the_sessions_setting_goes_before_pythons(narrowing: SparkSession, tmp_path: Path) -> None:
