@@ -17,18 +17,20 @@ import org.apache.spark.sql.types.DataTypes;
 /**
  * What brings the values of a key, among the filters of a scan of files: there Spark plans it, shares its broadcast and
  * waits for it before the scan lists its files. It is true of every row. As Spark shows a list of files no filter with
- * a subquery, each copy that a plan is given tells the key of itself, and the list asks the key.
+ * a subquery, each copy that a plan is given tells that list of itself, and the list asks what it was told of.
  *
  * Executors never see this class: it is written to them as the literal TRUE.
  */
 public class Brought extends Expression implements Serializable {
   private final Expression child;
-  private final transient Narrowed.Key key;
+  final transient Narrowed.Key key;
+  private final transient Arrivals arrivals; // of the scan whose filter it is
 
-  public Brought(Expression child, Narrowed.Key key) {
+  public Brought(Expression child, Narrowed.Key key, Arrivals arrivals) {
     this.child = child;
     this.key = key;
-    key.tell(this);
+    this.arrivals = arrivals;
+    arrivals.tell(this);
   }
 
   /** The values, some of them NULL or there twice; null as long as they are not there, and where they never come. */
@@ -46,7 +48,7 @@ public class Brought extends Expression implements Serializable {
   }
 
   public TreeNode withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
-    return new Brought((Expression) children.apply(0), key);
+    return new Brought((Expression) children.apply(0), key, arrivals);
   }
 
   public boolean nullable() {
@@ -70,11 +72,11 @@ public class Brought extends Expression implements Serializable {
   }
 
   public int productArity() {
-    return 2;
+    return 3;
   }
 
   public Object productElement(int i) {
-    return i == 0 ? (Object) child : key;
+    return i == 0 ? child : i == 1 ? (Object) key : arrivals;
   }
 
   public boolean canEqual(Object other) {

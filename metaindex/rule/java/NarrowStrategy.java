@@ -37,20 +37,21 @@ public class NarrowStrategy extends Guarded {
       return null;
     }
     IndexedRelation relation = (IndexedRelation) ((LogicalRelation) node).relation();
+    Arrivals arrivals = new Arrivals();
     List bring = new ArrayList();
-    SparkPlan made = byOthers(bare(plan, relation, bring), relation);
+    SparkPlan made = byOthers(bare(plan, relation, arrivals, bring), relation);
     if (!SQLConf.get().dynamicPartitionPruningEnabled()) {
       bring.clear(); // nobody would plan them
     }
-    return made == null ? null : narrowed(made, relation, bring);
+    return made == null ? null : narrowed(made, relation, arrivals, bring);
   }
 
   /** The plan without what brings keys, over the relation as it was. */
-  private static LogicalPlan bare(LogicalPlan plan, IndexedRelation relation, List bring) {
+  private static LogicalPlan bare(LogicalPlan plan, IndexedRelation relation, Arrivals arrivals, List bring) {
     if (plan instanceof LogicalRelation) {
       return Scans.over((LogicalRelation) plan, relation.before);
     }
-    LogicalPlan child = (LogicalPlan) plan.children().apply(0), below = bare(child, relation, bring);
+    LogicalPlan child = (LogicalPlan) plan.children().apply(0), below = bare(child, relation, arrivals, bring);
     if (!(plan instanceof Filter)) {
       List only = new ArrayList();
       only.add(below);
@@ -64,7 +65,7 @@ public class NarrowStrategy extends Guarded {
       Narrowed.Key key = part instanceof DynamicPruningSubquery
           ? relation.narrowed.key(((DynamicPruningSubquery) part).exprId()) : null;
       if (key != null) {
-        bring.add(new Brought(part, key));
+        bring.add(new Brought(part, key, arrivals));
       } else {
         left = left == null ? part : new And(left, part);
       }
@@ -86,17 +87,17 @@ public class NarrowStrategy extends Guarded {
   }
 
   /** Null where it is not of one scan. */
-  private static SparkPlan narrowed(SparkPlan plan, IndexedRelation relation, List bring) {
+  private static SparkPlan narrowed(SparkPlan plan, IndexedRelation relation, Arrivals arrivals, List bring) {
     if (plan instanceof FileSourceScanExec) {
       FileSourceScanExec scan = (FileSourceScanExec) plan;
-      NarrowedFiles files = new NarrowedFiles(scan.relation().location(), relation.narrowed);
+      NarrowedFiles files = new NarrowedFiles(scan.relation().location(), relation.narrowed, arrivals);
       List filters = Scala.list(scan.dataFilters());
       filters.addAll(bring);
       return PhysicalVersions.over(scan, IndexedRelation.running(scan.relation(), files, relation),
           Scala.sequence(filters));
     }
     SparkPlan below = plan.children().size() != 1 ? null
-        : narrowed((SparkPlan) plan.children().apply(0), relation, bring);
+        : narrowed((SparkPlan) plan.children().apply(0), relation, arrivals, bring);
     List only = new ArrayList();
     only.add(below);
     return below == null ? null : (SparkPlan) plan.withNewChildren(Scala.sequence(only));

@@ -1,7 +1,6 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -35,39 +34,11 @@ public class Narrowed {
     final Attribute column;
     final ExprId marker;
     final KeyQuery query;
-    private final List brought = new ArrayList(); // WeakReference of Brought: those that plans hold
 
     Key(Attribute column, ExprId marker, KeyQuery query) {
       this.column = column;
       this.marker = marker;
       this.query = query;
-    }
-
-    synchronized void tell(Brought one) {
-      for (int i = brought.size() - 1; i >= 0; i--) {
-        if (((WeakReference) brought.get(i)).get() == null) {
-          brought.remove(i);
-        }
-      }
-      brought.add(new WeakReference(one));
-    }
-
-    /**
-     * What a broadcast has brought; null: nothing. Every plan that was made of the same optimized one reads the same
-     * keys. Should they not, more keys than the join has leave out fewer files.
-     */
-    synchronized KeyValues brought(int most) {
-      List every = new ArrayList();
-      boolean any = false;
-      for (int i = 0; i < brought.size(); i++) {
-        Brought one = (Brought) ((WeakReference) brought.get(i)).get();
-        Object[] values = one == null ? null : one.values();
-        for (int j = 0; values != null && j < values.length; j++) {
-          every.add(values[j]);
-        }
-        any = any || values != null;
-      }
-      return any ? KeyValues.of(every.toArray(), column.dataType(), most) : null;
     }
   }
 

@@ -15,10 +15,12 @@ import org.apache.spark.sql.types.StructType;
 public class NarrowedFiles implements FileIndex {
   public final FileIndex base;
   public final Narrowed narrowed;
+  private final Arrivals arrivals;
 
-  public NarrowedFiles(FileIndex base, Narrowed narrowed) {
+  NarrowedFiles(FileIndex base, Narrowed narrowed, Arrivals arrivals) {
     this.base = base;
     this.narrowed = narrowed;
+    this.arrivals = arrivals;
   }
 
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
@@ -54,7 +56,7 @@ public class NarrowedFiles implements FileIndex {
     for (int i = 0; i < narrowed.keys.size(); i++) {
       Narrowed.Key key = (Narrowed.Key) narrowed.keys.get(i);
       found.add(key.query != null ? key.query.values(narrowed.mostKeys, narrowed.seconds)
-          : key.brought(narrowed.mostKeys));
+          : arrivals.of(key, narrowed.mostKeys));
     }
     return found;
   }
