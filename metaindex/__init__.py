@@ -29,7 +29,7 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
 )
 
-from .config import Config, QueryLog
+from .config import Config, QueryLog, RememberFilters
 from .errors import (
     BuildError,
     ConcurrentWriteError,
@@ -178,6 +178,7 @@ __all__ = [
     "OutsideTableError",
     "PruneResult",
     "QueryLog",
+    "RememberFilters",
     "RuleConfig",
     "ScanError",
     "SettingError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -46,6 +46,9 @@ class PruneResult(Shown):
     not_understood: tuple[str, ...]  # parts of the predicate that no index can use
     _walked: Walked = field(repr=False)
     changed_files: int = 0  # kept as they are others now than those that were proved out (`reading`)
+    remembered: Callable[[str, int], Mask | None] | None = field(
+        default=None, repr=False, compare=False
+    )  # which row groups of a kept file (path, how many) may match, as readings before found out
     keys: str = ""  # what rows must have, too, where keys of another table were asked (`of_keys`): for people
 
     @property
@@ -105,9 +108,10 @@ class PruneResult(Shown):
         tell them apart; a reader's own look at the file's footer may drop more. `groups`: how many the file has. All of
         them for a file that the answer does not name."""
         statistics = self.in_file(path, groups)
-        if statistics is None:
-            return list(range(groups))
-        return [int(group) for group in np.flatnonzero(may_match(self.walked, statistics))]
+        kept = np.ones(groups, np.bool_) if statistics is None else may_match(self.walked, statistics)
+        if self.remembered is not None and (may := self.remembered(path, groups)) is not None:
+            kept = kept & may
+        return [int(group) for group in np.flatnonzero(kept)]
 
     @cached_property
     def _rows(self) -> dict[str, int]:

@@ -14,7 +14,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar
 
 from metaindex.config import QueryLog
 from metaindex.expressions.errors import ObjectExistsError, first_line
@@ -30,19 +31,28 @@ EXIT_SECONDS = 5.0
 _ROWS = 20_000  # in a file
 
 
-class Recorder:
-    """The log of one table as this process writes it. For any thread; nothing is raised."""
+Row = TypeVar("Row")
+W = TypeVar("W", bound="Waiting[Any]")
 
-    def __init__(self, place: LogPlace, setting: QueryLog, writer: Writer) -> None:
-        self.place, self.setting = place, setting
+
+class Waiting(Generic[Row]):
+    """What waits to be written for one table. `write` writes rows, on the thread behind: whatever it raises is told
+    once, and nothing is written any more. For any thread; nothing is raised."""
+
+    what = "rows"
+    most_waiting = MOST_WAITING
+
+    def __init__(self, place: LogPlace, writer: Writer, flush_rows: int, flush_seconds: float) -> None:
+        self.place = place
+        self.flush_rows, self.flush_seconds = flush_rows, flush_seconds
         self._writer = writer
-        self.waiting: list[QueryRow] = []
+        self.waiting: list[Row] = []
         self.since = 0.0  # when the first of them came
         self.dropped = 0
         self.stopped = False
 
-    def note(self, row: QueryRow) -> None:
-        """A query of the table."""
+    def note(self, row: Row) -> None:
+        """One more row."""
         if self.stopped:
             return
         self._writer.note(self, row)
@@ -51,25 +61,48 @@ class Recorder:
         """Waits until what was noted is written. False: it was not within that time."""
         return self._writer.flush(timeout_seconds)
 
+    def write(self, rows: Sequence[Row]) -> None:
+        raise NotImplementedError
+
+
+class Recorder(Waiting[QueryRow]):
+    """The log of one table as this process writes it."""
+
+    what = "queries"
+
+    def __init__(self, place: LogPlace, setting: QueryLog, writer: Writer) -> None:
+        super().__init__(place, writer, setting.flush_rows, setting.flush_seconds)
+        self.setting = setting
+
+    def write(self, rows: Sequence[QueryRow]) -> None:
+        data = encoded(rows, self.setting)
+        self.place.storage().put_if_absent(new_name(time.time_ns() // 1_000_000), data)
+
 
 class Writer:
     """The thread behind all logs of this process, begun with the first row."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._recorders: dict[tuple[LogPlace, QueryLog], Recorder] = {}
+        self._recorders: dict[Hashable, Waiting[Any]] = {}
         self._thread: threading.Thread | None = None
         self._hurry = 0
         self._writing = False
 
     def recorder(self, place: LogPlace, setting: QueryLog) -> Recorder:
-        with self._changed:
-            return self._recorders.setdefault((place, setting), Recorder(place, setting, self))
+        return self.one((place, setting), lambda: Recorder(place, setting, self))
 
-    def note(self, recorder: Recorder, row: QueryRow) -> None:
+    def one(self, key: Hashable, make: Callable[[], W]) -> W:
+        """Who waits under a key, made where nobody does yet."""
+        with self._changed:
+            if (found := self._recorders.get(key)) is None:
+                found = self._recorders[key] = make()
+            return found  # type: ignore[return-value]  # of one key there is one type
+
+    def note(self, recorder: Waiting[Row], row: Row) -> None:
         with self._changed:
             waiting = recorder.waiting
-            if len(waiting) >= MOST_WAITING:
+            if len(waiting) >= recorder.most_waiting:
                 recorder.dropped += 1
                 return
             if not waiting:
@@ -84,7 +117,7 @@ class Writer:
                     waiting.clear()
                     return
                 self._thread = thread
-            if len(waiting) in (1, recorder.setting.flush_rows):
+            if len(waiting) in (1, recorder.flush_rows):
                 self._changed.notify_all()
 
     def flush(self, timeout_seconds: float) -> bool:
@@ -121,37 +154,38 @@ class Writer:
                 self._writing = True
             _write(due, rows, dropped)
 
-    def _due(self) -> Recorder | None:
+    def _due(self) -> Waiting[Any] | None:
         now = time.monotonic()
         for recorder in self._recorders.values():
             rows = len(recorder.waiting)
-            late = now >= recorder.since + recorder.setting.flush_seconds
-            if rows and (self._hurry or late or rows >= recorder.setting.flush_rows):
+            late = now >= recorder.since + recorder.flush_seconds
+            if rows and (self._hurry or late or rows >= recorder.flush_rows):
                 return recorder
         return None
 
     def _pause(self) -> float | None:
         """How long nothing is due, as it stands."""
-        ends = [each.since + each.setting.flush_seconds for each in self._recorders.values() if each.waiting]
+        ends = [each.since + each.flush_seconds for each in self._recorders.values() if each.waiting]
         return max(min(ends) - time.monotonic(), 0.0) if ends else None
 
 
-def _write(recorder: Recorder, rows: Sequence[QueryRow], dropped: int) -> None:
-    if recorder.stopped:
+def _write(waiting: Waiting[Row], rows: Sequence[Row], dropped: int) -> None:
+    if waiting.stopped:
         return
     try:
-        data = encoded(rows, recorder.setting)
-        recorder.place.storage().put_if_absent(new_name(time.time_ns() // 1_000_000), data)
+        waiting.write(rows)
     except ObjectExistsError:
         pass  # no two have one name: the answer to a put that was made again was lost
     except Exception as error:  # noqa: BLE001 - no query fails of its log
-        recorder.stopped = True
+        waiting.stopped = True
         logger.warning(
-            "queries of %s are not noted any more by this process: %s", recorder.place.table, first_line(error)
+            "%s of %s are not noted any more by this process: %s", waiting.what, waiting.place.table, first_line(error)
         )
         return
     if dropped:
-        logger.warning("%s queries of %s were not noted, as too many waited", f"{dropped:,}", recorder.place.table)
+        logger.warning(
+            "%s %s of %s were not noted, as too many waited", f"{dropped:,}", waiting.what, waiting.place.table
+        )
 
 
 WRITER = Writer()

@@ -29,6 +29,8 @@ from .key_rows import KeyRows
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
 
+    from .watched import Watches
+
 Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneResult]]"
 T = TypeVar("T")
 
@@ -68,10 +70,13 @@ class ScanPlan:
         default=None, repr=False, compare=False
     )  # only rows that have these keys; what they say of files is in `hint`
     keys_told: str = ""  # for people
+    watching: Callable[[ScanPlan], Watches | None] | None = field(
+        default=None, repr=False, compare=False
+    )  # who is told in which row groups no row matches, asked when files are read
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it reads the same rows of the same files; footers that were read stay here."""
-        here = {"noted", "footers"}
+        here = {"noted", "footers", "watching"}
         return type(self), tuple(None if f.name in here else getattr(self, f.name) for f in fields(self))
 
     @property

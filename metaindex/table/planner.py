@@ -22,6 +22,7 @@ from metaindex.pruning.result import IndexReport, PruneResult
 
 from .asked import VersionLike, at_version
 from .handle import Handle
+from .remembering import RememberedFilters
 
 logger = logging.getLogger("metaindex")
 
@@ -41,6 +42,7 @@ class Planner:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._remembered = Remembered(handle.config.cache_bytes // 8)
+        self.filters = RememberedFilters.of(handle)
 
     @held_back
     def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
@@ -54,6 +56,7 @@ class Planner:
         elif answer is SnapshotWanted.NEEDED:
             answer = asked.by_snapshot()
         assert isinstance(answer, PruneResult), "a snapshot always answers"
+        answer = self._less_remembered(answer, only)
         return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
 
     @held_back
@@ -70,7 +73,7 @@ class Planner:
         answer = asked.first()
         if isinstance(answer, SnapshotWanted):
             answer = asked.by_snapshot()
-        return answer if isinstance(answer, PruneResult) else None
+        return self._less_remembered(answer, only) if isinstance(answer, PruneResult) else None
 
     def knows(self, predicate: object, only: Iterable[str] | None) -> bool:
         """Does some index know a column that is asked? True where that cannot be said; nothing is read of the table."""
@@ -83,18 +86,24 @@ class Planner:
         by_record = pruner.by_record(question)
         result = pruner.by_snapshot(question, snapshot) if isinstance(by_record, SnapshotWanted) else by_record
         self._handle.confined(result.files)
-        return result
+        return self._less_remembered(result, only)
 
     def over_files(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The same, each index asked of the files that it finds by their full identity, whatever it recorded of the
         version."""
         pruner = Pruner(*self._handle.open_indexes(only))
         root = self._handle.root(snapshot)
-        return pruner.by_snapshot(TableQuestion(root, self._handle.format, snapshot.version, tree), snapshot)
+        question = TableQuestion(root, self._handle.format, snapshot.version, tree)
+        return self._less_remembered(pruner.by_snapshot(question, snapshot), only)
 
     def predicate(self, condition: object, schema: Schema) -> Predicate:
         """The predicate bound to the schema of the version."""
         return predicate_of(condition, schema, self._handle.config.time_zone)
+
+    def _less_remembered(self, result: PruneResult, only: Iterable[str] | None) -> PruneResult:
+        """Without the files of which it is remembered that no row matches. Who names the indexes that may answer means
+        those alone."""
+        return result if self.filters is None or only is not None else self.filters.less(result)
 
     def _known_lately(self, predicate: object, indexes: Sequence[OpenIndex]) -> bool:
         """Does some index know a column that is asked, by the newest schema that it has recorded? True where that

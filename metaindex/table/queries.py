@@ -286,6 +286,7 @@ class Queries:
             choose=choose,
             footers=self._footers,
             noted=None if self._noting is None else self._noting.scan,
+            watching=None if self._planner.filters is None else self._planner.filters.watching,
         )
 
     def suspected(self, planned: PlannedAnswer) -> bool:

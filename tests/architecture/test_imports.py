@@ -69,6 +69,7 @@ ORDER: tuple[str, ...] = (
     "export",
     "views",
     "querylog",
+    "remembering",
     "advice",
     "answers",
     "joins",

@@ -1,0 +1,1 @@
+"""In which row groups did no row match a filter that was read before?"""
