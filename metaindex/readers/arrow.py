@@ -33,7 +33,7 @@ from .projection import FileNames, constant
 from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
-from .watched import WatchedFile, watches
+from .watched import WatchedFile
 
 _LOOKED_AT_ONCE = 16
 _Part = tuple[int, int, list[pa.Array]]
@@ -140,7 +140,7 @@ class _FileReader:
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
         self._footers = HeldFooters(0) if scan.footers is None else scan.footers
-        self._watches = None if self._text is not None or self._predicate is None else watches(scan)
+        self._watches = None if self._text is not None or self._predicate is None else scan.watches
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 

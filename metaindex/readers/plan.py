@@ -109,6 +109,15 @@ class ScanPlan:
         if self.noted is not None:
             self.noted(self, engine, columns)
 
+    @property
+    def watches(self) -> Watches | None:
+        """Who is told what the filter finds: of a scan that applies it, and nothing else, to all rows of what it
+        reads."""
+        if self.watching is None or self.predicate is None:
+            return None
+        alone = self.first is None and self.hint is None and self.keys is None
+        return self.watching(self) if alone else None
+
     def whole(self) -> Self:
         """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept
         files, and knows no more of them than it takes to read them."""

@@ -24,7 +24,6 @@ from metaindex.formats.storage import ObjectInfo, Storage
 from .replaced import seen
 
 if TYPE_CHECKING:
-    from .plan import ScanPlan
     from .row_filter import RowFilter
 
 _PLACE = "\x00row"  # no column of a table has that name
@@ -38,15 +37,6 @@ class Watches(Protocol):
 
     def keep(self, row: int, may: Mask) -> None:
         """Of each row group of a file: may a row match, at any version?"""
-
-
-def watches(scan: ScanPlan) -> Watches | None:
-    """Who is told of a scan that applies its filter, and nothing else, to all rows of what it reads."""
-    if scan.watching is None or scan.predicate is None:
-        return None
-    if scan.first is not None or scan.hint is not None or scan.keys is not None:
-        return None
-    return scan.watching(scan)
 
 
 class WatchedFile:
@@ -127,7 +117,7 @@ class WatchedFile:
 
     def _is_same(self, storage: Storage, snapshot: Snapshot, row: int) -> bool:
         """Is the file the one that the snapshot lists, and was it when it was opened? A file of a plain folder that was
-        changed just before may have been changed again without a sign."""
+        written just before may have been written again without a sign."""
         plain, local = snapshot.format == "files", "://" not in storage.root
         if not plain and not local:
             return True
@@ -139,5 +129,4 @@ class WatchedFile:
             return True
         if self.now is None or self.now != later:
             return False
-        changed = (self.now.etag or "").rpartition("-")[2]
-        return not plain or (changed.isdecimal() and int(changed) <= self._begun_ns - RACY_NS)
+        return not plain or self.now.modified_ns <= self._begun_ns - RACY_NS  # as indexes believe a file
