@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
@@ -31,6 +31,9 @@ FILTERS = (
     "n = {n}",
     "n <> {n}",
     "n IS NULL",
+    "s IS NULL",
+    "coalesce(n, {n}) + 0 = {n}",
+    "length(coalesce(s, '')) = 0",
     "s IS NOT NULL AND n > {n}",
     "NOT (s LIKE '%{c}')",
     "n IN ({n}, 3, NULL)",
@@ -108,13 +111,16 @@ steps = st.lists(
         st.tuples(st.just("delete"), st.integers(0, 6)),
         st.tuples(st.just("ask"), where),
         st.tuples(st.just("again"), where),
-        st.tuples(st.sampled_from(("rename", "drop", "add", "widen", "swap")), st.none()),
+        st.tuples(st.sampled_from(("rename", "drop", "add", "widen", "swap", "anew")), st.none()),
     ),
     min_size=3,
     max_size=7,
 )
 
 
+@example([("a1", 1)], [("anew", None)], ["coalesce(n, 0) + 0 = 0"])
+@example([("a1", 1)], [("swap", None)], ["length(coalesce(s, '')) = 0"])
+@example([("a1", 1), ("b2", None)], [("ask", "n + 1 = 2"), ("widen", None), ("append", [("c", 1)])], ["n = 1"])
 @given(some_rows, steps, st.lists(where, min_size=1, max_size=2, unique=True))
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_remembered_answers_are_the_plain_ones_at_every_version(
@@ -194,7 +200,7 @@ class _Iceberg:
         with self.table.update_schema(allow_incompatible_changes=True) as update:
             if verb == "rename" and "n" in names:
                 update.rename_column("n", f"old{self._moves}")
-            elif verb == "drop" and "n" in names and len(names) > 1:
+            elif verb in ("drop", "anew") and "n" in names and len(names) > 1:
                 update.delete_column("n")
             elif verb == "add" and "n" not in names:
                 update.add_column("n", IntegerType())
@@ -205,3 +211,6 @@ class _Iceberg:
         if verb == "swap" and "s" in names:
             with self.table.update_schema() as update:
                 update.add_column("s", StringType())
+        if verb == "anew" and "n" in names:
+            with self.table.update_schema() as update:
+                update.add_column("n", IntegerType())
