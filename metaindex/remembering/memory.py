@@ -61,6 +61,13 @@ class FilterMemory:
             every = [*self._mine, *(section for some in self._read.values() for section in some)]
         return Known(tuple(section for section in every if section.key in wanted))
 
+    @property
+    def any(self) -> bool:
+        """Is anything remembered?"""
+        self._look()
+        with self._lock:
+            return bool(self._fresh or self._mine or any(self._read.values()))
+
     def _gather(self) -> None:
         if not self._fresh:
             return

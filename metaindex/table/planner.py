@@ -62,18 +62,33 @@ class Planner:
     @held_back
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
         """The same by the indexes alone where they have recorded the version: for an engine that asks the table's own
-        partitions and statistics by itself. None where no index knows a column that is asked."""
+        partitions and statistics by itself. None where no index knows a column that is asked, and nothing is remembered
+        of the predicate."""
         indexes, refused = self._handle.open_indexes(only)
         if not indexes:
             return None
         predicate = at_moment(predicate)
+        answer = self._proved(predicate, version, indexes, refused)
+        if answer is not None:
+            return self._less_remembered(answer, only)
+        if self.filters is None or only is not None or not self.filters.any:
+            return None
+        # No index knows a column: the files are listed, by what an index recorded where it did.
+        asked = self._asked(predicate, at_version(version, None), indexes, refused)
+        listed = self.filters.tried(asked.listed, None)
+        less = None if listed is None else self.filters.less(listed)
+        return less if less is not None and less.remembered is not None else None
+
+    def _proved(
+        self, predicate: object, version: VersionLike, indexes: Sequence[OpenIndex], refused: Sequence[IndexReport]
+    ) -> PruneResult | None:
         asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
         if not asked.recorded and not self._known_lately(predicate, indexes):
             return None  # nor is the table loaded
         answer = asked.first()
         if isinstance(answer, SnapshotWanted):
             answer = asked.by_snapshot()
-        return self._less_remembered(answer, only) if isinstance(answer, PruneResult) else None
+        return answer if isinstance(answer, PruneResult) else None
 
     def knows(self, predicate: object, only: Iterable[str] | None) -> bool:
         """Does some index know a column that is asked? True where that cannot be said; nothing is read of the table."""
@@ -186,6 +201,12 @@ class _Asked:
     def by_snapshot(self) -> PruneResult | SnapshotWanted | None:
         """The answer over the table's own list of files."""
         return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
+
+    def listed(self) -> PruneResult:
+        """An answer for which the table's own statistics are not wanted."""
+        answer = self._answer(None, alone=True) if self.recorded else self.by_snapshot()
+        assert isinstance(answer, PruneResult), "who is alone answers, and so does a snapshot"
+        return answer
 
     def by_snapshot_or_alone(self) -> PruneResult | SnapshotWanted | None:
         """The same; by the indexes alone where the table cannot be read."""

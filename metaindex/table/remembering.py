@@ -48,13 +48,18 @@ class RememberedFilters:
         setting = remembering(handle.config.remember_filters)
         return None if setting is None or not handle.config.use_indexes else cls(handle, setting)
 
+    @property
+    def any(self) -> bool:
+        """Is anything remembered?"""
+        return self.tried(lambda: self._opened[0].any, False)
+
     def less(self, result: PruneResult) -> PruneResult:
         """An answer without the files of which it is remembered that no row matches its predicate."""
-        return self._tried(lambda: self._less(result), result)
+        return self.tried(lambda: self._less(result), result)
 
     def watching(self, scan: ScanPlan) -> Watches | None:
         """Who is told what the filter of a scan finds."""
-        return self._tried(lambda: self._watching(scan), None)
+        return self.tried(lambda: self._watching(scan), None)
 
     def _less(self, result: PruneResult) -> PruneResult:
         from metaindex.remembering.files import ids_of
@@ -125,7 +130,8 @@ class RememberedFilters:
             self._parts = FilterMemory(setting, storage, secret), recorder
         return self._parts
 
-    def _tried(self, make: Callable[[], T], otherwise: T) -> T:
+    def tried(self, make: Callable[[], T], otherwise: T) -> T:
+        """What `make` makes; where it fails, what there is without anything remembered."""
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - no query fails of what might be remembered

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.errors import ArgumentError, ScanError
-from metaindex.table.face import handle_of
+from metaindex.table.face import handle_of, queries_of
 from tests.remembering.lake import FILES, ONCE, ROWS, flushed, objects, opened, remembering, six_files
 from tests.tables import FORMATS, Lake, settle
 
@@ -22,6 +23,9 @@ READS: dict[str, Callable[[mi.Table], int]] = {
     "to_arrow": lambda table: table.scan(ONCE).to_arrow().num_rows,
     "to_batches": lambda table: sum(batch.num_rows for batch in table.scan(ONCE).to_batches()),
     "to_pandas": lambda table: len(table.scan(ONCE).to_pandas()),
+    "to_reader": lambda table: table.scan(ONCE).to_reader().read_all().num_rows,
+    "to_dataset": lambda table: table.scan(ONCE).to_dataset().to_table().num_rows,
+    "to_duckdb": lambda table: len(table.scan(ONCE).to_duckdb(duckdb.connect()).fetchall()),
     "to_polars": lambda table: table.scan(ONCE).to_polars().collect().height,
     "locate": lambda table: sum(row["matches"] for row in table.locate(ONCE, exact=True).table.to_pylist()),
 }
@@ -162,6 +166,22 @@ def test_an_index_and_remembered_filters_answer_together(tmp_path: Path) -> None
     assert opened(table, ONCE) == FILES, "the first two files were not read"
     assert len(table.scan(where, indexes=["stats"]).file_rows) == FILES - 2
     assert len(table.scan(where, indexes=[]).file_rows) >= FILES - 2
+
+
+def test_an_engine_that_asks_indexes_alone_hears_of_remembered_filters(tmp_path: Path) -> None:
+    """As Spark's rule asks: of a table that has an index, whatever its columns."""
+    lake = six_files(tmp_path)
+    lake.open().create_index("stats", mi.ColumnStats("id"), builder="local")
+    where = "s = 'x3Qzy'"
+    plain, table = queries_of(lake.open()), remembering(lake)
+    assert queries_of(table).proved(where, None, None) is None, "no index knows the column, and nothing is remembered"
+    where = "s = 'x6Q5y'"
+    assert table.scan(where).to_arrow().num_rows > 0
+    told = queries_of(table).proved(f"s IS NOT NULL AND {where}", None, None)
+    assert told is not None
+    assert [Path(path).name for path in told.paths] == ["f005.parquet"]
+    assert plain.proved(where, None, None) is None
+    assert queries_of(table).proved(where, None, ["stats"]) is None
 
 
 def test_it_is_off_by_default_and_switched_on_by_the_environment(
