@@ -43,7 +43,7 @@ MEANING: Final = 1
 """Raised where a reader finds other rows for the same predicate than before."""
 
 KEY_BYTES: Final = 16
-MOST_VALUES: Final = 10_000
+MOST_VALUES: Final = 1_000
 """Literals and leaves of a filter that is remembered."""
 _MOST_PARTS: Final = 64
 """Of an AND that are looked for by themselves, too."""

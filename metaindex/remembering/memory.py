@@ -51,10 +51,11 @@ class FilterMemory:
             if len(self._fresh) >= _MOST_FRESH:
                 self._gather()
 
-    def find(self, keys: Sequence[bytes]) -> Known:
+    def find(self, keys: Sequence[bytes], *, look: bool = True) -> Known:
         """What is known of filters, of those that lie beside the indexes, too. Nothing is raised for an object that is
-        none."""
-        self._look()
+        none. `look`: which there are by now."""
+        if look:
+            self._look()
         wanted = set(keys)
         with self._lock:
             self._gather()

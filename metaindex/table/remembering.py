@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from metaindex.config import RememberFilters, remembering, sealing
 from metaindex.expressions.errors import first_line
@@ -90,16 +91,18 @@ class RememberedFilters:
         if key is None:
             return None
         memory, recorder = self._opened
-        ids = ids_of(snapshot.files)
-        told = memory.find((key,)).told(ids, key)
+        rows = scan.file_rows
+        ids = ids_of(snapshot.files.take(pa.array(rows)))
+        told = memory.find((key,), look=False).told(ids, key)
+        places = {row: place for place, row in enumerate(rows.tolist())}
 
         def keep(row: int, may: Mask) -> None:
-            noted = Noted.of(key, ids[row].tobytes(), may)
+            noted = Noted.of(key, ids[places[row]].tobytes(), may)
             memory.note(noted)
             if recorder is not None:
                 recorder.note(noted)
 
-        return _Watches(told, keep)
+        return _Watches({row for row, place in places.items() if not told[place]}, keep)
 
     def _meaning(self, version: Version, table_format: str, schema: Schema) -> FilterMeaning:
         from metaindex.remembering.key import FilterMeaning
@@ -142,11 +145,11 @@ class RememberedFilters:
 class _Watches:
     """Of one scan: files of which nothing was found out before."""
 
-    def __init__(self, told: Mask, keep: Callable[[int, Mask], None]) -> None:
-        self._told, self._keep = told, keep
+    def __init__(self, wanted: set[int], keep: Callable[[int, Mask], None]) -> None:
+        self._wanted, self._keep = wanted, keep
 
     def wants(self, row: int) -> bool:
-        return not self._told[row]
+        return row in self._wanted
 
     def keep(self, row: int, may: Mask) -> None:
         from metaindex.remembering.stored import MOST_GROUPS
