@@ -63,7 +63,9 @@ def main(files: int = 200, rows: int = 80_000) -> None:
         for what, where in FILTERS.items():
             plain = mi.open_table(str(root))
             once = [mi.open_table(str(root), config=mi.Config(remember_filters=later)) for _ in range(5)]
-            pairs = [(plain, table) for table in once]  # by turns, as the machine has other work, too
+            pairs = [
+                (mi.open_table(str(root)), table) for table in once
+            ]  # by turns, as the machine has other work, too
             turns = [
                 [
                     seconds(lambda asked=asked, where=where: asked.scan(where).to_arrow(), 1)  # type: ignore[misc]

@@ -95,9 +95,9 @@ class Writer:
     def one(self, key: Hashable, make: Callable[[], W]) -> W:
         """Who waits under a key, made where nobody does yet."""
         with self._changed:
-            if (found := self._recorders.get(key)) is None:
-                found = self._recorders[key] = make()
-            return found  # type: ignore[return-value]  # of one key there is one type
+            if (recorder := self._recorders.get(key)) is None:
+                recorder = self._recorders[key] = make()
+            return recorder  # type: ignore[return-value]  # of one key there is one type
 
     def note(self, recorder: Waiting[Row], row: Row) -> None:
         with self._changed:

@@ -26,6 +26,9 @@ from .replaced import seen
 if TYPE_CHECKING:
     from .row_filter import RowFilter
 
+_FEW, _SMALL = 8, 1_000
+"""Where more rows of a batch match than one of 8, and 1,000, each of its row groups is said to hold one: it mostly
+does, and to look costs the filter once more."""
 _PLACE = "\x00row"  # no column of a table has that name
 
 
@@ -64,46 +67,35 @@ class WatchedFile:
         count = batch.num_rows
         self._left -= count
         groups = self._groups(first, count)
-        if len(groups) > 1:
-            return self._by_place(batch, first, live)
-        if live is None:
-            found = self._filter.matching(batch)
-        else:
-            found = self._filter.matching(batch.filter(pa.array(live)))
-            if not found.num_rows and groups and not self._may[groups.start]:
-                self._may[groups.start] = self._of_dead(batch.filter(pa.array(~live))) is not False
-        if found.num_rows:
-            self._may[groups.start] = True
-        return found
-
-    def _by_place(self, batch: pa.RecordBatch, first: int, live: Mask | None) -> pa.RecordBatch:
-        """The same of a batch with rows of several row groups: each row tells where it stands."""
-        places = np.arange(first, first + batch.num_rows)
-        numbered = batch.append_column(_PLACE, from_vector(places, None, pa.int64()))
-        found = self._filter.matching(numbered if live is None else numbered.filter(pa.array(live)))
-        self._found_at(found)
-        if live is not None:
-            dead = self._of_dead(numbered.filter(pa.array(~live)))
-            if isinstance(dead, pa.RecordBatch):
-                self._found_at(dead)
-            elif dead:
-                groups = self._groups(first, len(places))
+        matched = self._filter.matching(batch if live is None else batch.filter(pa.array(live)))
+        if matched.num_rows:
+            if len(groups) == 1 or matched.num_rows > max(count // _FEW, _SMALL):
                 self._may[groups.start : groups.stop] = True
-        return found.select(list(range(batch.num_columns)))
+            else:  # once more, each row with where it stands
+                numbered = self._numbered(batch, first)
+                self._found_at(self._filter.matching(numbered if live is None else numbered.filter(pa.array(live))))
+        if live is not None and not self._may[groups.start : groups.stop].all():
+            self._of_dead(self._numbered(batch, first).filter(pa.array(~live)), groups)
+        return matched
 
-    def _found_at(self, found: pa.RecordBatch) -> None:
-        if found.num_rows:
-            places = vector(found.column(_PLACE), np.int64)
+    @staticmethod
+    def _numbered(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        return batch.append_column(_PLACE, from_vector(np.arange(first, first + batch.num_rows), None, pa.int64()))
+
+    def _found_at(self, matched: pa.RecordBatch) -> None:
+        if matched.num_rows:
+            places = vector(matched.column(_PLACE), np.int64)
             self._may[np.unique(np.searchsorted(self._starts, places, side="right") - 1)] = True
 
-    def _of_dead(self, dead: pa.RecordBatch) -> pa.RecordBatch | bool:
-        """The rows that match of those that are deleted now: another version may have them. False: none; True: it
-        cannot be told, as the filter fails on one."""
+    def _of_dead(self, dead: pa.RecordBatch, groups: range) -> None:
+        """Of rows that are deleted now: another version may have them. Where the filter fails on one, it cannot be
+        told."""
         try:
-            found = self._filter.matching(dead)
+            matched = self._filter.matching(dead)
         except Exception:  # noqa: BLE001 - nobody asked for these rows
-            return True
-        return found if found.num_rows else False
+            self._may[groups.start : groups.stop] = True
+        else:
+            self._found_at(matched)
 
     def _groups(self, first: int, count: int) -> range:
         """The row groups of which a batch has rows."""

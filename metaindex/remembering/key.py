@@ -68,8 +68,8 @@ class FilterMeaning:
         """Of the filter, and of each part of its AND: a row that matches it matches them all."""
         normal = normalize(predicate)
         parts = normal.parts if isinstance(normal, And) and len(normal.parts) <= _MOST_PARTS else ()
-        found = (self._of(part) for part in (normal, *parts))
-        return tuple(key for key in found if key is not None)
+        made = (self._of(part) for part in (normal, *parts))
+        return tuple(key for key in made if key is not None)
 
     def _of(self, normal: Predicate) -> bytes | None:
         told = leaves(normal)
@@ -141,7 +141,7 @@ def _path(schema: Schema, column: ColumnRef) -> Iterator[tuple[Field, bool]]:
 
 
 def _identity(field: Field, last: bool) -> bytes:
-    found = ("name", field.source or field.name) if field.field_id is None else ("id", str(field.field_id))
+    finds = ("name", field.source or field.name) if field.field_id is None else ("id", str(field.field_id))
     shown = (
         field.logical,
         repr(field.default),
@@ -152,7 +152,7 @@ def _identity(field: Field, last: bool) -> bytes:
         # Of a struct only the field is read; of what is read the type decides what the file's bytes become.
         repr(_named(field)) if last else "",
     )
-    return _joined(*(_text(text) for text in (*found, *shown)))
+    return _joined(*(_text(text) for text in (*finds, *shown)))
 
 
 def _named(field: Field) -> tuple[object, ...]:

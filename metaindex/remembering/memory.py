@@ -24,7 +24,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.formats.storage import ObjectInfo, Storage, TellsApart
 
 from .files import as_binary
-from .stored import MOST_BYTES, Ids, Noted, Section, decoded, sections, time_ms
+from .stored import MOST_BYTES, FilterSection, Ids, Noted, decoded, sections, time_ms
 
 logger = logging.getLogger("metaindex")
 
@@ -41,8 +41,8 @@ class FilterMemory:
         self._setting, self._storage, self._secret = setting, storage, secret
         self._lock = threading.Lock()
         self._fresh: list[Noted] = []
-        self._mine: list[Section] = []  # found out by this process, the oldest first
-        self._read: OrderedDict[str, tuple[Section, ...]] = OrderedDict()  # by their objects, the oldest first
+        self._mine: list[FilterSection] = []  # found out by this process, the oldest first
+        self._read: OrderedDict[str, tuple[FilterSection, ...]] = OrderedDict()  # by their objects, the oldest first
 
     def note(self, row: Noted) -> None:
         """A filter was read over a file."""
@@ -51,7 +51,7 @@ class FilterMemory:
             if len(self._fresh) >= _MOST_FRESH:
                 self._gather()
 
-    def find(self, keys: Sequence[bytes], *, look: bool = True) -> Known:
+    def find(self, keys: Sequence[bytes], *, look: bool = True) -> KnownFilters:
         """What is known of filters, of those that lie beside the indexes, too. Nothing is raised for an object that is
         none. `look`: which there are by now."""
         if look:
@@ -60,7 +60,7 @@ class FilterMemory:
         with self._lock:
             self._gather()
             every = [*self._mine, *(section for some in self._read.values() for section in some)]
-        return Known(tuple(section for section in every if section.key in wanted))
+        return KnownFilters(tuple(section for section in every if section.key in wanted))
 
     @property
     def any(self) -> bool:
@@ -88,11 +88,11 @@ class FilterMemory:
             for path in [path for path in self._read if path not in names]:
                 del self._read[path]
         for info in missing:
-            found = self._opened(info)
+            opened = self._opened(info)
             with self._lock:
-                self._read[info.path] = found
+                self._read[info.path] = opened
 
-    def _opened(self, info: ObjectInfo) -> tuple[Section, ...]:
+    def _opened(self, info: ObjectInfo) -> tuple[FilterSection, ...]:
         assert self._storage is not None, "it was listed"
         try:
             return tuple(read(self._storage, info, self._secret))
@@ -104,10 +104,10 @@ class FilterMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFilters:
     """What sections say of the filters that are asked."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[FilterSection, ...]
 
     def __bool__(self) -> bool:
         return bool(self.sections)
@@ -167,13 +167,13 @@ def kept(infos: Sequence[ObjectInfo], setting: RememberFilters) -> list[ObjectIn
     return out[::-1]
 
 
-def read(storage: Storage, info: ObjectInfo, secret: bytes | None) -> list[Section]:
+def read(storage: Storage, info: ObjectInfo, secret: bytes | None) -> list[FilterSection]:
     """What an object says. DamagedIndexError, StorageError, ObjectNotFoundError."""
     data = storage.read(info.path, 0, MOST_BYTES + 1)
     return decoded(data, storage.uri(info.path), secret)
 
 
-def _within(some: Sequence[Section], most: int) -> Iterator[Section]:
+def _within(some: Sequence[FilterSection], most: int) -> Iterator[FilterSection]:
     """The newest that fit."""
     sizes = np.cumsum([section.size_bytes for section in reversed(some)])
     fitting = int(np.searchsorted(sizes, most, side="right"))

@@ -21,7 +21,7 @@ from metaindex.querylog.files import LogPlace
 from metaindex.querylog.writer import Waiting, Writer
 
 from .memory import kept, listed, read
-from .stored import FOLDER, MOST_BYTES, Noted, Section, encoded, new_name, sections, time_ms
+from .stored import FOLDER, MOST_BYTES, FilterSection, Noted, encoded, new_name, sections, time_ms
 
 _MANY = 16
 """Objects: more are merged."""
@@ -51,7 +51,7 @@ class FilterRecorder(Waiting[Noted]):
         tidy(self._storage, self._setting, self._secret)
 
 
-def put(storage: Storage, some: Sequence[Section], secret: bytes | None, ms: int) -> str:
+def put(storage: Storage, some: Sequence[FilterSection], secret: bytes | None, ms: int) -> str:
     """A new object; its name."""
     name = new_name(ms)
     with suppress(ObjectExistsError):  # no two have one name: the answer to a put that was made again was lost
@@ -97,9 +97,9 @@ def _merge(storage: Storage, infos: Sequence[ObjectInfo], secret: bytes | None) 
         storage.delete(info.path)
 
 
-def _portions(some: Sequence[Section]) -> list[list[Section]]:
+def _portions(some: Sequence[FilterSection]) -> list[list[FilterSection]]:
     """As many as go into an object; what does not by itself is left out."""
-    out: list[list[Section]] = [[]]
+    out: list[list[FilterSection]] = [[]]
     size = 0
     for section in some:
         if section.size_bytes > MOST_BYTES // 2:

@@ -60,7 +60,7 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FilterSection:
     """What one object says of one filter: `ids` of files, ascending; of each its row groups, where its bits begin, and
     whether none of them is set."""
 
@@ -92,7 +92,7 @@ class Section:
         ]
 
 
-def sections(rows: Iterable[Noted]) -> list[Section]:
+def sections(rows: Iterable[Noted]) -> list[FilterSection]:
     """By filter. Of a file that is said twice both are true: it has the bits that both have, where they count its row
     groups alike; else the one said last."""
     by_key: dict[bytes, dict[bytes, Noted]] = {}
@@ -112,15 +112,15 @@ def sections(rows: Iterable[Noted]) -> list[Section]:
     return out
 
 
-def _section(key: bytes, ids: Ids, groups: npt.NDArray[np.uint16], bits: bytes) -> Section:
+def _section(key: bytes, ids: Ids, groups: npt.NDArray[np.uint16], bits: bytes) -> FilterSection:
     widths = (groups.astype(np.int64) + 7) // 8
     ends = np.cumsum(widths)
     starts = ends - widths
     total = np.concatenate(([0], np.cumsum(np.frombuffer(bits, np.uint8) != 0)))
-    return Section(key, ids, groups, starts, bits, total[ends] == total[starts])
+    return FilterSection(key, ids, groups, starts, bits, total[ends] == total[starts])
 
 
-def encoded(some: Sequence[Section], secret: bytes | None) -> bytes:
+def encoded(some: Sequence[FilterSection], secret: bytes | None) -> bytes:
     """An object of these."""
     parts = [_MAGIC]
     for each in some:
@@ -130,7 +130,7 @@ def encoded(some: Sequence[Section], secret: bytes | None) -> bytes:
     return data + _digest(data, secret)
 
 
-def decoded(data: bytes, where: str, secret: bytes | None) -> list[Section]:
+def decoded(data: bytes, where: str, secret: bytes | None) -> list[FilterSection]:
     """What an object says. DamagedIndexError for what is none, or is not sealed with the key where there is one."""
     if len(data) > MOST_BYTES or not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + 32:
         raise _damaged(where, "is none")

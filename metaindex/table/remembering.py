@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metaindex.readers.plan import ScanPlan
     from metaindex.readers.watched import Watches
     from metaindex.remembering.key import FilterMeaning
-    from metaindex.remembering.memory import FilterMemory, Known
+    from metaindex.remembering.memory import FilterMemory, KnownFilters
     from metaindex.remembering.recorder import FilterRecorder
 
 logger = logging.getLogger("metaindex")
@@ -165,7 +165,7 @@ class _Watches:
 class RememberedGroups:
     """Which row groups of the kept files may match."""
 
-    def __init__(self, known: Known, files: FileTable) -> None:
+    def __init__(self, known: KnownFilters, files: FileTable) -> None:
         self._known, self._files = known, files
         self._told: dict[str, Mask] | None = None
 
@@ -173,9 +173,9 @@ class RememberedGroups:
         if self._told is None:
             from metaindex.remembering.files import ids_of
 
-            found = self._known.groups(ids_of(self._files))
+            groups_of = self._known.groups(ids_of(self._files))
             paths = self._files.paths
-            self._told = {paths[row].as_py(): may for row, may in found.items() if not may.all()}
+            self._told = {paths[row].as_py(): may for row, may in groups_of.items() if not may.all()}
         may = self._told.get(path)
         return may if may is not None and len(may) == groups else None
 
