@@ -84,7 +84,7 @@ def unseal(data: bytes, where: str, key: bytes | None) -> Any:
         raise DamagedIndexError(f"a log entry is a line of JSON; {where} is not ({one_line(error)}); {CURE}") from error
 
 
-CURE = "cancel or repair the index, or recreate it"
+CURE = "repair the index: that mends it, or says which folder to remove before it is created anew"
 
 
 def one_line(error: BaseException) -> str:
