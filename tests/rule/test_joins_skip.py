@@ -294,6 +294,20 @@ def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path
             spark.sql(query).collect()
 
 
+def test_an_error_of_a_key_that_the_join_never_computes_is_nobodys_whatever_its_words(
+    narrowing: SparkSession, tmp_path: Path
+) -> None:
+    """The right side turns out empty, and an adaptive plan drops the join. A text that was cast is in the error's."""
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    spark.range(10).selectExpr("id", "IF(id = 9, 'cancelled', CAST(id AS string)) AS s").createOrReplaceTempView(
+        "words"
+    )
+    text = "SELECT w.id FROM words w LEFT JOIN (SELECT * FROM t WHERE id % 7 = 9) t ON t.k = CAST(w.s AS int)"
+    with setting(spark, "spark.sql.ansi.enabled", "true"), setting(spark, "spark.sql.adaptive.enabled", "true"):
+        assert len(spark.sql(text).collect()) == 10
+
+
 def test_keys_that_come_too_late_are_not_waited_for(narrowing: SparkSession, tmp_path: Path) -> None:
     spark, fact = narrowing, delta(narrowing, tmp_path)
     assert fact.pinned

@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
@@ -102,7 +103,7 @@ class KeyQuery {
       Thread.currentThread().interrupt();
       throw new Cancelled(stopped);
     } catch (ExecutionException error) {
-      if (cancelled(error)) {
+      if (cancelled(context, error)) {
         throw new Cancelled(error);
       }
       throw new IllegalStateException("the keys of a join cannot be read: " + error.getCause(), error);
@@ -114,16 +115,15 @@ class KeyQuery {
     }
   }
 
-  private static boolean cancelled(Throwable error) {
+  /** By what kind of error it is: texts may hold anybody's data. */
+  private static boolean cancelled(SparkContext context, Throwable error) {
+    boolean ended = context.isStopped();
     for (int i = 0; error != null && i < DEPTH; i++) {
-      String said = String.valueOf(error.getMessage());
-      if (error instanceof InterruptedException || said.contains("JOB_CANCELLED")
-          || said.contains("SparkContext was shut down") || said.contains("cancelled")) {
-        return true;
-      }
+      ended = ended || error instanceof InterruptedException || error instanceof SparkThrowable
+          && "SPARK_JOB_CANCELLED".equals(((SparkThrowable) error).getErrorClass());
       error = error.getCause();
     }
-    return false;
+    return ended;
   }
 
   /** Somebody has ended the query of which this is a part: it must not go on. */
