@@ -14,7 +14,7 @@ from metaindex.build.protocol import Builder, Progress
 from metaindex.expressions.shown import counted
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import TableRef
-from metaindex.kinds.registry import looked_up, rows_of
+from metaindex.kinds.registry import keyed, rows_of
 from metaindex.kinds.renames import with_ids
 from metaindex.log.entry import IndexLogEntry, KindSpec, TableInfo, VersionRecord
 from metaindex.log.states import Operation, State
@@ -109,7 +109,7 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     counts = [counted(built.ref.files, "file")]
     if built.ref.columns or not built.ref.keys:
         counts.append(counted(len(built.ref.columns), "column"))
-    keys = len(looked_up(built.ref))
+    keys = len(keyed(built.ref))
     copies = len(built.ref.keys) - keys
     if keys:
         counts.append(counted(keys, "key"))

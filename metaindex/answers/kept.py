@@ -22,7 +22,7 @@ from metaindex.formats.model import Leaf
 from metaindex.kinds.canonical import answers_for, plain_type
 from metaindex.kinds.exact_sums import SUM_BYTES, can_be_summed, scale_of, totals
 from metaindex.kinds.of_files import OfFilesKind, Told, of_key
-from metaindex.kinds.registry import looked_up, readable, rows_of
+from metaindex.kinds.registry import keyed, readable, rows_of
 from metaindex.kinds.theta.hashed import can_be_sketched
 from metaindex.kinds.theta.sketch import Theta
 from metaindex.log.entry import CoveredKey, RunRef
@@ -165,7 +165,7 @@ def _kept(
     def of_index(index: OpenIndex) -> list[tuple[_Place, _T]]:
         told_of = []
         for run in index.entry.content.runs:
-            for key in looked_up(run) if run.files else ():
+            for key in keyed(run) if run.files else ():
                 stable = [column.stable for column in key.columns]
                 if stable != [leaf.stable] or not readable(key) or not _tells(key, told):
                     continue

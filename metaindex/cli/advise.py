@@ -89,7 +89,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     asked = [*args.where, *map(Path, args.queries)]
     queries = workload(asked) if asked else None
     named = dict.fromkeys(args.called, args.table) if args.called else None
-    with Progress() as progress:
+    with Progress() as progress, progress.during("weighing indexes"):
         answer = recommend(
             queries,
             *_opened(args, out, queries, named or {}),
@@ -106,7 +106,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if not args.create:
         out.data(answer.to_json())
         return DONE
-    with Progress() as progress:
+    with Progress() as progress, progress.during("creating indexes"):
         created = answer.create(chosen_builder(args), progress)
     out.data({**answer.to_json(), "created": [index.to_json() for index in created]})
     for index in created:

@@ -27,7 +27,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
 from metaindex.expressions.statistics import Mask
 from metaindex.formats.storage import Storage
-from metaindex.kinds.registry import FACT_ROWS, looked_up
+from metaindex.kinds.registry import FACT_ROWS, keyed
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 
@@ -64,7 +64,7 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
         "files": (rows.FILES, rows.files(index, live)),
         FACT_ROWS.name: (FACT_ROWS.shown, rows.facts(index, live)),
     }
-    if any(looked_up(run) for run in index.entry.content.runs):
+    if any(keyed(run) for run in index.entry.content.runs):
         tables["keys"] = key_rows.KEYS, key_rows.keys(index, live)
         tables["key_values"] = key_rows.KEY_VALUES, key_rows.key_values(index, live)
     commit = _commit(format_)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from metaindex.expressions.statistics import Mask
 from metaindex.kinds.kind import Listed, ListsValues
-from metaindex.kinds.registry import looked_up, looked_up_rows
+from metaindex.kinds.registry import keyed, looked_up_rows
 from metaindex.log.entry import CoveredKey, RunRef
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
@@ -53,7 +53,7 @@ def keys(index: OpenIndex, live: Live) -> Iterator[pa.Table]:
     """KEYS."""
     for run in index.entry.content.runs:
         files, mask = _named(index, run), live(run)
-        for key in looked_up(run):
+        for key in keyed(run):
             at = np.flatnonzero(mask)
             some = files.take(pa.array(at))
             held = _said(key, run, some) | {
@@ -67,7 +67,7 @@ def key_values(index: OpenIndex, live: Live) -> Iterator[pa.Table]:
     """KEY_VALUES, one row group of a part after another."""
     for run in index.entry.content.runs:
         files, mask = _named(index, run), live(run)
-        for key in looked_up(run):
+        for key in keyed(run):
             rows = looked_up_rows(key)
             if not issubclass(rows, ListsValues):
                 continue
@@ -101,7 +101,7 @@ def _filter_bytes(index: OpenIndex, run: RunRef, key: CoveredKey, at: npt.NDArra
 
 
 def _named(index: OpenIndex, run: RunRef) -> pa.Table:
-    return files_of(index, run).select(["path", "partition", "run"]) if looked_up(run) else None
+    return files_of(index, run).select(["path", "partition", "run"]) if keyed(run) else None
 
 
 def _said(key: CoveredKey, run: RunRef, files: pa.Table) -> dict[str, pa.ChunkedArray | pa.Array]:

@@ -213,9 +213,10 @@ class StoredKind(ABC):
 
 
 class LookedUpRows(StoredKind):
-    """Rows that answer in which files a value is."""
+    """Rows that answer in which files a value is, or what values of each file come to."""
 
     __slots__ = ()
+    finds_values: ClassVar[bool] = True  # do they answer in which files a value is?
     exact: ClassVar[bool] = False  # does its answer leave nothing for other keys to prove, but for collisions?
     equality_only: ClassVar[bool] = True  # does it know whether a value is equal, and nothing else?
     turn: ClassVar[int] = 100  # of several keys of a column the least is asked first

@@ -47,6 +47,7 @@ class OfFilesKind(WholeKind):
     __slots__ = ()
     schema: ClassVar[pa.Schema]
     tells: ClassVar[Told]
+    finds_values = False
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
     takes_every_row: ClassVar[bool] = True
 

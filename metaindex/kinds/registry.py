@@ -159,6 +159,7 @@ def _unfit(kind: object, known: Mapping[str, object]) -> str | None:
 _SAID = {"version": int, "layout": LayoutRule, "turn": int, "exact": bool}
 _SAID |= {
     "equality_only": bool,
+    "finds_values": bool,
     "takes_every_row": bool,
     "carries_types": bool,
     "unkeyed_because": str,
@@ -207,7 +208,7 @@ def rows_of(key: CoveredKey) -> type[StoredKind]:
 
 
 def looked_up_rows(key: CoveredKey) -> type[LookedUpRows]:
-    """The rows of a key that is `readable`, and one of `looked_up`."""
+    """The rows of a key that is `readable`, and one of `keyed`."""
     rows = rows_of(key)
     assert issubclass(rows, LookedUpRows), "rows of the table are not looked up"
     return rows
@@ -226,9 +227,21 @@ def maker_of(key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
     return looked_up_rows(key).maker(key, (kind_from_spec(spec) for spec in kinds if spec.name == key.kind))
 
 
-def looked_up(run: RunRef) -> tuple[CoveredKey, ...]:
-    """The keys of a run that answer in which files a value is. One of a kind that is not known here counts as one."""
+def keyed(run: RunRef) -> tuple[CoveredKey, ...]:
+    """The keys of a run whose rows tell of its files. One of a kind that is not known here counts as one."""
     return tuple(key for key in run.keys if key.kind not in _SERVED)
+
+
+def looked_up(run: RunRef) -> tuple[CoveredKey, ...]:
+    """Those of `keyed` that answer in which files a value is. What other keys tell of a column answers no predicate, so
+    the table's own log is asked about it as if there were no index. One of a kind that is not known here counts as
+    one."""
+    return tuple(key for key in keyed(run) if _finds_values(key.kind))
+
+
+def _finds_values(partition: str) -> bool:
+    rows = stored_kind(partition)
+    return rows is None or not issubclass(rows, LookedUpRows) or rows.finds_values
 
 
 def served_keys(run: RunRef) -> tuple[CoveredKey, ...]:

@@ -19,7 +19,7 @@ from metaindex.formats.model import FILE_SCHEMA, Schema
 from metaindex.formats.storage import Storage
 from metaindex.keys import FileIdentities, id_words, same_path
 from metaindex.kinds.described import StoredColumn
-from metaindex.kinds.registry import served_keys
+from metaindex.kinds.registry import covered_columns, served_keys
 from metaindex.log.entry import IndexLogEntry, ObjectRef, RunRef
 from metaindex.log.types import type_from_text
 from metaindex.log.versions import Versions
@@ -105,6 +105,15 @@ class OpenIndex:
             if stored == leaf.type or not self.of_text:
                 out[ref] = StoredColumn(column.column_id, stored, leaf.type, column.partition)
         return out
+
+    @property
+    def leaves_out_nothing(self) -> str:
+        """Why no predicate is asked of it, where its kinds are there for other questions; "" of any other."""
+        runs = self.entry.content.runs
+        if not runs or any(covered_columns(run) for run in runs):
+            return ""
+        names = dict.fromkeys(kind.name for kind in self.entry.kinds)
+        return f"an index of {' and '.join(names)} leaves no files out"
 
     @property
     def of_text(self) -> bool:

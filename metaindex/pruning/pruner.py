@@ -145,7 +145,8 @@ class Pruner:
 
     def _report(self, index: OpenIndex, answer: Walked) -> IndexReport:
         used = answer.used_columns.get(index.name, ())
-        reason = answer.lacks.get(index.name) or ("" if used else "none of the predicate's columns is covered")
+        unused = index.leaves_out_nothing or "none of the predicate's columns is covered"
+        reason = answer.lacks.get(index.name) or ("" if used else unused)
         reason = "; ".join((*((reason,) if reason else ()), *index.left_out))
         alone = answer.alone.get(index.name, Tally())
         return IndexReport(

@@ -17,7 +17,7 @@ from metaindex.build.protocol import Progress
 from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.protocol import TableFormat, TableRef
-from metaindex.kinds.registry import looked_up, senseless, served_keys
+from metaindex.kinds.registry import keyed, senseless, served_keys
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.sealed import digest
@@ -86,7 +86,7 @@ def _check_files(files: Sample) -> None:
     """What the index says of data files, against their rows."""
     runs = files.index.entry.content.runs
     check_rows(files)
-    if any(looked_up(run) for run in runs):
+    if any(keyed(run) for run in runs):
         from .key_rows import check_key_rows
 
         check_key_rows(files)

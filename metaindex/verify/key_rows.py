@@ -29,7 +29,7 @@ from metaindex.keys import FileIdentities
 from metaindex.kinds.checks import KeyCheck
 from metaindex.kinds.keyed import Spill
 from metaindex.kinds.kind import KeyKind, PlannedKey
-from metaindex.kinds.registry import looked_up, looked_up_rows, maker_of, stranger
+from metaindex.kinds.registry import keyed, looked_up_rows, maker_of, stranger
 from metaindex.log.entry import CoveredKey, KindSpec
 from metaindex.log.sealed import one_line
 from metaindex.log.types import type_from_text
@@ -47,7 +47,7 @@ _BYTES_AT_ONCE = 1 << 30
 
 def check_key_rows(sample: Sample) -> None:
     """Compares the files of a sample."""
-    runs, done = sample.of(looked_up), 0
+    runs, done = sample.of(keyed), 0
     for run_rows, ordinals in runs:
         keys: Keys = _planned(run_rows, sample.index.entry.kinds, sample.recorded.schema, sample.report)
         for some in _together(run_rows, ordinals) if keys else ():
@@ -92,7 +92,7 @@ def _planned(
     """The keys whose columns the schema of the version has, each with the types that it was written with."""
     by_stable = {leaf.stable: leaf for leaf in schema.leaves()}
     out: list[tuple[CoveredKey, PlannedKey]] = []
-    for key in looked_up(run_rows.run):
+    for key in keyed(run_rows.run):
         leaves = []
         for column in key.columns:
             leaf, type_ = by_stable.get(column.stable), type_from_text(column.type_text)

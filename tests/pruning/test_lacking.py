@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex.cli.main import main
+from metaindex.kinds.kind import Kind
+from tests.kinds.covering.arrow_builder import ArrowBuilder
 
 
 def _append(path: Path, first: int, **more: list[int]) -> None:
@@ -51,6 +54,18 @@ def test_another_index_may_know_the_files(tmp_path: Path) -> None:
     assert "covered" in _reason(mi.open_table(tmp_path / "t"), "TRUE")
 
 
+def test_kinds_that_answer_other_questions_are_not_said_to_lack_a_column(tmp_path: Path) -> None:
+    _append(tmp_path / "t", 0)
+    table = mi.open_table(tmp_path / "t")
+    table.create_index("i", mi.Covering(["a"], []), builder=ArrowBuilder())
+    assert _reason(table, "a = 1") == "an index of covering leaves no files out"
+    assert "known in none" not in str(table.explain("a = 1"))
+    table.delete_index("i")
+    table.vacuum_index("i")
+    table.create_index("i", mi.Sums("a"))
+    assert _reason(table, "a = 1") == "an index of sums leaves no files out"
+
+
 def test_files_that_an_index_read_before_it_had_the_column_need_a_full_refresh(tmp_path: Path) -> None:
     _append(tmp_path / "t", 0)
     table = mi.open_table(tmp_path / "t")
@@ -62,3 +77,38 @@ def test_files_that_an_index_read_before_it_had_the_column_need_a_full_refresh(t
     assert any("'extra' is not covered in 1 older file; mode='full' covers it" in note for note in refreshed.notes)
     assert not any("covers it" in note for note in table.refresh_index("i", mode="full").notes)
     assert _reason(table, "extra = 5") == ""
+
+
+KINDS: dict[str, tuple[Kind, ...]] = {
+    "statistics": (mi.ColumnStats("a"),),
+    "values": (mi.Values("a"),),
+    "bloom": (mi.Bloom("a"),),
+    "value list": (mi.ValueList("a"),),
+    "covering": (mi.Covering(["a"], []),),
+    "sums": (mi.Sums("a"),),
+    "sketches": (mi.Sketches("a"),),
+    "all that tell of whole files": (mi.Sums("a"), mi.Sketches("a"), mi.Covering(["a"], [])),
+}
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 files, of which the table's own log knows the bounds."""
+    path = tmp_path_factory.mktemp("many") / "t"
+    for file in range(24):
+        _append(path, file * 10)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_kind_hides_what_the_tables_own_log_proves(kind: str, many: Path, tmp_path: Path) -> None:
+    """But for a quarter of the files: so few are read rather than the log is asked (decision 10)."""
+    shutil.copytree(many, tmp_path / "t")
+    alone = mi.open_table(tmp_path / "t")
+    questions = ("a = 1", "a IN (1, 40)", "a < 15", "a = 1 OR a > 225", "a IS NULL", "NOT a >= 20")
+    before = {asked: alone.prune(asked).kept_files for asked in questions}
+    assert max(before.values()) <= 3
+    builder = ArrowBuilder() if "overing" in str(KINDS[kind]) else "local"
+    alone.create_index("i", *KINDS[kind], builder=builder)
+    table = mi.open_table(tmp_path / "t")
+    assert {asked: kept for asked in questions if (kept := table.prune(asked).kept_files) > max(before[asked], 6)} == {}
