@@ -117,4 +117,20 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/kinds/covering/test_range_parts.py",),
         "IS NULL leaves out parts of which nothing is known",
     ),
+    Mutant(
+        "sums answer look-ups",
+        "metaindex/kinds/of_files.py",
+        "finds_values = False",
+        "finds_values = True",
+        ("tests/pruning/test_lacking.py",),
+        "an equality reads every file, as the table's own log is not asked",
+    ),
+    Mutant(
+        "a remembered filter of other rows",
+        "metaindex/readers/watched.py",
+        "            self._of_dead(self._numbered(batch, first).filter(pa.array(~live)), groups)\n",
+        "            pass\n",
+        ("tests/remembering/test_histories.py",),
+        "rows that are deleted now, and were not before, are lost at the version before",
+    ),
 )
