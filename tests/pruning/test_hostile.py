@@ -250,7 +250,7 @@ CURES: dict[str, Callable[[Table], object]] = {
 def test_a_copied_entry_is_told_and_made_right(lake: Lake, cure: str) -> None:
     copied(lake)
     left_out(lake, "it is a copy")
-    with pytest.raises(DamagedIndexError, match="cancel or repair"):
+    with pytest.raises(DamagedIndexError, match="repair the index"):
         lake.open().refresh_index("stats", builder="local")
     found = lake.open().verify_index("stats")
     assert not found.sound
