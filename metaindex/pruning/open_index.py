@@ -107,7 +107,7 @@ class OpenIndex:
         return out
 
     @property
-    def leaves_out_nothing(self) -> str:
+    def unasked_because(self) -> str:
         """Why no predicate is asked of it, where its kinds are there for other questions; "" of any other."""
         runs = self.entry.content.runs
         if not runs or any(covered_columns(run) for run in runs):

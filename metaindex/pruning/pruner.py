@@ -145,8 +145,9 @@ class Pruner:
 
     def _report(self, index: OpenIndex, answer: Walked) -> IndexReport:
         used = answer.used_columns.get(index.name, ())
-        unused = index.leaves_out_nothing or "none of the predicate's columns is covered"
-        reason = answer.lacks.get(index.name) or ("" if used else unused)
+        reason = answer.lacks.get(index.name, "")
+        if not reason and not used:
+            reason = index.unasked_because or "none of the predicate's columns is covered"
         reason = "; ".join((*((reason,) if reason else ()), *index.left_out))
         alone = answer.alone.get(index.name, Tally())
         return IndexReport(

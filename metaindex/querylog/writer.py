@@ -14,6 +14,7 @@ import logging
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -35,7 +36,7 @@ Row = TypeVar("Row")
 W = TypeVar("W", bound="Waiting[Any]")
 
 
-class Waiting(Generic[Row]):
+class Waiting(ABC, Generic[Row]):
     """What waits to be written for one table. `write` writes rows, on the thread behind: whatever it raises is told
     once, and nothing is written any more. For any thread; nothing is raised."""
 
@@ -61,8 +62,9 @@ class Waiting(Generic[Row]):
         """Waits until what was noted is written. False: it was not within that time."""
         return self._writer.flush(timeout_seconds)
 
+    @abstractmethod
     def write(self, rows: Sequence[Row]) -> None:
-        raise NotImplementedError
+        """Of the thread behind alone."""
 
 
 class Recorder(Waiting[QueryRow]):

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.formats.storage import ObjectInfo, Storage, TellsApart
 
 from .files import as_binary
-from .stored import MOST_BYTES, FilterSection, Ids, Noted, decoded, sections, time_ms
+from .stored import MOST_BYTES, MOST_SECTIONS, FilterSection, Ids, Noted, decoded, sections, time_ms
 
 logger = logging.getLogger("metaindex")
 
@@ -32,6 +32,12 @@ DAY_MS = 24 * 3600 * 1000
 _MOST_FRESH = 2_000
 """Rows that wait to be put into a section: what is found out of a large table is gathered now and then, not each time
 that it is asked."""
+_MOST_OBJECTS = 64
+_FEW_SECTIONS = 256
+
+
+ByFilter = Mapping[bytes, Sequence[FilterSection]]
+"""By their keys."""
 
 
 class FilterMemory:
@@ -42,7 +48,8 @@ class FilterMemory:
         self._lock = threading.Lock()
         self._fresh: list[Noted] = []
         self._mine: list[FilterSection] = []  # found out by this process, the oldest first
-        self._read: OrderedDict[str, tuple[FilterSection, ...]] = OrderedDict()  # by their objects, the oldest first
+        self._united_at = _FEW_SECTIONS  # sections, of which those of a filter are made one
+        self._read: OrderedDict[str, ByFilter] = OrderedDict()  # by their objects, the oldest first
 
     def note(self, row: Noted) -> None:
         """A filter was read over a file."""
@@ -59,8 +66,9 @@ class FilterMemory:
         wanted = set(keys)
         with self._lock:
             self._gather()
-            every = [*self._mine, *(section for some in self._read.values() for section in some)]
-        return KnownFilters(tuple(section for section in every if section.key in wanted))
+            found = [section for section in self._mine if section.key in wanted]
+            found += (section for by_key in self._read.values() for key in wanted for section in by_key.get(key, ()))
+        return KnownFilters(tuple(found))
 
     @property
     def any(self) -> bool:
@@ -74,8 +82,10 @@ class FilterMemory:
             return
         fresh, self._fresh = self._fresh, []
         self._mine += sections(fresh)
-        if len(self._mine) > 256:
+        if len(self._mine) > self._united_at:
             self._mine = sections(row for section in self._mine for row in section.noted())
+            # Not at each question, where there are so many filters.
+            self._united_at = max(_FEW_SECTIONS, 2 * len(self._mine))
         self._mine = list(_within(self._mine, self._setting.keep_bytes))
 
     def _look(self) -> None:
@@ -92,15 +102,17 @@ class FilterMemory:
             with self._lock:
                 self._read[info.path] = opened
 
-    def _opened(self, info: ObjectInfo) -> tuple[FilterSection, ...]:
+    def _opened(self, info: ObjectInfo) -> ByFilter:
         assert self._storage is not None, "it was listed"
+        out: dict[bytes, list[FilterSection]] = {}
         try:
-            return tuple(read(self._storage, info, self._secret))
+            for section in read(self._storage, info, self._secret):
+                out.setdefault(section.key, []).append(section)
         except ObjectNotFoundError:
-            return ()  # merged meanwhile
+            pass  # merged meanwhile
         except (DamagedIndexError, StorageError) as error:
             logger.warning("some remembered filters are not used: %s", first_line(error))
-            return ()
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +169,11 @@ def listed(storage: Storage) -> list[ObjectInfo]:
 def kept(infos: Sequence[ObjectInfo], setting: RememberFilters) -> list[ObjectInfo]:
     """Of the objects by time those that are within the bounds, the oldest first."""
     horizon = time.time_ns() // 1_000_000 - int(setting.keep_days * DAY_MS)
-    out, size = [], 0
+    out: list[ObjectInfo] = []
+    size = 0
     for info in reversed(infos):
         size += info.size_bytes
-        if size > setting.keep_bytes or (time_ms(info.path) or 0) < horizon:
+        if size > setting.keep_bytes or (time_ms(info.path) or 0) < horizon or len(out) == _MOST_OBJECTS:
             break
         if info.size_bytes <= MOST_BYTES:
             out.append(info)
@@ -174,7 +187,7 @@ def read(storage: Storage, info: ObjectInfo, secret: bytes | None) -> list[Filte
 
 
 def _within(some: Sequence[FilterSection], most: int) -> Iterator[FilterSection]:
-    """The newest that fit."""
+    """The newest that fit, and no more than objects may have."""
     sizes = np.cumsum([section.size_bytes for section in reversed(some)])
-    fitting = int(np.searchsorted(sizes, most, side="right"))
+    fitting = min(int(np.searchsorted(sizes, most, side="right")), _MOST_OBJECTS * MOST_SECTIONS)
     yield from some[len(some) - fitting :]

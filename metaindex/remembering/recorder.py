@@ -21,7 +21,7 @@ from metaindex.querylog.files import LogPlace
 from metaindex.querylog.writer import Waiting, Writer
 
 from .memory import kept, listed, read
-from .stored import FOLDER, MOST_BYTES, FilterSection, Noted, encoded, new_name, sections, time_ms
+from .stored import FOLDER, MOST_BYTES, MOST_SECTIONS, FilterSection, Noted, encoded, new_name, sections, time_ms
 
 _MANY = 16
 """Objects: more are merged."""
@@ -75,6 +75,7 @@ def tidy(storage: Storage, setting: RememberFilters, secret: bytes | None) -> No
 def _merge(storage: Storage, infos: Sequence[ObjectInfo], secret: bytes | None) -> None:
     rows: list[Noted] = []
     held: list[ObjectInfo] = []
+    keys: set[bytes] = set()
     size = 0
     for info in infos:  # the oldest first: what is said last counts
         if size + info.size_bytes > MOST_BYTES // 2:
@@ -87,6 +88,9 @@ def _merge(storage: Storage, infos: Sequence[ObjectInfo], secret: bytes | None) 
             continue  # it goes by its age
         except StorageError:
             return
+        keys.update(section.key for section in some)
+        if len(keys) > MOST_SECTIONS:
+            break
         rows += (row for section in some for row in section.noted())
         held.append(info)
         size += info.size_bytes
@@ -104,7 +108,7 @@ def _portions(some: Sequence[FilterSection]) -> list[list[FilterSection]]:
     for section in some:
         if section.size_bytes > MOST_BYTES // 2:
             continue
-        if size + section.size_bytes > MOST_BYTES // 2:
+        if size + section.size_bytes > MOST_BYTES // 2 or len(out[-1]) == MOST_SECTIONS:
             out.append([])
             size = 0
         out[-1].append(section)

@@ -34,6 +34,8 @@ FOLDER: Final = "_remembered"
 """No index may be called so, and engines pass over it."""
 MOST_BYTES: Final = 8 << 20
 """Of an object."""
+MOST_SECTIONS: Final = 2_000
+"""Of an object: each takes a reader some hundred bytes more than it has."""
 MOST_GROUPS: Final = 4096
 """Of a file that is remembered."""
 
@@ -137,12 +139,15 @@ def decoded(data: bytes, where: str, secret: bytes | None) -> list[FilterSection
     body, digest = data[:-32], data[-32:]
     if not hmac.compare_digest(digest, _digest(body, secret)):
         raise _damaged(where, "does not match its digest" if secret is None else "has not the seal of the key")
-    out, at = [], len(_MAGIC)
+    out: list[FilterSection] = []
+    at = len(_MAGIC)
     while at < len(body):
         if at + _HEAD.size > len(body):
             raise _damaged(where, "ends in the middle")
         key, count = _HEAD.unpack_from(body, at)
         at += _HEAD.size
+        if not count or len(out) == MOST_SECTIONS:
+            raise _damaged(where, "has more filters than an object has" if count else "has a filter of no file")
         if count * 18 > len(body) - at:
             raise _damaged(where, "counts more files than it has")
         ids = np.frombuffer(body, ID, count, at)

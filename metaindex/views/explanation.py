@@ -153,7 +153,7 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
             counts, schema = _known(index, snapshot()), snapshot().schema
         covering = {run.run for run in index.entry.content.runs if not run.listed_only}
         files = sum(count for run, count in counts.items() if run in covering)
-        each = {} if index.leaves_out_nothing else _by_column(index, counts, result.predicate, schema)
+        each = {} if index.unasked_because else _by_column(index, counts, result.predicate, schema)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with an index is told
         return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why(error))
     return Coverage(index.name, recorded is not None, files, result.total_files, each, name)

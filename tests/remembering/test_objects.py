@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +13,23 @@ import pytest
 
 import metaindex as mi
 from metaindex.errors import ArgumentError, DamagedIndexError
+from metaindex.querylog.writer import WRITER
+from metaindex.remembering import memory as memory_module
 from metaindex.remembering.memory import FilterMemory, kept, listed
 from metaindex.remembering.recorder import FilterRecorder, put, tidy
-from metaindex.remembering.stored import MOST_BYTES, MOST_GROUPS, Noted, decoded, encoded, new_name, sections
+from metaindex.remembering.stored import (
+    MOST_BYTES,
+    MOST_GROUPS,
+    MOST_SECTIONS,
+    FilterSection,
+    Noted,
+    decoded,
+    encoded,
+    new_name,
+    sections,
+)
+from metaindex.table.face import handle_of
+from metaindex.table.noting import place_of
 from tests.racers import raced
 from tests.remembering.lake import FILES, ONCE, flushed, objects, opened, remembering, six_files, storage
 
@@ -62,6 +76,8 @@ DAMAGE: dict[str, bytes] = {
     "cut short in a head": _written(_BODY + b"head"),
     "more files than it has": _written(_BODY[:24] + (1 << 31).to_bytes(4, "little") + _BODY[28:]),
     "more row groups than it has bits": _written(_BODY[:-9] + b"\xff\xff" * 3 + _BODY[-3:]),
+    "a filter of no file": _written(_BODY + KEY + bytes(4)),
+    "more filters than an object has": _written(_BODY[:8] + _BODY[8:] * (MOST_SECTIONS + 1)),
     "larger than any": b"MIFILTR1" + bytes(MOST_BYTES + 1),
 }
 
@@ -193,6 +209,34 @@ def test_memory_is_bounded() -> None:
     memory.find([KEY])
     assert held <= 10_000
     assert sum(section.size_bytes for section in memory._mine) <= 10_000
+
+
+def test_many_filters_become_several_objects_that_are_all_read(tmp_path: Path) -> None:
+    table = remembering(six_files(tmp_path))
+    rows = [noted(1, [False], number.to_bytes(16, "big")) for number in range(2 * MOST_SECTIONS + 1)]
+    recorder = FilterRecorder(place_of(handle_of(table)), storage(table), mi.RememberFilters(), None, WRITER)
+    recorder.write(rows)
+    assert len(listed(storage(table))) == 3
+    known = FilterMemory(mi.RememberFilters(), storage(table), None).find([row.key for row in rows])
+    assert sum(len(section.ids) for section in known.sections) == len(rows)
+
+
+def test_many_filters_are_not_gone_through_again_with_each_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = 0
+
+    def counted(rows: Iterable[Noted]) -> list[FilterSection]:
+        nonlocal seen
+        every = list(rows)
+        seen += len(every)
+        return sections(every)
+
+    monkeypatch.setattr(memory_module, "sections", counted)
+    memory = FilterMemory(mi.RememberFilters(), None, None)
+    for number in range(2_000):
+        memory.note(noted(1, [False], number.to_bytes(16, "big")))
+        assert memory.find([number.to_bytes(16, "big")])
+    assert seen < 4 * 2_000
+    assert memory.find([bytes(16)])
 
 
 def test_a_file_of_too_many_row_groups_is_not_remembered(tmp_path: Path) -> None:
