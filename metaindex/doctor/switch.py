@@ -73,7 +73,7 @@ def _defaults(environ: Mapping[str, str]) -> Path | None:
     home = environ.get("SPARK_HOME") or _package()
     folder = environ.get("SPARK_CONF_DIR") or (None if home is None else os.path.join(home, "conf"))
     file = None if folder is None else Path(folder) / _FILE
-    return file if file is not None and file.exists() else None
+    return file if file is not None and file.is_file() else None
 
 
 def _package() -> Path | None:

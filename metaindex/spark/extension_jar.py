@@ -8,7 +8,9 @@ them all, on Java 8 and newer. The same sources give the same bytes.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import subprocess
 import tempfile
 import zipfile
@@ -58,11 +60,13 @@ def digest() -> str:
 def digest_in(jar: str | Path) -> str | None:
     """That a jar has; None where it is none of metaindex, or of one that had no digest. OSError where it cannot be
     read."""
+    if not Path(jar).is_file():  # one that is a pipe would be waited for
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(jar))
     try:
         with zipfile.ZipFile(jar) as opened, opened.open(_MANIFEST) as stream:
             lines = stream.read(_MANIFEST_BYTES).decode("utf-8", "replace").splitlines()
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, zlib.error, EOFError):
-        return None
+    except (zipfile.BadZipFile, KeyError, ValueError, RuntimeError, zlib.error, EOFError):
+        return None  # whatever Python's reader makes of a file that is no jar, or a damaged one
     return next((line.partition(": ")[2] for line in lines if line.startswith(f"{_DIGEST}: ")), None)
 
 

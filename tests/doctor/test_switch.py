@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metaindex.doctor.diagnosis import Health
 from metaindex.doctor.switch import read_defaults, switch
@@ -69,6 +75,35 @@ def test_a_jar_of_another_metaindex_is_wrong(tmp_path: Path, said: str | None) -
     health, fact = told(tmp_path, f"{NAMED}spark.jars {jar}\nspark.metaindex.python {sys.executable}")["switch: jar"]
     assert health is Health.WRONG
     assert "another metaindex" in fact or "older" in fact
+
+
+@given(st.data())
+def test_no_jar_lets_another_error_out(data: st.DataObject) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\nMetaindex-Sources: abc\r\n\r\n")
+    whole = bytearray(stream.getvalue())
+    for place, value in data.draw(st.lists(st.tuples(st.integers(0, len(whole) - 1), st.integers(0, 255)), max_size=4)):
+        whole[place] = value
+    with tempfile.NamedTemporaryFile(suffix=".jar") as file, contextlib.suppress(OSError):
+        file.write(whole[: data.draw(st.integers(0, len(whole)))] if data.draw(st.booleans()) else whole)
+        file.flush()
+        digest_in(file.name)
+
+
+def test_a_name_that_is_no_text_is_no_jar(tmp_path: Path) -> None:
+    jar = jar_of(tmp_path / "metaindex-spark.jar", "Metaindex-Sources: abc")
+    data = bytearray(jar.read_bytes().replace(b"META-INF", b"\xffETA-INF"))
+    at = data.index(b"PK\1\2")
+    data[at + 8 : at + 10] = (0x800).to_bytes(2, "little")  # its names are said to be UTF-8
+    jar.write_bytes(data)
+    assert digest_in(jar) is None
+
+
+def test_a_pipe_in_place_of_the_jar_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metaindex-spark.jar")
+    text = f"{NAMED}spark.jars {tmp_path}/metaindex-spark.jar\nspark.metaindex.python false\n"
+    assert "cannot be read" in told(tmp_path, text)["switch: jar"][1]
 
 
 def test_defaults_are_read_as_spark_does() -> None:
