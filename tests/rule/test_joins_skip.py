@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,123 +15,14 @@ from metaindex import rule
 from metaindex.readers.spark_jobs import setting
 from metaindex.rule.executed import leaves
 from metaindex.rule.settings import RuleConfig
-from tests.rule.lakes import location_of
+from tests.rule.joined_lakes import FILES, MAKERS, ROWS, Fact, delta, dims, iceberg, parquet, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
-FILES = 8
-ROWS = 50  # a file
-SCHEMA = "id bigint, k int, name string, at timestamp, day date, amount decimal(12,2), real double, part int"
-DIM = "SELECT k, name, at, day, amount, real, w, id FROM dim"
 NARROWED = "fewer by joins"
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A table whose keys lie scattered over its files, as a view `t`. `counts`: Spark says how many files it read."""
-
-    name: str
-    counts: bool = True
-    pinned: bool = True
-
-
-def rows_of(spark: SparkSession, start: int = 0, files: int = FILES) -> DataFrame:
-    return spark.range(start, start + files * ROWS, 1, files).selectExpr(
-        "id",
-        "CAST(IF(id % 29 = 3, NULL, id * 31 % 400) AS int) AS k",
-        "IF(id % 23 = 5, NULL, concat('n', id * 31 % 400)) AS name",
-        "timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id * 31 % 400 AS int)) AS at",
-        "date_add(date'2024-01-01', CAST(id * 31 % 400 AS int)) AS day",
-        "CAST(id * 31 % 400 AS decimal(12,2)) AS amount",
-        "CASE id % 7 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D ELSE id * 31 % 400 * 0.5D END AS real",
-        "CAST(id / 100 AS int) AS part",
-    )
-
-
-def dims(spark: SparkSession, folder: Path) -> None:
-    """A small side: a row a key of the fact, some NULL, some twice, some nowhere. As files, and as a Delta table."""
-    rows = spark.range(0, 420, 1, 2).selectExpr(
-        "CAST(IF(id % 37 = 2, NULL, IF(id = 9, 8, id)) AS int) AS k",
-        "IF(id % 37 = 2, NULL, concat('n', id)) AS name",
-        "timestamp'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS at",
-        "date_add(date'2024-01-01', CAST(id AS int)) AS day",
-        "CAST(id AS decimal(12,2)) AS amount",
-        "IF(id = 3, double('NaN'), IF(id = 4, 0.0D, id * 0.5D)) AS real",
-        "CAST(id AS int) AS w",
-        "id",
-    )
-    rows.write.format("delta").save(str(folder / "dim"))
-    rows.write.parquet(str(folder / "plain dim"))
-    spark.read.format("delta").load(str(folder / "dim")).createOrReplaceTempView("dim")
-    spark.read.parquet(str(folder / "plain dim")).createOrReplaceTempView("plain")
-
-
-def indexed(spark: SparkSession, path: str, **options: object) -> None:
-    kinds = [mi.Values(name) for name in ("k", "name", "at", "day", "amount")]
-    mi.open_table(path, **options).create_index("find", mi.ColumnStats("id"), *kinds, builder="local")  # type: ignore[arg-type]
-
-
-def parquet(spark: SparkSession, folder: Path) -> Fact:
-    path = str(folder / "par quet")
-    rows_of(spark).write.parquet(path)
-    indexed(spark, path)
-    spark.read.parquet(path).createOrReplaceTempView("t")
-    return Fact(path, pinned=False)
-
-
-def parted(spark: SparkSession, folder: Path) -> Fact:
-    path = str(folder / "parted")
-    rows_of(spark).write.partitionBy("part").parquet(path)
-    indexed(spark, path)
-    spark.read.parquet(path).createOrReplaceTempView("t")
-    return Fact(path, pinned=False)
-
-
-def csv(spark: SparkSession, folder: Path) -> Fact:
-    path = str(folder / "csv")
-    rows_of(spark).write.option("header", True).csv(path)
-    indexed(spark, path, format="csv", header=True, schema=SCHEMA)
-    spark.read.schema(SCHEMA).option("header", True).csv(path).createOrReplaceTempView("t")
-    return Fact(path, pinned=False)
-
-
-def json(spark: SparkSession, folder: Path) -> Fact:
-    path = str(folder / "json")
-    rows_of(spark).write.json(path)
-    indexed(spark, path, format="json", schema=SCHEMA)
-    spark.read.schema(SCHEMA).json(path).createOrReplaceTempView("t")
-    return Fact(path, pinned=False)
-
-
-def delta(spark: SparkSession, folder: Path) -> Fact:
-    path = str(folder / "de lta%20")
-    rows_of(spark).write.format("delta").option("delta.enableDeletionVectors", "true").option(
-        "delta.dataSkippingNumIndexedCols", "0"
-    ).save(path)
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 16 = 3")
-    indexed(spark, path)
-    spark.sql(f"SELECT * FROM delta.`{path}`").createOrReplaceTempView("t")
-    return Fact(f"delta.`{path}`")
-
-
-def iceberg(spark: SparkSession, folder: Path) -> Fact:
-    name = f"iceberg.joins.t{abs(hash(str(folder))) % 10**9}"
-    spark.sql(
-        f"CREATE TABLE {name} ({SCHEMA}) USING iceberg TBLPROPERTIES ('format-version'='3',"
-        " 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none',"
-        " 'write.metadata.metrics.default'='none')"
-    )
-    rows_of(spark).writeTo(name).append()
-    spark.sql(f"DELETE FROM {name} WHERE id % 16 = 3")
-    indexed(spark, location_of(spark, name))
-    spark.sql(f"SELECT * FROM {name}").createOrReplaceTempView("t")
-    return Fact(name, counts=False)
-
-
-MAKERS = [parquet, parted, csv, json, delta, iceberg]
 
 
 @pytest.fixture
