@@ -63,13 +63,13 @@ class QueryLog:
 
     def key(self) -> bytes:
         """By which values are hashed; empty where none is needed."""
-        found = _secret(self.salt, "METAINDEX_QUERY_LOG_SALT", "QueryLog(salt=...)")
-        if found is None and self.literals == "hashed":
+        salt = _secret(self.salt, "METAINDEX_QUERY_LOG_SALT", "QueryLog(salt=...)")
+        if salt is None and self.literals == "hashed":
             raise ArgumentError(
                 "hashed literals need a salt, as whoever reads the log could try values out; none is given; set"
                 " QueryLog(salt=...) or METAINDEX_QUERY_LOG_SALT, a secret of 16 bytes or more"
             )
-        return found or b""
+        return salt or b""
 
 
 def noting(given: QueryLog | bool | None) -> QueryLog | None:

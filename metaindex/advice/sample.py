@@ -132,7 +132,7 @@ def evenly(batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int) -> p
             thinned = pa.Table.from_batches(held, schema=schema)
             held = thinned.take(_every(0, count, 2)).to_batches()
             step *= 2
-            count = sum(one.num_rows for one in held)
+            count = sum(batch.num_rows for batch in held)
     table = pa.Table.from_batches(held, schema=schema)
     if table.num_rows <= most:
         return table

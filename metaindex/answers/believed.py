@@ -27,10 +27,10 @@ def counted_rows(bounds: BoundsOf) -> KnownCounts:
 def _a_leaf_of_each_run(bounds: BoundsOf) -> list[Leaf]:
     """Columns, such that each run of an index that has statistics has them of one of these."""
     leaves = {leaf.stable: leaf for leaf in bounds.snapshot.schema.leaves()}
-    found: dict[str, Leaf] = {}
+    leaf_of_runs: dict[str, Leaf] = {}
     for index in bounds.indexes:
         for run in index.entry.content.runs:
             known = [column.stable for column in run.columns if not column.partition and column.stable in leaves]
-            if known and not any(stable in found for stable in known):
-                found[known[0]] = leaves[known[0]]
-    return list(found.values())
+            if known and not any(stable in leaf_of_runs for stable in known):
+                leaf_of_runs[known[0]] = leaves[known[0]]
+    return list(leaf_of_runs.values())

@@ -66,9 +66,9 @@ class FilterMemory:
         wanted = set(keys)
         with self._lock:
             self._gather()
-            found = [section for section in self._mine if section.key in wanted]
-            found += (section for by_key in self._read.values() for key in wanted for section in by_key.get(key, ()))
-        return KnownFilters(tuple(found))
+            sections = [section for section in self._mine if section.key in wanted]
+            sections += (section for by_key in self._read.values() for key in wanted for section in by_key.get(key, ()))
+        return KnownFilters(tuple(sections))
 
     @property
     def any(self) -> bool:

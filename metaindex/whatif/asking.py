@@ -37,8 +37,8 @@ class Standing:
         snapshot = self.snapshot
         pruner = Pruner(self.indexes)
         question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, tree)
-        found = pruner.by_record(question)
-        return pruner.by_snapshot(question, snapshot) if isinstance(found, SnapshotWanted) else found
+        answer = pruner.by_record(question)
+        return pruner.by_snapshot(question, snapshot) if isinstance(answer, SnapshotWanted) else answer
 
     def kept_each(self, trees: Sequence[Predicate]) -> list[Mask]:
         """Of the snapshot's files those that may match each bound predicate, by the table and all indexes."""
@@ -53,5 +53,5 @@ class Standing:
         files = self.snapshot.files
         if result.kept_files == len(files):
             return np.ones(len(files), np.bool_)
-        found = pc.is_in(files.paths, value_set=result.files.paths.combine_chunks())
-        return truths(one_array(found), null=False)
+        kept = pc.is_in(files.paths, value_set=result.files.paths.combine_chunks())
+        return truths(one_array(kept), null=False)

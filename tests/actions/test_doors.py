@@ -21,6 +21,7 @@ import metaindex as mi
 from metaindex.actions.clean import clean, trim
 from metaindex.actions.removal import GRACE_SECONDS, on_storage, remove_everything, remove_runs
 from metaindex.expressions.errors import StorageError
+from metaindex.expressions.shown import counted
 from metaindex.formats.storage_own import OwnFolder, temporary_name
 from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.liveness import heartbeat_path
@@ -346,8 +347,8 @@ def test_every_removal_finds_what_a_killed_put_of_a_run_left(killed: mi.Table, v
     assert now is not None
     log.append(replace(now, id=now.id + 1, nonce="n", under_way=()))
     if verb == "clean":
-        count = len(unfinished(killed))
-        assert f"what {count} killed writes left" in str(killed.clean_index("stats"))
+        left = counted(len(unfinished(killed)), "killed write")
+        assert f"what {left} left" in str(killed.clean_index("stats"))
     else:
         killed.refresh_index("stats", builder="local")
         REMOVING[verb](killed)

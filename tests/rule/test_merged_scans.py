@@ -212,8 +212,8 @@ def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp
 def test_disabled_sessions_keep_no_strategy(spark: SparkSession) -> None:
     session = spark.newSession()
     mi.enable(session)
-    assert session._jsparkSession.experimental().extraStrategies().size() == 3
+    assert session._jsparkSession.experimental().extraStrategies().size() == 4
     mi.enable(session)
-    assert session._jsparkSession.experimental().extraStrategies().size() == 3
+    assert session._jsparkSession.experimental().extraStrategies().size() == 4
     mi.disable(session)
     assert session._jsparkSession.experimental().extraStrategies().size() == 0
