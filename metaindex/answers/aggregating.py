@@ -20,6 +20,7 @@ from metaindex.readers.plan import ScanPlan
 
 from .asked import AggregateQuestion
 from .distinct import DifferentValues
+from .each_value import EachValue
 from .kept import KeptSketches, KeptSums
 from .known import Attained, KnownColumn, KnownFiles
 from .measures import How, Measure
@@ -51,30 +52,40 @@ def aggregate(
         asked = replace(asked, measures=(*asked.measures, Measure(How.COUNT)))
     known, keys, partials = from_metadata(asked, files)
     known &= certain
+    gathered = PartialAnswers(asked.keys, asked.added_up)
+    told_apart = [_telling_apart(asked.keys, measure) for measure in asked.told_apart]
+    live = files.live.values > 0
+    for counted in told_apart:
+        some = kept[(known & live)[kept]]
+        if len(some):
+            known &= ~counted.add_files(_of_files(keys, some), some, files)
     answered = kept[known[kept]]
     opened = kept[~known[kept]]
-    gathered = PartialAnswers(asked.keys, asked.added_up)
-    sketched = [DifferentValues(asked.keys, measure) for measure in asked.sketched]
-    some = answered[files.live.values[answered] > 0]
+    some = answered[live[answered]]
     if len(some):
-        at = from_vector(some, None, pa.int64())
-        taken = [key.take(at) for key in keys]
-        gathered.add(taken, [partial.take(at) for partial in partials])
-        for counted in sketched:
-            counted.add_sketches(taken, some, files)
+        gathered.add(_of_files(keys, some), _of_files(partials, some))
     if len(opened):
         plan = scan(opened, [f.name for f in asked.fields])
         for batch in read_batches(plan):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             gathered.add_rows(columns, batch.num_rows)
-            for counted in sketched:
+            for counted in told_apart:
                 counted.add_rows(columns, batch.num_rows)
-    return Answers(_together(gathered, sketched).select(wanted), answered, opened)
+    return Answers(_together(gathered, told_apart).select(wanted), answered, opened)
 
 
-def _together(gathered: PartialAnswers, sketched: Sequence[DifferentValues]) -> pa.Table:
+def _of_files(arrays: Sequence[pa.Array], rows: Rows) -> list[pa.Array]:
+    at = from_vector(rows, None, pa.int64())
+    return [array.take(at) for array in arrays]
+
+
+def _telling_apart(keys: Sequence[Field], measure: Measure) -> EachValue | DifferentValues:
+    return EachValue(keys, measure) if measure.how is How.COUNT_DISTINCT else DifferentValues(keys, measure)
+
+
+def _together(gathered: PartialAnswers, told_apart: Sequence[EachValue | DifferentValues]) -> pa.Table:
     groups, answers = gathered.merged(), gathered.table()
-    for counted in sketched:
+    for counted in told_apart:
         answers = answers.append_column(pa.field(counted.measure.name, counted.measure.type), counted.counts(groups))
     return answers
 
@@ -93,13 +104,22 @@ def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, li
         partial = _partial(measure, files)
         known &= partial.known | empty
         partials.append(partial.values)
-    for measure in asked.sketched:
-        assert measure.field is not None
-        kept = files.sketches.get(measure.field.name)
-        column = files.columns.get(measure.field.name)
-        told = np.zeros(len(known), np.bool_) if kept is None else _whole(kept, files)
-        known &= told | empty | (column.all_null if column is not None else False)
+    for measure in asked.told_apart:
+        known &= _told_apart(measure, files) | empty
     return known, keys, partials
+
+
+def _told_apart(measure: Measure, files: KnownFiles) -> Mask:
+    """Of which files the different values are known."""
+    assert measure.field is not None
+    column = files.columns.get(measure.field.name)
+    none = np.zeros(len(files.deletes), np.bool_)
+    if measure.how is How.APPROX_DISTINCT:
+        sketches = files.sketches.get(measure.field.name)
+        return (none if sketches is None else _whole(sketches, files)) | (none if column is None else column.all_null)
+    values = files.values.get(measure.field.name)
+    kept = none if values is None else values.known & ~files.deletes
+    return kept | (none if column is None else column.constant.known)
 
 
 def _partial(measure: Measure, files: KnownFiles) -> Attained:
@@ -122,7 +142,7 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
                 return Attained(pa.nulls(len(files.deletes), measure.partial_type), column.all_null)
             return _sums(kept, column, measure, files)
         case _:
-            raise AssertionError("sketches are asked apart")
+            raise AssertionError("different values are asked apart")
 
 
 def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:

@@ -34,12 +34,12 @@ class AggregateQuestion:
     @property
     def added_up(self) -> tuple[Measure, ...]:
         """Those whose partial answers an aggregation of Arrow's puts together."""
-        return tuple(m for m in self.measures if m.how is not How.DISTINCT)
+        return tuple(m for m in self.measures if not m.tells_apart)
 
     @property
-    def sketched(self) -> tuple[Measure, ...]:
-        """Those whose partial answers are sketches."""
-        return tuple(m for m in self.measures if m.how is How.DISTINCT)
+    def told_apart(self) -> tuple[Measure, ...]:
+        """Those about different values."""
+        return tuple(m for m in self.measures if m.tells_apart)
 
     def named(self, how: How) -> list[str]:
         """Of which columns this is asked."""
@@ -54,6 +54,7 @@ def asked_of(
     least: Sequence[str],
     greatest: Sequence[str],
     total: Sequence[str],
+    each_once: Sequence[str] = (),
     different: Sequence[str] = (),
     group_by: Sequence[str],
 ) -> AggregateQuestion:
@@ -70,7 +71,7 @@ def asked_of(
             )
         if use == "told apart" and not can_be_sketched(column.type):
             raise ScanError(
-                f"sketches tell values apart that have an order, and times of microseconds; column {column.name!r} is"
+                f"values are told apart that have an order, and times of microseconds; column {column.name!r} is"
                 f" {column.type}; count its different values by an engine that reads the scan"
             )
         if use not in ("counted", "added") and not has_order(column.type):
@@ -85,14 +86,15 @@ def asked_of(
         *(Measure(How.MIN, field(name, "compared")) for name in least),
         *(Measure(How.MAX, field(name, "compared")) for name in greatest),
         *(Measure(How.SUM, field(name, "added")) for name in total),
-        *(Measure(How.DISTINCT, field(name, "told apart")) for name in different),
+        *(Measure(How.COUNT_DISTINCT, field(name, "told apart")) for name in each_once),
+        *(Measure(How.APPROX_DISTINCT, field(name, "told apart")) for name in different),
     ]
     asked = AggregateQuestion(tuple(field(name, "grouped by") for name in group_by), tuple(measures))
     names = [key.name for key in asked.keys] + [m.name for m in measures]
     if not measures:
         raise ArgumentError(
             "an aggregate asks something of the rows; nothing is asked; say count=True, count=, min=, max=,"
-            " sum= or approx_distinct="
+            " sum=, count_distinct= or approx_distinct="
         )
     if len(set(names)) < len(names):
         raise ArgumentError(f"each thing is asked once; asked are {', '.join(names)}; leave out the repetition")

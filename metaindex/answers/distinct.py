@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metaindex.expressions.order import as_compared
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.vectors import from_vector, numbers, one_array, valid_mask
+from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, valid_mask
 from metaindex.formats.model import Field
 from metaindex.kinds.theta.hashed import as_sketched, different
 from metaindex.kinds.theta.murmur import Hashes, hash_values
@@ -55,8 +55,9 @@ class DifferentValues:
     measure: Measure
     _groups: dict[tuple[object, ...], _GroupValues] = field(default_factory=dict)
 
-    def add_sketches(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> None:
-        """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot."""
+    def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
+        """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. See `EachValue`: here
+        all is known of each."""
         of_rows = dict(zip(rows.tolist(), self._tuples(keys, len(rows)), strict=True))
         for key in of_rows.values():
             self._group(key)  # one of files that hold nothing but NULL is there, too
@@ -66,6 +67,7 @@ class DifferentValues:
             wanted[rows] = True
             for row, sketch, empty in kept.each(wanted):
                 self._group(of_rows[row]).add(sketch, empty)
+        return np.zeros(len(files.deletes), np.bool_)
 
     def add_rows(self, columns: dict[str, pa.Array], rows: int) -> None:
         """Rows as they were read: columns by name."""

@@ -46,8 +46,8 @@ class KeptSums:
     rows: KnownCounts
 
 
-class SketchesLeftOut(Exception):
-    """The sketches of an index are damaged: it was left out, and what is known has to be asked anew."""
+class LeftOut(Exception):
+    """What an index keeps is damaged: it was left out, and what is known has to be asked anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,13 @@ class KeptSketches:
 
     def each(self, wanted: Mask) -> Iterator[tuple[int, Theta, bool]]:
         """The sketches of the wanted files, each once: rows of the snapshot, and whether an empty text is among the
-        values. SketchesLeftOut where one is damaged."""
+        values. LeftOut where one is damaged."""
         for run in self.of_runs:
             try:
                 yield from run.each(wanted)
             except Exception as error:
                 self.bounds.leave_out(run.index, error)
-                raise SketchesLeftOut from error
+                raise LeftOut from error
 
 
 def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:

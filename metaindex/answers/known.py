@@ -23,6 +23,7 @@ from metaindex.kinds.states import StatState
 from .asked import AggregateQuestion
 from .bound_values import bound_values
 from .kept import KeptSketches, KeptSums, sketches_of, sums_of
+from .kept_values import KeptValues, values_of
 from .live import KnownCounts, agreed, deleted_rows, physical_rows, with_deletes
 from .measures import How
 
@@ -86,6 +87,7 @@ class KnownFiles:
     columns: Mapping[str, KnownColumn]
     sums: Mapping[str, KeptSums]
     sketches: Mapping[str, KeptSketches]
+    values: Mapping[str, KeptValues]
 
     @classmethod
     def of(cls, bounds: BoundsOf, question: AggregateQuestion) -> KnownFiles:
@@ -97,11 +99,16 @@ class KnownFiles:
         sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(bounds, leaves[name])) is not None}
         sketches = {
             name: sketched
-            for name in question.named(How.DISTINCT)
+            for name in question.named(How.APPROX_DISTINCT)
             if name in leaves and (sketched := sketches_of(bounds, leaves[name])) is not None
         }
+        values = {
+            name: listed
+            for name in question.named(How.COUNT_DISTINCT)
+            if name in leaves and (listed := values_of(bounds, leaves[name])) is not None
+        }
         counted = [*(kept.rows for kept in sums.values()), *(kept.rows for kept in sketches.values())]
-        return cls(_live(files, bounds, columns, counted), with_deletes(files), columns, sums, sketches)
+        return cls(_live(files, bounds, columns, counted), with_deletes(files), columns, sums, sketches, values)
 
 
 def _live(

@@ -1,5 +1,5 @@
-"""What is asked of a column: how often it has a value, its least and greatest value, their sum, and about how many
-different ones there are; and how partial answers become the whole one. Types and NULL, NaN and overflow are Spark's."""
+"""What is asked of a column: how often it has a value, its least and greatest value, their sum, and how many different
+ones there are; and how partial answers become the whole one. Types and NULL, NaN and overflow are Spark's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class How(Enum):
     MIN = "min"
     MAX = "max"
     SUM = "sum"
-    DISTINCT = "approx_distinct"  # what partial answers are, and how they are put together, `distinct` says
+    # What partial answers of these are, and how they are put together, `each_value` and `distinct` say.
+    COUNT_DISTINCT = "count_distinct"
+    APPROX_DISTINCT = "approx_distinct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class Measure:
         return self.how in (How.MIN, How.MAX)
 
     @property
+    def tells_apart(self) -> bool:
+        """Is it about different values?"""
+        return self.how in (How.COUNT_DISTINCT, How.APPROX_DISTINCT)
+
+    @property
     def merge(self) -> str:
         """How partial answers are put together: an aggregation of Arrow's."""
         match self.how:
@@ -56,8 +63,8 @@ class Measure:
                 return "sum"
             case How.MIN | How.MAX:
                 return str(self.how.value)
-            case How.DISTINCT:
-                raise AssertionError("sketches are no partial answers of Arrow's")
+            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
+                raise AssertionError("different values are no partial answers of Arrow's")
             case _:
                 assert_never(self.how)
 
@@ -71,7 +78,7 @@ class Measure:
     @property
     def type(self) -> pa.DataType:
         """Of the answer."""
-        if self.field is None or self.how in (How.COUNT, How.DISTINCT):
+        if self.field is None or self.how is How.COUNT or self.tells_apart:
             return pa.int64()
         return summed_type(self.field.type) if self.how is How.SUM else self.field.type
 
@@ -86,8 +93,8 @@ class Measure:
                 return column.cast(self.partial_type)
             case How.MIN | How.MAX:
                 return as_compared(column)
-            case How.DISTINCT:
-                raise AssertionError("sketches are no partial answers of Arrow's")
+            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
+                raise AssertionError("different values are no partial answers of Arrow's")
             case _:
                 assert_never(self.how)
 
@@ -107,8 +114,8 @@ class Measure:
                         f"a sum fits its type, which is {self.type} here as in Spark; {self.name} does not; narrow the"
                         " condition, or add up the column in a wider type by an engine that reads the scan"
                     ) from error
-            case How.DISTINCT:
-                raise AssertionError("sketches are no partial answers of Arrow's")
+            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
+                raise AssertionError("different values are no partial answers of Arrow's")
             case _:
                 assert_never(self.how)
 

@@ -22,6 +22,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         ("min", "the least value of"),
         ("max", "the greatest value of"),
         ("sum", "the sum of"),
+        ("count-distinct", "how many different values have"),
         ("approx-distinct", "about how many different values have"),
     ):
         parser.add_argument(
@@ -40,6 +41,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             min=args.min,
             max=args.max,
             sum=args.sum,
+            count_distinct=args.count_distinct,
             approx_distinct=args.approx_distinct,
             where=args.predicate,
             group_by=args.by,
@@ -66,8 +68,9 @@ COMMAND = Command(
     """Counts the rows that match a predicate. Files of which every row matches are answered from metadata, without
 being opened; only those at the border are read, and those with deletes where nothing says how many. With --min and
 --max also the least and greatest value of columns, with --sum their sum (which reads them, unless an index has --sums
-of them), with --approx-distinct about how many different values they have (likewise, unless an index has --sketches),
-with --by for each value of columns. But for --approx-distinct the answer is the one that a full read gives.""",
+of them), with --count-distinct how many different values they have (likewise, unless an index has --value-list of
+them), with --approx-distinct about how many (by --sketches), with --by for each value of columns. But for
+--approx-distinct the answer is the one that a full read gives.""",
     (
         'metaindex count lake/flights "dep_delay > 1000"',
         "metaindex count lake/flights --by origin --max time_hour",

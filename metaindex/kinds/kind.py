@@ -14,7 +14,7 @@ point of the group `metaindex.kinds` that names a `WholeKind` (docs/kinds.md).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs
     from metaindex.store.writer import RunSink
 
     from .command import KindCommand
-    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyReader, Spill
+    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyReader, Spill, Units
     from .pieces import WritesPieces
 
 KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
@@ -262,6 +262,17 @@ class ListsValues(Protocol):
     @classmethod
     def listed(cls, rows: pa.Table, key: CoveredKey) -> Listed:
         """Stored rows as people read them."""
+
+
+@runtime_checkable
+class KeepsValues(Protocol):
+    """Rows that keep every value of their files as it is: it can be told which different ones there are."""
+
+    @classmethod
+    def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
+        """The ordinals of files and a value that each of them has, as `different.value_keys`; piece by piece, as all
+        of them may be more than memory holds. A value may be told once or more often, NULL is none; of a text that may
+        have been cut there are `different.CUT` bytes. DamagedIndexError for what cannot be."""
 
 
 class KeyKind(Kind):

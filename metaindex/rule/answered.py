@@ -68,7 +68,7 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     question = AggregateQuestion(tuple(leaves[name].field for name in asked.keys), measures)
     live = known.live
     sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(known.bounds, leaves[name])) is not None}
-    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {})
+    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {}, {})
     sure, keys, partials = from_metadata(question, files_known)
     for field, values in (
         *zip(question.keys, keys, strict=True),

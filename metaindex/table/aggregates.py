@@ -13,7 +13,7 @@ from metaindex.answers.aggregated import Aggregated
 from metaindex.answers.aggregating import Rows, aggregate
 from metaindex.answers.asked import asked_of
 from metaindex.answers.first import certain_files
-from metaindex.answers.kept import SketchesLeftOut
+from metaindex.answers.kept import LeftOut
 from metaindex.answers.known import KnownFiles
 from metaindex.expressions.references import columns
 from metaindex.readers.plan import narrowest
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from metaindex.readers.scan import Scan
 
     from .queries import Queries
+
+_NAMED = ("min", "max", "sum", "count_distinct", "approx_distinct", "group_by")
 
 
 def counted_rows(
@@ -52,9 +54,7 @@ def aggregated(
     scan = queries.over_files(predicate, None, version, timestamp, indexes)
     snapshot = scan.snapshot
     counted = asked.get("count", False)
-    names = {
-        word: names_of(asked.get(word), word) or [] for word in ("min", "max", "sum", "approx_distinct", "group_by")
-    }
+    names = {word: names_of(asked.get(word), word) or [] for word in _NAMED}
     question = asked_of(
         snapshot.schema,
         snapshot.version,
@@ -62,6 +62,7 @@ def aggregated(
         least=names["min"],
         greatest=names["max"],
         total=names["sum"],
+        each_once=names["count_distinct"],
         different=names["approx_distinct"],
         group_by=names["group_by"],
     )
@@ -77,7 +78,7 @@ def aggregated(
             files = KnownFiles.of(bounds, question)
             answers = aggregate(question, files, scan.file_rows, certain_files(scan), reading)
             break
-        except SketchesLeftOut:  # of an index that is asked no more: each is left out once
+        except LeftOut:  # of an index that is asked no more: each is left out once
             continue
     left_out = len(snapshot.files) - len(scan.file_rows)
     root = queries.handle.root(snapshot)

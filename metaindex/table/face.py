@@ -214,6 +214,7 @@ class Table:
         min: Sequence[str] = (),  # noqa: A002 - SQL's words
         max: Sequence[str] = (),  # noqa: A002
         sum: Sequence[str] = (),  # noqa: A002
+        count_distinct: Sequence[str] = (),
         approx_distinct: Sequence[str] = (),
         where: object = None,
         group_by: Sequence[str] = (),
@@ -221,15 +222,16 @@ class Table:
         timestamp: TimestampLike = None,
         indexes: Iterable[str] | None = None,
     ) -> Aggregated:
-        """Counts, extremes, sums and about how many different values the live rows that match have, as few files opened
-        as can be.
+        """Counts, extremes, sums and numbers of different values of the live rows that match, as few files opened as
+        can be.
 
         A file of which every row matches is answered from what is known of it, where that is exact: extremes that some
-        row has, rows less deleted ones, sums of an index of `Sums`, sketches of one of `Sketches`; one with deletes is
-        opened for more than rows. All others are read. The answer is
-        the one that a full scan gives, with Spark's types: counts and sums of integers are bigint, sums of decimals
-        have ten digits more, extremes are of the column's type; NaN is the greatest number. `approx_distinct` alone is
-        about right: exact up to 4,096 different values, beyond them with a standard error of 1.6%.
+        row has, rows less deleted ones, sums of an index of `Sums`, values of one of `ValueList` or of
+        `Values(by="value")`, sketches of one of `Sketches`; one with deletes is opened for more than rows. All others
+        are read. The answer is the one that a full scan gives, with Spark's types: counts and sums of integers are
+        bigint, sums of decimals have ten digits more, extremes are of the column's type; NaN is the greatest number.
+        `count_distinct` holds each different value in memory; `approx_distinct` does not, and is alone in being about
+        right: exact up to 4,096 different values, beyond them with a standard error of 1.6%.
 
         `count`: True for rows, or names of columns whose values are counted (NULL is none; "*" is rows). `group_by`: by
         the values of columns; a file answers without being opened where each has one value in it, as partition columns
@@ -239,7 +241,7 @@ class Table:
         from .aggregates import aggregated
 
         asked = {"count": count, "min": min, "max": max, "sum": sum, "group_by": group_by}
-        asked["approx_distinct"] = approx_distinct
+        asked |= {"count_distinct": count_distinct, "approx_distinct": approx_distinct}
         return aggregated(self._queries, where, version, timestamp, asked, indexes=indexes)
 
     def explain(

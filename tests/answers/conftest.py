@@ -24,6 +24,7 @@ def fill(lake: Lake) -> Lake:
 def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
     lake = fill(FIVE[request.param](tmp_path_factory.mktemp(request.param)))
     made = lake.open()
-    kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day")
+    values = mi.ValueList("name", "day"), mi.Values("id", by="value")
+    kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), *values
     made.create_index("stats", *kinds, builder="local")
     return made

@@ -51,7 +51,7 @@ TYPES = (
 def by_duckdb(rows: pa.Table, answer: pa.Table, keys: list[str]) -> list[tuple[Any, ...]]:
     """What DuckDB makes of the same questions; sums of decimals beyond its width are left to Python."""
     asked = [name for name in answer.column_names if name not in keys]
-    select = ", ".join([*map(quoted, keys), *(call(name) for name in asked)])
+    select = ", ".join([*map(quoted, keys), *(f"{call(name)} AS {quoted(name)}" for name in asked)])
     by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
     with duckdb.connect() as con:
         con.execute("SET TimeZone = 'UTC'")
@@ -66,7 +66,7 @@ def quoted(name: str) -> str:
 
 def call(name: str) -> str:
     how, column = name[:-1].split("(", 1)
-    if how == "approx_distinct":  # of few values it is exact
+    if how in ("count_distinct", "approx_distinct"):  # of few values sketches are exact, too
         return f"count(DISTINCT {quoted(column)})"
     return name if column == "*" else f"{how}({quoted(column)})"
 
@@ -149,10 +149,11 @@ def true_stats(content: pa.Table) -> dict[str, Any]:
 
 
 def kinds(schema: pa.Schema) -> list[Kind]:
-    """What answers for whole files: statistics, sums and sketches."""
+    """What answers for whole files: statistics, sums, sketches and values."""
     summed = [f.name for f in schema if can_be_summed(f.type)]
     sketched = [f.name for f in schema if can_be_sketched(f.type)]
-    return [mi.ColumnStats(), *([mi.Sums(*summed)] if summed else []), mi.Sketches(*sketched)]
+    whole = [mi.ValueList(*sketched[::2], limit=4), *(mi.Values(name, by="value") for name in sketched[1::2])]
+    return [mi.ColumnStats(), *([mi.Sums(*summed)] if summed else []), mi.Sketches(*sketched), *whole]
 
 
 @st.composite
@@ -164,6 +165,7 @@ def questions(draw: st.DrawFn, schema: pa.Schema) -> tuple[dict[str, list[str]],
         "min": draw(names),
         "max": draw(names),
         "sum": draw(st.lists(st.sampled_from(summed), unique=True, max_size=1)),
+        "count_distinct": draw(names),
         "approx_distinct": draw(names),
     }
     asked["count"] = asked["count"] if any(asked.values()) else ["*"]
@@ -217,7 +219,7 @@ def test_deletes_of_iceberg_are_counted(
             keys = names[3 - grouped : 4 - grouped] if grouped else []
             summed = [name for name in names if can_be_summed(table.snapshot(version).schema.arrow().field(name).type)]
             asked = {"count": ["*", *names], "min": names, "max": names, "group_by": keys}
-            asked |= {"sum": summed, "approx_distinct": names}
+            asked |= {"sum": summed, "count_distinct": names, "approx_distinct": names}
             found = table.aggregate(**asked, where=where, version=version)  # type: ignore[arg-type]
             same(table, found.table, where, keys, version)
 
@@ -233,6 +235,8 @@ QUESTIONS: list[tuple[dict[str, Any], str | None, int]] = [
     ({"sum": ["id", "day"]}, "id >= 40", 0),
     ({"sum": ["id", "day"], "group_by": ["day"]}, "id >= 15", 1),
     ({"approx_distinct": ["name", "day"]}, "id >= 15", 1),
+    ({"count_distinct": ["name", "day"]}, "id >= 15", 1),
+    ({"count_distinct": ["name", "id"], "group_by": ["day"]}, None, 0),
     ({"sum": ["day"], "approx_distinct": ["name"], "group_by": ["day"]}, None, 0),
 ]
 
@@ -252,12 +256,14 @@ def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str)
     made = fill(FIVE[lake](tmp_path))
     for name, damage in DAMAGE.items():
         table = made.open()
-        table.create_index(name, mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), builder="local")
+        values = mi.ValueList("name"), mi.Values("id", by="value")
+        kinds = mi.ColumnStats(), mi.Sums("id", "day"), mi.Sketches("name", "day"), *values
+        table.create_index(name, *kinds, builder="local")
         folder = Path(table.indexes()[name].location)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and part in str(p.relative_to(folder))):
             damage(path)
         again = made.open()
-        for asked, where, _ in [*QUESTIONS[1:5:2], *QUESTIONS[-3:]]:
+        for asked, where, _ in [*QUESTIONS[1:5:2], *QUESTIONS[-5:]]:
             found = again.aggregate(**asked, where=where)
             same(again, found.table, where, asked.get("group_by", []))
 
@@ -419,3 +425,57 @@ def test_texts_that_the_table_keeps_as_numbers_of_a_dictionary(tmp_path: Path) -
     assert table.verify_index("apart", files=None).sound
     found = table.aggregate(approx_distinct=["x"])
     assert (found.table.column(0).to_pylist(), found.opened) == ([5], 0)
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize("kept", [mi.ValueList("x", limit=3), mi.Values("x", by="value")], ids=lambda kind: kind.name)
+def test_values_that_an_index_does_not_keep_whole_are_read(tmp_path: Path, kept: Kind) -> None:
+    """Cut texts, a list that would be too long, NULL alone, and a file that came later; by groups, too."""
+    texts = [["a", "b", "a"], ["b", LONG, LONG + "1"], ["c", "d", "e", "f"], [None, None], [LONG, "c"]]
+    (tmp_path / "t").mkdir()
+    for number, column in enumerate(texts):
+        group = pa.array([number % 2 or None] * len(column), pa.int64())
+        content = {"x": pa.array(column, pa.string()), "g": group}
+        pq.write_table(pa.table(content), tmp_path / "t" / f"{number}.parquet")
+        if number == 3:
+            table = mi.open_table(str(tmp_path / "t"))
+            table.create_index("each", mi.ColumnStats(), kept, builder="local")
+    with opened_files(table) as opened:
+        found = table.aggregate(count_distinct=["x"])
+    too_long = [2] if kept.name == "value_lists" else []
+    assert sorted(int(Path(path).stem) for path in opened) == sorted([1, *too_long, 4])
+    assert found.table.to_pydict() == {"count_distinct(x)": [8]}
+    grouped = table.aggregate(count_distinct=["x"], group_by=["g"])
+    assert grouped.table.to_pydict() == {"g": [None, 1], "count_distinct(x)": [7, 3]}
+    assert table.aggregate(count_distinct=["x"], where="g = 1", group_by=["x"]).table.num_rows == 4
+
+
+def test_different_values_are_those_of_spark(tmp_path: Path) -> None:
+    """NaN is one value, the two zeros are one, NULL is none; whoever reads and whoever keeps them count alike."""
+    (tmp_path / "t").mkdir()
+    nan = float("nan")
+    for number, doubles in enumerate([[0.0, 1.0, nan, None], [-0.0, nan, 2.0], [-nan, 1.0]]):
+        pq.write_table(pa.table({"x": pa.array(doubles, pa.float64())}), tmp_path / "t" / f"{number}.parquet")
+    table = mi.open_table(str(tmp_path / "t"))
+    for kinds in ((), (mi.ColumnStats(), mi.Values("x", by="value"))):
+        if kinds:
+            table.create_index("each", *kinds, builder="local")
+        found = table.aggregate(count_distinct=["x"])
+        assert (found.table.column(0).to_pylist(), found.opened) == ([4], 0 if kinds else 3)
+
+
+def test_values_of_the_index_itself_are_checked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever forged an index: units of files that the run has not."""
+    (tmp_path / "t").mkdir()
+    for number in range(3):
+        pq.write_table(pa.table({"x": [number, number + 1]}), tmp_path / "t" / f"{number}.parquet")
+    table = mi.open_table(str(tmp_path / "t"))
+    table.create_index("each", mi.ColumnStats(), mi.ValueList("x"), builder="local")
+    (part,) = Path(table.indexes()["each"].location).rglob("value_lists_int/**/*.mix")
+    rows = pq.read_table(part, partitioning=None)
+    forged = rows.set_column(2, rows.schema.field(2), pa.array([99] * rows.num_rows, pa.int64()))
+    pq.write_table(forged, part)
+    found = mi.open_table(str(tmp_path / "t")).aggregate(count_distinct=["x"])
+    assert (found.table.column(0).to_pylist(), found.opened) == ([4], 3)

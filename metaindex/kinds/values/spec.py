@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from metaindex.kinds.command import KindCommand
-    from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill
+    from metaindex.kinds.keyed import Gathered, KeyCollector, KeyFinisher, KeyPlan, KeyReader, Spill, Units
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
 
@@ -111,6 +111,12 @@ class ValueRows(LookedUpRows):
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
         return values_carry_over(old, new)
+
+    @classmethod
+    def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
+        from .whole import each_value
+
+        return each_value(reader, key)
 
     @classmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:

@@ -1,0 +1,101 @@
+"""The different values of whole files, where an index keeps them as they are: lists of values, and values that are
+looked up in their order.
+
+A row is believed of exactly the bytes that it was made of, and under the type that it was made under, as look-ups
+believe it. What goes wrong in an index leaves that index out, and is told; its files are read then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.advice.bounds import BoundsOf
+from metaindex.expressions.records import dataclass
+from metaindex.expressions.vectors import Mask, from_vector
+from metaindex.formats.model import Leaf
+from metaindex.kinds.canonical import plain_type
+from metaindex.kinds.kind import KeepsValues
+from metaindex.kinds.registry import looked_up, readable, rows_of
+from metaindex.log.entry import CoveredKey, RunRef
+from metaindex.log.types import type_from_text
+from metaindex.pruning.known import unkeyed_files
+from metaindex.pruning.open_index import OpenIndex
+
+from .kept import LeftOut
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _ValuesOfRun:
+    """The values of one key of one run. `rows`: by ordinal, of the snapshot; -1 where they are not asked."""
+
+    index: OpenIndex
+    run: RunRef
+    key: CoveredKey
+    rows: Rows
+
+    def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
+        asked = (self.rows >= 0) & wanted[np.maximum(self.rows, 0)]
+        rows = rows_of(self.key)
+        assert issubclass(rows, KeepsValues)
+        for ordinals, keys in rows.each_value(self.index.reader(self.run), self.key) if asked.any() else ():
+            some = np.flatnonzero(asked[ordinals])
+            if len(some):
+                yield self.rows[ordinals[some]], keys.take(from_vector(some, None, pa.int64()))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptValues:
+    """Of which files an index keeps each different value of a column, those of deleted rows included."""
+
+    known: Mask
+    bounds: BoundsOf
+    of_runs: tuple[_ValuesOfRun, ...]
+
+    def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
+        """The values of the wanted files as `KeepsValues` tells them, by rows of the snapshot. LeftOut where something
+        is damaged."""
+        for run in self.of_runs:
+            try:
+                yield from run.each(wanted)
+            except Exception as error:
+                self.bounds.leave_out(run.index, error)
+                raise LeftOut from error
+
+
+def values_of(bounds: BoundsOf, leaf: Leaf) -> KeptValues | None:
+    """What indexes keep of a column; None where none does. Each file is asked of one of them."""
+    known, runs = np.zeros(len(bounds.snapshot.files), np.bool_), []
+    for index in bounds.indexes:
+        for run, key, ordinals, rows in bounds.asked_of(index, partial(_of_index, bounds, index, leaf)):
+            fresh = ~known[rows]
+            of_ordinals = np.full(run.files, -1, np.int64)
+            of_ordinals[ordinals[fresh]] = rows[fresh]
+            known[rows] = True
+            runs.append(_ValuesOfRun(index, run, key, of_ordinals))
+    return KeptValues(known, bounds, tuple(runs)) if runs else None
+
+
+def _of_index(bounds: BoundsOf, index: OpenIndex, leaf: Leaf) -> list[tuple[RunRef, CoveredKey, Rows, Rows]]:
+    """Of each of its keys that keep values of the column the files of which it knows: ordinals, rows of the
+    snapshot."""
+    told = []
+    for run in index.entry.content.runs:
+        for key in looked_up(run) if run.files else ():
+            if [column.stable for column in key.columns] != [leaf.stable] or not readable(key):
+                continue
+            stored = type_from_text(key.columns[0].type_text)
+            if not issubclass(rows_of(key), KeepsValues) or stored != plain_type(leaf.type):
+                continue
+            places = bounds.places(index, run)
+            keyed = ~unkeyed_files(index, run, key)
+            rows = np.flatnonzero((places >= 0) & keyed[np.maximum(places, 0)])
+            if len(rows):
+                told.append((run, key, places[rows], rows))
+    return told
