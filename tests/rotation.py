@@ -5,6 +5,7 @@ the commit and the names of the tests; another commit has another share, and `ma
     @pytest.mark.rotating(of=3)              a third of them, rounded up
     @pytest.mark.rotating(always="bigint")   the case of this name always, and a share of the others
     @pytest.mark.rotating(family="facts")    one of all tests of that family, in whatever files
+    @pytest.mark.rotating(commits=4)         each case by itself, in one commit of four on average
     @pytest.mark.rotating(kept=True)         none: what it asks for is kept in a file (`tests/facts.py`)
 
 `METAINDEX_ROTATION=all` runs every case, `METAINDEX_ROTATION=<any other text>` the share of that text (of a commit, by
@@ -40,6 +41,11 @@ def share_of(family: Collection[str], seed: str, of: int | None = None) -> set[s
     return set(ranked[: ceil(len(ranked) / of) if of else 1])
 
 
+def has_turn(name: str, seed: str, commits: int) -> bool:
+    """Is it this seed's turn, one of so many, to run what stands for itself?"""
+    return int.from_bytes(sha256(f"{seed} {name}".encode()).digest()[:8], "big") % commits == 0
+
+
 def family_of(item: pytest.Item, mark: pytest.Mark) -> str:
     return str(mark.kwargs.get("family") or item.nodeid.partition("[")[0])
 
@@ -47,24 +53,29 @@ def family_of(item: pytest.Item, mark: pytest.Mark) -> str:
 def rotated_out(items: Iterable[pytest.Item], seed: str) -> tuple[set[str], int]:
     """The names of tests that another commit runs, and how many rotate at all."""
     families: Mapping[str, dict[str, int | None]] = defaultdict(dict)
-    kept_answers = []
+    kept_answers, alone = [], {}
     for item in items:
         if mark := item.get_closest_marker("rotating"):
             _check(item, mark)
             if mark.kwargs.get("kept"):
                 kept_answers.append(item.nodeid)
+            elif "commits" in mark.kwargs:
+                alone[item.nodeid] = has_turn(item.nodeid, seed, mark.kwargs["commits"])
             elif "always" not in mark.kwargs or not item.nodeid.endswith(f"[{mark.kwargs['always']}]"):
                 families[family_of(item, mark)][item.nodeid] = mark.kwargs.get("of")
-    every = [*kept_answers, *(name for cases in families.values() for name in cases)]
+    every = [*kept_answers, *alone, *(name for cases in families.values() for name in cases)]
     if seed == ALL:
         return set(), len(every)
     kept = {name for cases in families.values() for name in share_of(cases, seed, next(iter(cases.values())))}
+    kept |= {name for name, turn in alone.items() if turn}
     return set(every) - kept, len(every)
 
 
 def _check(item: pytest.Item, mark: pytest.Mark) -> None:
-    if mark.args or mark.kwargs.keys() - {"of", "family", "always", "kept"}:
-        raise pytest.UsageError(f"`rotating` takes of=, family=, always= and kept= alone; {item.nodeid} has {mark}")
+    if mark.args or mark.kwargs.keys() - {"of", "family", "always", "commits", "kept"}:
+        raise pytest.UsageError(
+            f"`rotating` takes of=, family=, always=, commits= and kept= alone; {item.nodeid} has {mark}"
+        )
     if is_a_mutants(item.nodeid) and not any(item.get_closest_marker(name) for name in WITHOUT_MUTANTS):
         raise pytest.UsageError(
             f"a test that a mutant names always runs; {item.nodeid} is marked `rotating`; take the mark away"

@@ -123,7 +123,7 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     and DuckDB hand texts over) and what extensions store; UUIDs stay what they are."""
     try:
         chunks = [_values(chunk) for chunk in column.chunks]
-        return pa.chunked_array(chunks, chunks[0].type if chunks else _values(pa.array([], column.type)).type)
+        return pa.chunked_array(chunks, chunks[0].type if chunks else _values(pa.nulls(0, column.type)).type)
     except pa.ArrowException as error:
         raise ArgumentError(
             f"keys are values that Arrow can compare; those of {name!r} are {column.type} ({first_line(error)}); cast"

@@ -209,4 +209,4 @@ def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 def joined(pieces: Sequence[pa.Array | pa.ChunkedArray], type_: pa.DataType) -> pa.Array:
     """Pieces as one array."""
     chunks = [chunk for piece in pieces for chunk in (piece.chunks if isinstance(piece, pa.ChunkedArray) else (piece,))]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], type_)
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, type_)

@@ -46,7 +46,7 @@ class RowScalars:
     def values(self, scalar: Scalar, batch: pa.RecordBatch, text: str) -> pa.Array:
         """Of each row. `text`: as a person reads it. ScanError where Spark would fail, too."""
         if not batch.num_rows:
-            return pa.array([], scalar.type)
+            return pa.nulls(0, scalar.type)
         columns: list[pa.Array] = []
         names: dict[Scalar, ColumnValue] = {}
         plain = self._with_columns(scalar, batch, text, columns, names)

@@ -256,6 +256,7 @@ def take(lake: Lake, step: str, opened: mi.Table) -> None:
 @example(["rename a", "rename a", "rename a"])
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
+@pytest.mark.rotating(commits=2)
 def test_any_history_has_pyicebergs_answers(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
     lake = Lake(tmp_path_factory.mktemp("mapped"))
     lake.append()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.compiling import COMPILED, INTERPRETED, settings_of
 from tests.mutants.written import MUTANTS
-from tests.rotation import ALL, commit_of, is_a_mutants, share_of
+from tests.rotation import ALL, commit_of, has_turn, is_a_mutants, share_of
 
 ROOT = Path(__file__).parents[2]
 SUITE = """
@@ -74,6 +74,24 @@ def test_every_case_has_its_turn() -> None:
     turns = [share_of(family, f"{commit:07x}") for commit in range(200)]
     assert set.union(*turns) == set(family)
     assert min(sum(name in turn for turn in turns) for name in family) > 5, "and not seldom"
+
+
+def test_what_stands_for_itself_has_its_turn_by_itself() -> None:
+    tests = [f"tests/test_one.py::test_{number}" for number in range(50)]
+    for commits in (1, 3, 8):
+        turns = [[has_turn(test, f"{commit:07x}", commits) for commit in range(300)] for test in tests]
+        assert all(any(turn) for turn in turns)
+        assert 0.8 / commits < sum(map(sum, turns)) / (50 * 300) < 1.2 / commits
+        assert len({tuple(turn) for turn in turns}) == (1 if commits == 1 else 50), "not all in the same commits"
+
+
+@pytest.mark.slow
+def test_what_stands_for_itself_runs_in_some_commits(tmp_path: Path) -> None:
+    alone = "import pytest\n\n@pytest.mark.rotating(commits={0})\ndef test_of_{0}():\n    pass\n"
+    (tmp_path / "test_alone.py").write_text(alone.format(1) + alone.format(10**12))
+    assert {test for test in _run(tmp_path)[0] if "alone" in test} == {"test_alone.py::test_of_1"}
+    every, told = _run(tmp_path, METAINDEX_ROTATION=ALL)
+    assert len({test for test in every if "alone" in test}) == 2, told
 
 
 def _run(folder: Path, *arguments: str, **environ: str) -> tuple[set[str], str]:
@@ -185,7 +203,7 @@ def test_a_test_of_a_mutant_is_not_marked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_marks_say_what_they_mean(tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text("import pytest\n\n@pytest.mark.rotating(3)\ndef test_any():\n    pass\n")
-    assert "takes of=, family=, always= and kept= alone" in _run(tmp_path)[1]
+    assert "takes of=, family=, always=, commits= and kept= alone" in _run(tmp_path)[1]
 
 
 def test_every_module_is_compiled_at_times() -> None:

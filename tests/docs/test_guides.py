@@ -104,6 +104,7 @@ def test_the_guide_to_s3_runs(bucket: str, bucket_folder: Path) -> None:  # noqa
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="make docs installs the tools of the site")
+@pytest.mark.rotating(commits=3)
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     words = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     ran = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -248,6 +248,7 @@ def test_no_other_process_of_the_host_can_tell_of_a_commit(hooked: SparkSession)
     assert hooks.counts() == before
 
 
+@pytest.mark.rotating(commits=3)
 def test_covering_indexes_are_kept_fresh_by_the_session(hooked: SparkSession, tmp_path: Path) -> None:
     """Only Spark builds them: the hook of a session has one, beside an index that this process builds."""
     path = str(tmp_path / "covered")

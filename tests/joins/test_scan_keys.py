@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
@@ -150,7 +150,8 @@ _ROW = st.fixed_dictionaries({name: st.none() | values for name, (_, values) in 
     kinds=st.sampled_from(["none", "stats", "values"]),
     dictionary=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@example(rows=[dict.fromkeys(_TYPES)], keys=[], on={"d", "b"}, kinds="none", dictionary=True)
+@settings(max_examples=settings.default.max_examples // 3, deadline=None)
 def test_as_duckdb_joins(
     rows: list[dict[str, Any]], keys: list[dict[str, Any]], on: set[str], kinds: str, dictionary: bool
 ) -> None:

@@ -31,7 +31,7 @@ from tests.readers.test_spark_scan import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
 
 
 def jobs(spark: SparkSession, task: Callable[[], Any]) -> int:

@@ -22,7 +22,7 @@ from tests.readers.lake import Lake, bound, fields_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
 
 
 def canonical(value: Any) -> Any:

@@ -165,6 +165,7 @@ QUERIES = [f"u = '{WANTED}'", f"u != '{WANTED}'", "u >= '0'", "u < 'a'", "u LIKE
     f"NOT (u = '{WANTED}')"]  # fmt: skip
 
 
+@pytest.mark.rotating(commits=3)
 def test_sparks_own_sql_loses_no_row(spark: SparkSession, written: Table, table: mi.Table) -> None:
     """With the indexes as without. `scan` answers as Spark does of the texts themselves: Iceberg's own planning
     compares UUIDs by sign, and drops files of ranges beyond it."""

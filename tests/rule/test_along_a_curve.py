@@ -84,6 +84,7 @@ def test_the_same_rows_whatever_is_asked_and_whatever_became_of_the_table(
     assert lake.table().verify_index("cov", files=None).sound
 
 
+@pytest.mark.rotating(commits=3)
 def test_parts_are_left_out_by_every_column(
     sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,6 +185,7 @@ def test_a_cached_frame_gives_the_same(
 
 
 @pytest.mark.skipif(not IN_SOAK, reason="a writer and a reader of Delta on two cores take minutes; make soak")
+@pytest.mark.rotating(commits=3)
 def test_a_writer_commits_meanwhile(spark: SparkSession, session: SparkSession, tmp_path: Path) -> None:
     """What it adds and takes away the queries do not ask for, so that the answers stay the same; and it refreshes and
     optimizes the indexes that they use."""

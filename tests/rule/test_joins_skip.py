@@ -20,7 +20,7 @@ from tests.rule.joined_lakes import FILES, MAKERS, ROWS, Fact, delta, dims, iceb
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
 
 NARROWED = "fewer by joins"
 

@@ -151,6 +151,7 @@ def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
         pytest.param("parquet", marks=pytest.mark.skipif(not SOAK, reason="soak")),
     ],
 )
+@pytest.mark.rotating(commits=4)
 def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     """Table and indexes on S3: built, used, used beside files that came since, refreshed and merged there, by tasks
     that read and write through the project's own storage."""

@@ -31,7 +31,7 @@ from .applications import (
 )
 from .cluster import cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.rotating(commits=4)]
 
 FILES = 20
 JOB = Path(__file__).with_name("extension_job.py")

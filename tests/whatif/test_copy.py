@@ -151,6 +151,7 @@ def test_rows_that_are_too_many_to_be_held_are_told(tmp_path: Path, monkeypatch:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [mi.CoveringRange("at", ["user"]), mi.Covering("user", ["at"], buckets=8)])
+@pytest.mark.rotating(commits=3)
 def test_the_size_is_that_of_what_spark_builds(spark: SparkSession, tmp_path: Path, kind: mi.CoveringRange) -> None:
     table = wide(tmp_path)
     (weighed,) = table.what_if("at < 100", kind, sample=0.3).candidates

@@ -25,7 +25,7 @@ from .served import Held, index_folder, objects
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
 
 KINDS = (
     mi.Covering(["k", "s"], [one for one in ALL if one not in ("k", "s")], buckets=5),
