@@ -93,7 +93,16 @@ class Failing(LocalBuilder):
         raise mi.BuildError("broken on purpose")
 
 
-@pytest.mark.parametrize("verb", ["refresh", "optimize", "delete", "erase", "repair", "enable", "disable"])
+def test_what_is_done_already_is_said_to_be(table: Table) -> None:
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    with pytest.raises(mi.IndexStateError, match="is ACTIVE already .* there is nothing to restore"):
+        table.restore_index("stats")
+    table.delete_index("stats")
+    with pytest.raises(mi.IndexStateError, match="is DELETED already .*; no query uses it; vacuum it .* or restore it"):
+        table.delete_index("stats")
+
+
+@pytest.mark.parametrize("verb", ["refresh", "optimize", "erase", "repair", "enable", "disable"])
 def test_a_refusal_names_the_verb_that_was_asked(table: Table, verb: str) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     table.delete_index("stats")
