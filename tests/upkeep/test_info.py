@@ -69,6 +69,38 @@ def test_size_on_storage_is_all_that_lies_there(tmp_path: Path) -> None:
     assert info.stored_bytes == there > info.size_bytes > 0
 
 
+def test_runs_that_were_merged_are_told_apart_until_clean_removes_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    lake.append(rows(10))
+    table.refresh_index("stats", builder="local")
+    (info,) = table.indexes()
+    assert info.old_bytes == 0
+    assert "old" not in str(table.indexes())
+    assert "old" not in str(info)
+    before = info.size_bytes
+
+    assert "stays on storage until clean removes it" in str(table.optimize_index("stats", mode="full"))
+    (info,) = table.indexes()
+    assert info.old_bytes == before
+    assert " old  " in str(table.indexes())
+    assert "clean removes them" in str(table.indexes()).splitlines()[-1]
+    assert "of that is of old runs" in str(info)
+
+    assert main(["clean", str(lake.path), "stats"]) == 0
+    said = capsys.readouterr().out
+    assert "2 runs out of use (merged or replaced) stay for 7 days" in said
+    assert "(--retention 0s is none)" in said
+    assert "nothing is out of use" not in said
+    cleaned = str(table.clean_index("stats", retention=0))
+    assert "2 runs" in cleaned
+    assert "stay for" not in cleaned
+    assert table.indexes()[0].old_bytes == 0
+    assert "nothing is out of use" in str(table.clean_index("stats"))
+
+
 def test_indexes_as_arrow_and_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)
