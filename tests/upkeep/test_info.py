@@ -261,3 +261,11 @@ def test_an_index_that_may_not_be_read_is_not_called_damaged(closed: str) -> Non
         finally:
             place.chmod(0o700)
         assert lake.open().indexes()[0].state == "ACTIVE"
+
+
+def test_what_was_erased_is_told_as_that(tmp_path: Path) -> None:
+    table = indexed(delta_lake(tmp_path))
+    table.erase_index("stats", builder="local")
+    told = table.history("stats")
+    assert [entry.verb for entry in told.entries] == ["nothing to erase"]
+    assert "entries before 4 are not kept" in str(told)
