@@ -21,7 +21,7 @@ from metaindex.table.face import handle_of
 from metaindex.views.history import HistoryEntry, Lag
 from metaindex.views.info import IndexList
 from tests.disks import someone_elses_folder
-from tests.tables import FORMATS, delta_lake, indexed, rows
+from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -261,6 +261,24 @@ def test_an_index_that_may_not_be_read_is_not_called_damaged(closed: str) -> Non
         finally:
             place.chmod(0o700)
         assert lake.open().indexes()[0].state == "ACTIVE"
+
+
+def test_a_file_that_no_builder_could_read_is_told_where_it_is_kept(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    for number in range(3):
+        lake.append(rows(number))
+    (_, damaged, _) = sorted(Path(lake.path).glob("*.parquet"))
+    damaged.write_bytes(b"PAR1 no footer PAR1")
+    os.utime(damaged, (1e9, 1e9))
+    table = lake.open()
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    result = table.prune("id < 0")
+    assert [Path(path).name for path in result.files.paths.to_pylist()] == [damaged.name]
+    assert "1 file, which is always kept, could not be read when indexed: verify says why" in str(result)
+    assert f"data file {damaged.name!r} cannot be read" in str(table.verify_index("stats", files=None))
+    os.utime(damaged)  # the newest
+    with pytest.raises(mi.MetaIndexError, match=r"first and the newest of them; .* write it again, remove it, or name"):
+        lake.open().prune("id < 0")
 
 
 def test_what_was_erased_is_told_as_that(tmp_path: Path) -> None:
