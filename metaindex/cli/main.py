@@ -109,7 +109,7 @@ _MEANT = {
     "sum": "count --sum",
     "min": "count --min",
     "max": "count --max",
-    "distinct": "count --approx-distinct",
+    "distinct": "count --count-distinct",
     "group": "count --by",
     "describe": "indexes",
     "info": "indexes",
