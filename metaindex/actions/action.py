@@ -124,14 +124,14 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     for attempt in range(TRIES):
         base = log.latest()
         entry = action.first_entry(base)
-        validate(action.operation, base, entry.name, action.verb if isinstance(action, OtherVerb) else "")
+        validate(action.operation, base, entry.name, _verb(action))
         mark = UnderWay(action.operation, entry.id, nonce, who(), now_ms(), action.runs())
         under_way = base.under_way if base is not None else ()
         begun = replace(
             entry,
             nonce=f"{nonce}.{entry.id}.begin",
             timestamp_ms=max(mark.since_ms, base.timestamp_ms if base is not None else 0),
-            written_by=f"begin {action.operation.value}",
+            written_by=f"begin {_verb(action)}",
             under_way=(*under_way, mark),
         )
         try:
@@ -146,17 +146,22 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
     raise busy(f"begin {action.operation.value}", entry.name)
 
 
+def _verb(action: Action) -> str:
+    """What people asked for: the log is read by them."""
+    return action.verb if isinstance(action, OtherVerb) else action.operation.value
+
+
 def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mark: UnderWay) -> Outcome:
     operation, base = action.operation.value, begun
     for _ in range(RUNS):
         try:
             change = action.run(base)
         except NothingToDo as nothing:
-            entry = end(log, mark, lambda latest: latest, f"nothing to {operation}")
+            entry = end(log, mark, lambda latest: latest, f"nothing to {_verb(action)}")
             undo(action.undo)
             return Outcome(begun.name, operation, False, entry, (nothing.note,))
         try:
-            entry = end(log, mark, partial(_apply, action, change, base), f"commit {operation}")
+            entry = end(log, mark, partial(_apply, action, change, base), f"commit {_verb(action)}")
         except Overtaken as overtaken:
             if not action.rebases:
                 raise ConcurrentWriteError(

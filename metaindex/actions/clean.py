@@ -43,6 +43,7 @@ class Cleaned:
     objects: int = 0
     entries: int = 0
     unfinished: int = 0
+    waiting: int = 0  # runs out of use, within the retention
     notes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -60,7 +61,8 @@ def clean(
         except ObjectNotFoundError:  # another clean removed entries that were about to be read
             continue
         if not cleaned:
-            return Outcome(name, "clean", False, latest, ("nothing is out of use", *cleaned.notes))
+            idle = () if cleaned.waiting else ("nothing is out of use",)
+            return Outcome(name, "clean", False, latest, (*idle, *cleaned.notes))
         what = f"{counted(cleaned.runs, 'run')} ({counted(cleaned.objects, 'object')})"
         what += f" and {counted(cleaned.entries, 'log entry')} removed"
         what += f", and what {counted(cleaned.unfinished, 'killed write')} left" if cleaned.unfinished else ""
@@ -108,7 +110,22 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
         notes += (
             f"{young:,} writes are under way, or were killed within the hour: what they left is for the next clean",
         )
-    return Cleaned(len(garbage), len(removed), entries, len(unfinished), notes), latest
+    live = {run.run for run in latest.content.runs} | writers
+    waiting = sum(run in spared and run not in live for run in objects)
+    if waiting:
+        notes = (_said_of_waiting(waiting, retention_seconds), *notes)
+    return Cleaned(len(garbage), len(removed), entries, len(unfinished), waiting, notes), latest
+
+
+def _said_of_waiting(runs: int, retention_seconds: float) -> str:
+    """Why these stay."""
+    days = retention_seconds / 86_400
+    kept = counted(round(days), "day") if days >= 1 and days == round(days) else f"{retention_seconds:,.0f} seconds"
+    them, stay = ("it", "stays") if runs == 1 else ("them", "stay")
+    return (
+        f"{counted(runs, 'run')} out of use (merged or replaced) {stay} for {kept}, as queries that began before may"
+        f" read {them}: a shorter retention (retention=0 is none) removes {them} sooner"
+    )
 
 
 def _strays(storage: Storage, content: Content, objects: Mapping[str, list[str]]) -> list[str]:

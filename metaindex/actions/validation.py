@@ -36,9 +36,15 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
         raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
     if stable is State.DOESNOTEXIST:
         raise missing(verb, name)
+    is_now = f"{verb} needs state {needs.value}; index {name!r} is {stable.value}"
+    entry = f"(entry {base.id if base else 0})"
+    if operation is Operation.DELETE and verb == operation.value:
+        cure = "no query uses it; vacuum it to remove its files, or restore it"
+        raise IndexStateError(f"{is_now} already {entry}; {cure}")
+    if operation is Operation.RESTORE:
+        raise IndexStateError(f"{is_now} already {entry}; there is nothing to restore")
     raise IndexStateError(
-        f"{verb} needs state {needs.value}; index {name!r} is {stable.value} (entry {base.id if base else 0}); "
-        + {State.ACTIVE: "delete it first", State.DELETED: "restore it first"}[stable]
+        f"{is_now} {entry}; " + {State.ACTIVE: "delete it first", State.DELETED: "restore it first"}[stable]
     )
 
 

@@ -9,6 +9,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -58,7 +59,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     elif answer.table is not None:
         out.table(answer.table.columns, answer.table.rows)
     for sentence in (*answer.left_out, *answer.sentences):
-        out.say(sentence)
+        out.say(in_options(sentence))
     return DONE
 
 

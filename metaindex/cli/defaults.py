@@ -17,6 +17,7 @@ section says before the defaults."""
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.shown import one_line
 
 from .arguments import NotUnderstood, near
+
+logger = logging.getLogger("metaindex")
 
 KEYS = frozenset(
     {
@@ -37,27 +40,44 @@ _MOST_BYTES = 1 << 20
 _CURE = "mend it, or name another file in METAINDEX_CONFIG"
 
 
-def place(environ: Mapping[str, str]) -> Path:
-    """Where the file would be; it may not exist."""
-    if chosen := environ.get("METAINDEX_CONFIG"):
-        return Path(chosen).expanduser().absolute()
-    home = environ.get("XDG_CONFIG_HOME", "")
-    return (Path(home) if Path(home).is_absolute() else Path.home() / ".config") / "metaindex" / "config.toml"
+def place(environ: Mapping[str, str]) -> Path | None:
+    """Where the file would be; it may not exist. None: this user has no home, and nothing names the file."""
+    chosen, settings = environ.get("METAINDEX_CONFIG"), Path(environ.get("XDG_CONFIG_HOME", ""))
+    try:
+        if chosen:
+            return Path(chosen).expanduser().absolute()
+        folder = settings if settings.is_absolute() else Path.home() / ".config"
+    except RuntimeError as error:  # nobody knows where a home is
+        if chosen:
+            raise ArgumentError(
+                f"METAINDEX_CONFIG names a file; of {one_line(chosen)!r} nobody knows the home; write the whole path"
+            ) from error
+        return None
+    return folder / "metaindex" / "config.toml"
 
 
 def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
-    """The sections: "" for the defaults, else by the table's name. None of a file that is not there, unless it is
-    `needed`. ArgumentError for what is no such file, with the place in it."""
+    """The sections: "" for the defaults, else by the table's name. None of a file that is not there, or that stands in
+    a folder nobody may look into, which is warned of; unless it is `needed`. ArgumentError for what is no such file,
+    with the place in it."""
     try:
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if needed:
             raise ArgumentError(
                 f"METAINDEX_CONFIG names a file; {_shown(path)} is none; unset it, or write it"
             ) from None
         return {}
     except OSError as error:
+        if not needed and _out_of_sight(path):
+            logger.warning(
+                "no options are taken from %s, which cannot be looked at (%s); set HOME or XDG_CONFIG_HOME to a"
+                " folder of your own",
+                _shown(path),
+                error.strerror,
+            )
+            return {}
         raise ArgumentError(f"{_shown(path)} is read for its options; {error.strerror}; {_CURE}") from error
     import tomllib  # which whoever has no such file needs not wait for
 
@@ -79,20 +99,30 @@ def applied(
     """The arguments, with what the file says beside the `words` from which they were parsed. What it says goes through
     the same parser. ArgumentError for a file that says what cannot be."""
     environ = os.environ if environ is None else environ
-    sections = load(place(environ), needed=bool(environ.get("METAINDEX_CONFIG")))
+    path = place(environ)
+    sections = {} if path is None else load(path, needed=bool(environ.get("METAINDEX_CONFIG")))
     name = getattr(parsed, "table", None)
     section = sections.get(name, {}) if isinstance(name, str) and name else {}
-    if not section and not sections.get(""):
+    if path is None or (not section and not sections.get("")):
         return parsed
     known = _options(parser, words[0])
     said = [word for each in (sections.get("", {}), section) for word in _words(each, known)]
     try:
         with_file = parser.parse_args([words[0], *said, *words[1:]])
     except NotUnderstood as stop:
-        raise ArgumentError(f"{_shown(place(environ))}: {stop.message}; {_CURE}") from None
+        raise ArgumentError(f"{_shown(path)}: {stop.message}; {_CURE}") from None
     if "table" in section:
         with_file.table = str(section["table"])
     return with_file
+
+
+def _out_of_sight(path: Path) -> bool:
+    """Does a folder above it keep us from seeing whether there is such a file?"""
+    try:
+        path.stat()
+    except OSError:
+        return True
+    return False
 
 
 def _sections(path: Path, whole: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views.info import IndexInfo, indexes_table
+from metaindex.views.info import IndexInfo, indexes_remarks, indexes_table
 from metaindex.views.output import Output
 
 from . import arguments
@@ -42,6 +42,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         return DONE
     shown = indexes_table(indexes)
     out.table(shown.columns, shown.rows)
+    for remark in indexes_remarks(indexes):
+        out.write(remark)
     for info in indexes:
         for mark in info.suspected:
             out.say(f"metaindex: {info.name}: {mark} seems dead: metaindex cancel {table.path} {info.name} ends it")
@@ -66,8 +68,9 @@ COMMAND = Command(
     "list the indexes of a table, and how far each is behind it",
     """Lists the indexes of a table. "fresh: no" means that the table changed since: queries use the index still and
 read in full what it does not know (so many files and bytes behind), until `refresh`. With NAME it tells all about
-one: its columns, its versions (time travel), what is under way. "size" is what lies on storage, old runs that `clean`
-would remove included. --version asks how the index stands to an older version of the table.""",
+one: its columns, its versions (time travel), what is under way. "size" is what lies on storage; "old" of it are
+runs that were merged or replaced, which `clean` removes once they are out of use for 7 days. --version asks how the
+index stands to an older version of the table.""",
     (
         "metaindex indexes lake/flights",
         "metaindex indexes lake/flights stats",

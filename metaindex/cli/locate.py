@@ -56,7 +56,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 def write(answer: Answer, out: Output) -> None:
     """What a look-up found, for people."""
     for sentence in answer.sentences:
-        out.write(sentence)
+        out.write(in_options(sentence))
     if answer.table is not None:
         out.write()
         out.table(answer.table.columns, answer.table.rows)

@@ -103,6 +103,22 @@ _MEANT = {
     "update": "refresh",
     "query": "scan",
     "select": "scan",
+    "read": "scan",
+    "head": "scan --limit",
+    "aggregate": "count --sum",
+    "sum": "count --sum",
+    "min": "count --min",
+    "max": "count --max",
+    "distinct": "count --count-distinct",
+    "group": "count --by",
+    "describe": "indexes",
+    "info": "indexes",
+    "status": "indexes",
+    "log": "history",
+    "reindex": "refresh --mode full",
+    "rebuild": "refresh --mode full",
+    "erase": "clean --erase",
+    "purge": "vacuum",
     "compact": "optimize",
     "check": "verify",
     "find": "locate",
@@ -251,9 +267,8 @@ def _check_command(parser: Parser, words: Sequence[str]) -> None:
         return
     if len(words) > 1 and words[1] in known:
         parser.error(f"the command comes first: metaindex {words[1]} {first} ...")
-    hint = (
-        f"did you mean {_MEANT[first]!r}?" if first in _MEANT else near(first, known)
-    ) or f"the commands are {', '.join(known)}"
+    meant = _MEANT.get(first.lower())
+    hint = (f"did you mean {meant!r}?" if meant else near(first, known)) or f"the commands are {', '.join(known)}"
     parser.error(f"there is no command {first!r}; {hint}")
 
 

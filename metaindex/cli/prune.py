@@ -84,7 +84,7 @@ def _write(result: PruneResult, out: Output) -> None:
             [
                 row["path"],
                 human_bytes(row["size_bytes"]),
-                "?" if row["record_count"] is None else f"{row['record_count']:,}",
+                "not known" if row["record_count"] is None else f"{row['record_count']:,}",
                 row["partition"],
             ]
             for row in shown.select(["path", "size_bytes", "record_count", "partition"]).to_pylist()

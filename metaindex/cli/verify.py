@@ -9,6 +9,7 @@ from metaindex.views.output import Output, one_line
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -58,7 +59,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         )
     out.data(verification.to_json())
     for line in str(verification).splitlines():
-        out.write(one_line(line))
+        out.write(one_line(in_options(line)))
     if not verification.sound:
         out.say("metaindex: queries read more where the index cannot be read; metaindex repair rebuilds what is wrong")
     return DONE if verification.sound else WRONG

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from metaindex import telemetry
-from metaindex.errors import DamagedIndexError, IndexNotFoundError
+from metaindex.errors import DamagedIndexError, IndexExistsError, IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
 from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage_opening import is_remote
@@ -68,6 +68,17 @@ class IndexFolder:
             f" (its folder at {self.log(name).storage.root} has no log)" if name in names and name not in there else ""
         )
         return IndexNotFoundError(f"{said}{gone}; there are: {', '.join(there) or 'none'}")
+
+    def check_told_apart(self, name: str) -> None:
+        """IndexExistsError where another index's name differs in capital letters alone: where a file system knows none,
+        or a lake is copied to one, both would be one folder."""
+        names = self.names()
+        for other in names:
+            if name not in names and other.lower() == name.lower() and self.log(other).numbers():
+                raise IndexExistsError(
+                    "names of indexes differ in more than capital letters, which some file systems do not know;"
+                    f" {name!r} is asked and {other!r} is there or was; choose another name, or that one"
+                )
 
     def entries(self) -> list[IndexLogEntry]:
         """The latest entry of each index that has one that can be read."""

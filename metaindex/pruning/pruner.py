@@ -22,6 +22,7 @@ from dataclasses import replace
 from metaindex import telemetry
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.expressions.references import leaves
+from metaindex.expressions.shown import counted
 from metaindex.expressions.tree import Opaque
 from metaindex.formats.model import Snapshot, Version
 
@@ -148,7 +149,7 @@ class Pruner:
         reason = answer.lacks.get(index.name, "")
         if not reason and not used:
             reason = index.unasked_because or "none of the predicate's columns is covered"
-        reason = "; ".join((*((reason,) if reason else ()), *index.left_out))
+        reason = "; ".join((*((reason,) if reason else ()), *_always_kept(index), *index.left_out))
         alone = answer.alone.get(index.name, Tally())
         return IndexReport(
             index.name,
@@ -161,3 +162,15 @@ class Pruner:
             index.count.bytes,
             alone.seconds,
         )
+
+
+def _always_kept(index: OpenIndex) -> tuple[str, ...]:
+    """Files that were looked at and of which nothing can be proved."""
+    unread = sum(run.uncovered_files for run in index.entry.content.runs)
+    if not unread:
+        return ()
+    what = "which is always kept" if unread == 1 else "which are always kept"
+    return (
+        f"{counted(unread, 'file')}, {what}, could not be read when indexed: verify says why; write anew what is"
+        " damaged, and refresh it",
+    )

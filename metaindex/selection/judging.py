@@ -12,12 +12,14 @@ from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts
 from metaindex.expressions.tree import ColumnRef, Or
+from metaindex.expressions.vectors import numbers
 from metaindex.formats.model import Leaf
 from metaindex.kinds.described import FactKind
 from metaindex.kinds.kind import KeyKind, Kind
 from metaindex.kinds.served import RowKind
 from metaindex.pruning.ranking import MARGIN
 from metaindex.whatif.answer import Reads
+from metaindex.whatif.asking import Standing
 from metaindex.whatif.built import Built, asks, reads_with
 from metaindex.whatif.candidates import Candidate, named
 from metaindex.whatif.copy import CopyRead, read_of
@@ -46,7 +48,8 @@ class QuerySpared:
 @dataclass(slots=True)
 class TableCase:
     """`queries`: those that can be answered and read something now; `spread`: of them, and behind them of those that
-    read nothing. `given`: the candidates of the caller, none for those that follow from the queries."""
+    read nothing. `given`: the candidates of the caller, none for those that follow from the queries. `unindexed_bytes`:
+    what the workload would read of the table without any index."""
 
     weighing: Weighing
     queries: tuple[QueryAsked, ...]
@@ -56,6 +59,7 @@ class TableCase:
     spread: Spread
     narrowed: Some = NONE
     touched: tuple[Some, ...] = ()
+    unindexed_bytes: float = 0.0
     _copies: dict[tuple[int, int], CopyRead] = field(default_factory=dict)
     _known: dict[tuple[int, Some], QuerySpared] = field(default_factory=dict)
 
@@ -82,6 +86,7 @@ class TableCase:
             progress(number, len(candidates))
             built.append(weighing.built(candidate, folder))
         case = cls(weighing, queries, candidates, tuple(built), tuple(follows.notes), spread)
+        case.unindexed_bytes = _without_indexes(weighing, answered)
         if not given:
             case._narrow()
         case.touched = tuple(case._touching(number) for number in range(len(queries)))
@@ -263,6 +268,18 @@ class TableCase:
         share = reads.size_bytes.expected / max(now.reads.size_bytes.expected, 1.0)
         copies = (self._copy_read(query, number) for number in sorted(some) if self.built[number].copies)
         return max((_with_copy(spared, reads, copy, share) for copy in copies), key=_size, default=spared)
+
+
+def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float:
+    """Measured by the files that the table's own statistics leave; no less than what is read now."""
+    now = sum(query.weight for query in queries)
+    standing = weighing.hand.standing
+    if not standing.indexes:
+        return now
+    sizes = numbers(standing.snapshot.files.table.column("size_bytes"))
+    trees = list(weighing.nows)
+    kept = dict(zip(trees, Standing(standing.snapshot).kept_each(trees), strict=True))
+    return max(now, sum(float(query.asked.seen * sizes[kept[query.tree]].sum()) for query in queries))
 
 
 T = TypeVar("T")

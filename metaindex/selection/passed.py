@@ -80,7 +80,7 @@ def _why_not(case: TableCase, number: int, some: Some, left: Budget) -> str:
         return "no query of the workload can use it"
     alone = frozenset([number])
     adds = adds_of(case, alone, some).size_bytes.expected
-    if adds >= LEAST * case.read_bytes:
+    if adds >= LEAST * case.unindexed_bytes:
         if cost.size_bytes.expected > left.size_bytes or (cost.build_cpu_seconds or 0.0) > left.cpu_seconds:
             return f"no budget is left for it: {human_bytes(round(cost.size_bytes.expected))}"
         return f"its upkeep takes more than the {human_bytes(round(adds))} that it leaves out"

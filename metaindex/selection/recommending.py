@@ -85,7 +85,7 @@ def _choosable(case: TableCase, number: int, days: float | None) -> Choosable:
     cost = case.built[number].cost
     size = float("inf") if cost.size_bytes is None else cost.size_bytes.expected
     upkeep = cost.upkeep.size_bytes * days if cost.upkeep is not None and days is not None else 0.0
-    return Choosable(size, cost.build_cpu_seconds or 0.0, upkeep, LEAST * case.read_bytes)
+    return Choosable(size, cost.build_cpu_seconds or 0.0, upkeep, LEAST * case.unindexed_bytes)
 
 
 def _picked(cases: Sequence[TableCase], steps: Sequence[tuple[int, Step]]) -> list[Picked]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.kinds.kind import Kind
@@ -24,6 +25,8 @@ from .using import (
     options_of,
 )
 
+_USING: Final = "USING kind (columns) [INCLUDE (columns)] [OPTIONS (key = value, ...)]"
+
 
 def kinds_of(cursor: Cursor, *, named: bool = False) -> tuple[tuple[Kind, ...], Options]:
     """Every `[USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (...)]` that stands there, and the options that are
@@ -33,6 +36,7 @@ def kinds_of(cursor: Cursor, *, named: bool = False) -> tuple[tuple[Kind, ...], 
     first = cursor.token
     if named and first.word != "USING" and not first.is_sign("("):
         raise cursor.expected("USING, or columns")
+    cursor.clause = _USING
     while not kinds or cursor.token.word == "USING":
         kinds.append(_kind(cursor, more))
     try:
@@ -49,7 +53,10 @@ def verb_options(cursor: Cursor) -> Options:
 
 def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
     token = cursor.token
-    kind = _named(cursor) if cursor.takes("USING") else None
+    kind = None
+    if cursor.takes("USING"):
+        token = cursor.token
+        kind = _named(cursor)
     keys = tuple(cursor.listed(lambda: _key(cursor))) if cursor.token.is_sign("(") else ()
     kind = kind or kind_without_word(columns=bool(keys))
     if not keys and needs_columns(kind):
@@ -62,11 +69,25 @@ def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
     said = tuple((key.lower(), value) for key, value in options)
     for key, value in said:
         if key not in own and more.setdefault(key, value) != value:
-            raise cursor.wrong(f"the option {key!r} is given twice", token, "leave one out")
+            raise cursor.wrong(f"the option {key!r} is given twice", cursor.values[key], "leave one out")
+    using = Using(keys, included, tuple((key, value) for key, value in said if key in own))
     try:
-        return made(kind, Using(keys, included, tuple((key, value) for key, value in said if key in own)))
+        return made(kind, using)
     except MetaIndexError as error:
-        raise cursor.wrong(first_line(error), token) from None
+        at_fault = _at_fault(kind, using)
+        raise cursor.wrong(first_line(error), cursor.values[at_fault] if at_fault else token) from None
+
+
+def _at_fault(kind: type[Kind], using: Using) -> str:
+    """The one option without which the kind could be made; "" where there is none."""
+    for name, _ in using.options:
+        fewer = tuple(option for option in using.options if option[0] != name)
+        try:
+            made(kind, Using(using.keys, using.included, fewer))
+        except MetaIndexError:
+            continue
+        return name
+    return ""
 
 
 def _named(cursor: Cursor) -> type[Kind]:

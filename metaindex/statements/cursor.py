@@ -16,12 +16,17 @@ from .tree import NOW, AskedVersion, Options, TableName, Value
 T = TypeVar("T")
 _WORDS: Final = {"TRUE": True, "FALSE": False}
 _LONGEST: Final = 40
+_OPTIONS: Final = "OPTIONS (key = value, ...)"
 
 
 class Cursor:
     def __init__(self, text: str, words: Sequence[Token], form: Form) -> None:
         self.text, self._tokens, self.form = text, words, form
         self._at = len(form.words)
+        self.clause = form.beginning
+        """How the part is written in which we are."""
+        self.values: dict[str, Token] = {}
+        """Where the values of options stand that were read last."""
 
     @property
     def token(self) -> Token:
@@ -174,6 +179,7 @@ class Cursor:
     def options(self, check: Callable[[str, Token], None] | None = None) -> Options:
         """`(key = value, ...)`; `check`: is there such an option?"""
         given: dict[str, Value] = {}
+        before, self.clause, self.values = self.clause, _OPTIONS, {}
 
         def option() -> None:
             token = self.token
@@ -184,9 +190,11 @@ class Cursor:
                 check(key, token)
             if not self.takes_sign("="):
                 raise self.expected("=")
+            self.values[key.lower()] = self.token
             given[key] = self.value("a value")
 
         self.listed(option)
+        self.clause = before
         return tuple(given.items())
 
     def _key(self) -> str:
@@ -199,13 +207,14 @@ class Cursor:
         while self.takes_sign(";"):
             pass
         if self.token.kind is not TokenKind.END:
+            self.clause = self.form.text  # of which any part may have been meant
             raise self.expected("the end of the statement")
 
     # -- what is wrong -------------------------------------------------------------------------------------------------
 
-    def wrong(self, fact: str, token: Token, cure: str = "") -> StatementError:
+    def wrong(self, fact: str, token: Token, cure: str = "", rule: str = "") -> StatementError:
         end = max(token.end, token.start + 1)
-        return wrong(self.text, token.start, fact, f"it is written {self.form.text}", cure, end)
+        return wrong(self.text, token.start, fact, rule, cure, end)
 
     def expected(self, what: str) -> StatementError:
         token = self.token
@@ -215,4 +224,4 @@ class Cursor:
             there = self.text[token.start : token.end]
             there = there if len(there) <= _LONGEST else f"{there[:_LONGEST]}..."
             there = f"there is {one_line(there)}"
-        return self.wrong(f"expected {what}; {there}", token)
+        return self.wrong(f"expected {what}; {there}", token, rule=f"it is written {self.clause}")

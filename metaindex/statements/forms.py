@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
@@ -22,6 +23,13 @@ class Form:
     options: Mapping[str, str] = field(default_factory=dict)
     shared: bool = False
 
+    @property
+    def beginning(self) -> str:
+        """How it is written up to the first part that may follow the table."""
+        return _PART.split(self.text, maxsplit=1)[0]
+
+
+_PART: Final = re.compile(r" \[(?!IF |TABLE\]|HISTORY\]|FORMATTED\])")
 
 _BUILDER: Final = {"builder": "local or spark"}
 _WHATIF: Final = {"sample": "a share of the table's bytes, as 0.01"}

@@ -121,9 +121,9 @@ class Queries:
             from metaindex.answers.first import first_in_order
 
             only = names_of(indexes, "indexes")
-            every = self.over_files(predicate, columns, version, timestamp, only, asked)
+            every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
             return first_in_order(every, limit, order_by, self.handle.open_indexes(only)[0])
-        made = self._scan(predicate, columns, version, timestamp, indexes, asked)
+        made = _with_its_columns(self._scan(predicate, columns, version, timestamp, indexes, asked))
         if limit is None:
             return made
         from metaindex.answers.first import first_rows
@@ -367,7 +367,8 @@ def _by_table(
 
 
 def _with_its_columns(scan: Scan) -> Scan:
-    _ = scan.fields  # raises for one that is not there
+    if scan.columns is not None:
+        _ = scan.fields  # raises for one that is not there: now, and not where the scan is read
     return scan
 
 

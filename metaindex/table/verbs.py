@@ -74,6 +74,7 @@ def create(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
             " own"
         )
+    handle.indexes().check_told_apart(name)
     log = handle.log(name)
     if if_not_exists and (there := _there_already(log, name, kinds, snapshot.schema)) is not None:
         return there
@@ -195,7 +196,11 @@ def optimize(
         validate(Operation.OPTIMIZE, base, name)
         note = f"{counted(len(base.content.runs), 'run')}, none to merge"  # no entry is written for that
         return Outcome(name, Operation.OPTIMIZE.value, False, base, (note,))
-    return execute(log, action)
+    outcome = execute(log, action)
+    if not outcome.changed:
+        return outcome
+    old = "what was merged stays on storage until clean removes it, when it is out of use for 7 days"
+    return replace(outcome, notes=(*outcome.notes, old))
 
 
 def delete(handle: Handle, name: str) -> Outcome:

@@ -128,6 +128,7 @@ class Verification(Shown):
                 f"  stale: {self.replaced:,} indexed data files were replaced by others of the same path, which queries"
                 " read until a refresh"
             )
-        lines.extend(f"  not compared: {why} ({count:,} times)" for why, count in self.unchecked.items())
+        for why, count in self.unchecked.items():
+            lines.append(f"  not compared: {why}" + (f" ({count:,} times)" if count > 1 else ""))
         lines.extend(f"  {finding}" for finding in self.findings)
         return "\n".join(lines)

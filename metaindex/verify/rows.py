@@ -31,6 +31,8 @@ from .report import Finding, Verification
 from .runs import RunRows
 from .sample import Sample
 
+_NAMED = 20
+"""Files that cannot be read are named, as long as not more was left out."""
 _ALL_AT_ONCE = 64
 
 
@@ -103,7 +105,9 @@ def _scan(
         except FileNotFoundError:
             report.gone += 1
         except (*UNREADABLE, MetaIndexError) as error:
-            report.skipped(f"a data file cannot be read ({first_line(error)})")
+            few = len(report.unchecked) < _NAMED
+            which = f"data file {file['path']!r}" if few else "a data file"
+            report.skipped(f"{which} cannot be read ({first_line(error)})")
     return out
 
 

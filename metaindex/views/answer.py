@@ -39,4 +39,4 @@ def place(row: dict[str, object]) -> tuple[str, str, str]:
     def cell(value: object, unknown: str) -> str:
         return f"{value:,}" if isinstance(value, int) else unknown
 
-    return cell(row["row_group"], "-"), cell(row["row_count"], "?"), cell(row["matches"], "maybe")
+    return cell(row["row_group"], "-"), cell(row["row_count"], "not known"), cell(row["matches"], "maybe")

@@ -162,6 +162,11 @@ def history_table(told: History) -> TextTable:
 def history_remarks(told: History) -> list[str]:
     """What stands below the table: what is not shown, and the lag."""
     remarks = []
+    if told.entries and not told.earlier and told.entries[0].entry > 1:
+        first = told.entries[0].entry
+        remarks.append(
+            f"entries before {first:,} are not kept: clean removes old ones, erase all, as they may name values"
+        )
     if told.earlier:
         remarks.append(f"{told.earlier:,} earlier entries (--last 0, or last=None, shows all)")
     lag = told.lag

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from .text_table import TextTable
 
 
+_OLD = (
+    "runs that were merged or replaced; queries that began before may read them still, and clean removes them after its"
+    " retention (7 days where nothing is said)"
+)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexInfo(Shown):
     """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
@@ -31,7 +37,8 @@ class IndexInfo(Shown):
       them. `gone_files`, `gone_bytes`: counted at its newest version and not in the table any more; they cost a query
       nothing.
     * `files` at the newest version, `uncovered_files` that no builder could make sense of; `runs` and their
-      `size_bytes`; `stored_bytes` on storage, with what `clean` would remove.
+      `size_bytes`; `stored_bytes` on storage, its log too. `old_bytes` of these are of runs that were merged or
+      replaced: no new query reads them, and `clean` removes them once they are out of use for its retention.
     * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign
       of life for minutes: `cancel` may be due.
     * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look.
@@ -56,6 +63,7 @@ class IndexInfo(Shown):
     runs: int = 0
     size_bytes: int = 0
     stored_bytes: int | None = None
+    old_bytes: int | None = None
     uncovered_files: int = 0
     entry: int = 0
     changed_ms: int = 0
@@ -102,7 +110,7 @@ class IndexList(Shown, list[IndexInfo]):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        return (indexes_table(self) if self else "no index",)
+        return (indexes_table(self), *indexes_remarks(self)) if self else ("no index",)
 
     def to_arrow(self) -> pa.Table:
         """One row an index, the fields of `IndexInfo` as columns."""
@@ -144,6 +152,11 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
     return TextTable(columns, tuple(_row(info, with_problem) for info in infos), bars)
 
 
+def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
+    """What stands below the table."""
+    return [f"old: {_OLD}"] if any(info.old_bytes for info in infos) else []
+
+
 def index_text(info: IndexInfo) -> str:
     """All about one index, a fact a line."""
     facts = {
@@ -161,11 +174,8 @@ def index_text(info: IndexInfo) -> str:
         ),
         "size": (
             f"{human_bytes(info.size_bytes)} in {counted(info.runs, 'run')}"
-            + (
-                ""
-                if info.stored_bytes is None
-                else f"; {human_bytes(info.stored_bytes)} on storage with what clean may remove"
-            )
+            + ("" if info.stored_bytes is None else f"; {human_bytes(info.stored_bytes)} on storage, with its log")
+            + (f"; {human_bytes(info.old_bytes)} of that is of old {_OLD}" if info.old_bytes else "")
         ),
         "changed": f"{moment(info.changed_ms)} (log entry {info.entry})",
         "location": info.location,
@@ -188,7 +198,7 @@ def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
         f"{info.files:,}",
         f"{len(info.versions):,}" + (f", newest {_shortened(info.newest_version)}" if info.newest_version else ""),
         f"{info.runs:,}",
-        human_bytes(_size(info)),
+        _size_in_words(info),
         moment(info.changed_ms),
     )
     return (*cells, info.problem) if with_problem else cells
@@ -196,6 +206,11 @@ def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
 
 def _size(info: IndexInfo) -> int:
     return info.size_bytes if info.stored_bytes is None else info.stored_bytes
+
+
+def _size_in_words(info: IndexInfo) -> str:
+    old = info.old_bytes or 0
+    return human_bytes(_size(info) - old) + (f" + {human_bytes(old)} old" if old else "")
 
 
 def _behind(info: IndexInfo) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.model import Version
+from metaindex.formats.storage import ObjectInfo
 from metaindex.kinds.registry import asked, stored_kind
 from metaindex.log.entry import CoveredKey, IndexLogEntry
 from metaindex.log.liveness import held, suspected
@@ -16,7 +17,9 @@ from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
 from metaindex.pruning.folder import check, not_looked_at, why
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.store.reader import StoreCache
+from metaindex.store.layout import run_of
+from metaindex.store.reader import StoreCache, manifest_path
+from metaindex.store.writer import is_run
 
 from .info import IndexInfo
 
@@ -55,7 +58,7 @@ def _told(
         versions = tuple(record.version.id for record, _ in recorded.all())
     except MetaIndexError as error:
         versions, problem = tuple(record.version.id for record in content.versions), str(error)
-    late = stored = None
+    late = stored = old = None
     try:
         check(entry)
     except Exception as error:  # noqa: BLE001 - it is told why no query uses it
@@ -63,7 +66,8 @@ def _told(
     if behind is not None:
         try:
             late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
-            stored = sum(info.size_bytes for info in log.storage.list(""))
+            lying = list(log.storage.list(""))
+            stored, old = sum(info.size_bytes for info in lying), _of_old_runs(lying, entry)
         except Exception as error:  # noqa: BLE001 - the entry itself can be told of
             problem = why(error)
     columns = {column.name: None for run in content.runs for column in run.columns}
@@ -87,6 +91,7 @@ def _told(
         runs=len(content.runs),
         size_bytes=sum(run.size_bytes for run in content.runs),
         stored_bytes=stored,
+        old_bytes=old,
         uncovered_files=sum(run.uncovered_files for run in content.runs),
         entry=entry.id,
         changed_ms=entry.timestamp_ms,
@@ -95,6 +100,22 @@ def _told(
         suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
         problem=problem,
     )
+
+
+def _of_old_runs(lying: Iterable[ObjectInfo], entry: IndexLogEntry) -> int:
+    """Bytes of runs that the entry does not name and no operation under way writes."""
+    used = {run.run for run in entry.content.runs} | {run for mark in entry.under_way for run in mark.runs}
+    runs = ((_run_named(info.path), info.size_bytes) for info in lying)
+    return sum(size_bytes for run, size_bytes in runs if is_run(run) and run not in used)
+
+
+def _run_named(path: str) -> str:
+    """Whose part or manifest it is; empty for what is no run's alone."""
+    folder, _, below = path.partition("/")
+    run = below.removesuffix(".json")
+    if path == manifest_path(run):
+        return run
+    return "" if folder.startswith("_") or "/" not in below else run_of(folder, path)
 
 
 def _said(key: CoveredKey) -> str:

@@ -245,16 +245,24 @@ class WhatIf(Shown):
             parts += [f"  {weighed.query}: {weighed.problem}" for weighed in self.queries if weighed.problem]
         parts += [f"not built: {cost.candidate}: {cost.problem}" for cost in self.candidates if cost.problem]
         parts += [f"{cost.candidate}: {note}" for cost in self.candidates for note in cost.notes]
-        parts += [
-            f"{each.candidate} for {weighed.query}: {each.note}"
-            for weighed in self.queries
-            for each in weighed.effects
-            if each.note and not self.cost(each.candidate).problem
-        ]
+        parts += self._notes_of_effects()
         parts += self.notes
         if self.files:
             parts += [self._read, self.rate.said]
         return parts
+
+    def _notes_of_effects(self) -> list[str]:
+        """What is said of a candidate for several queries is said once, with the first of them."""
+        queries: dict[tuple[str, str], list[str]] = {}
+        for weighed in self.queries:
+            for each in weighed.effects:
+                if each.note and not self.cost(each.candidate).problem:
+                    queries.setdefault((each.candidate, each.note), []).append(weighed.query)
+        said = []
+        for (candidate, note), of in queries.items():
+            more = f" and {len(of) - 1:,} more" if len(of) > 1 else ""
+            said.append(f"{candidate} for {of[0]}{more}: {note}")
+        return said
 
     def _effects(self) -> TextTable:
         titles = ("files", "row groups", "bytes", "saved")

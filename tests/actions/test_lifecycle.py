@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,7 +94,38 @@ class Failing(LocalBuilder):
         raise mi.BuildError("broken on purpose")
 
 
-@pytest.mark.parametrize("verb", ["refresh", "optimize", "delete", "erase", "repair", "enable", "disable"])
+def test_names_that_differ_in_capital_letters_alone_are_one_too_many(table: Table) -> None:
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    for if_not_exists in (False, True):
+        with pytest.raises(mi.IndexExistsError, match="'Stats' is asked and 'stats' is there"):
+            table.create_index("Stats", mi.ColumnStats(), builder="local", if_not_exists=if_not_exists)
+    assert [index.name for index in table.indexes(all=True)] == ["stats"]
+
+
+def test_names_that_were_told_apart_before_are_as_they_were(table: Table) -> None:
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    kept = Path(table.indexes("stats")[0].location)
+    shutil.copytree(kept, kept.parent / "STATS")
+    table = mi.open_table(table.path)
+    assert [index.name for index in table.indexes()] == ["STATS", "stats"]
+    assert table.refresh_index("stats", "full", builder="local").changed
+    table.delete_index("stats")
+    table.vacuum_index("stats")
+    assert table.create_index("stats", mi.ColumnStats(), builder="local").changed
+
+
+def test_what_is_done_already_is_said_to_be(table: Table) -> None:
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    with pytest.raises(mi.IndexStateError, match=r"is ACTIVE already .* there is nothing to restore"):
+        table.restore_index("stats")
+    table.delete_index("stats")
+    with pytest.raises(
+        mi.IndexStateError, match=r"is DELETED already .*; no query uses it; vacuum it .* or restore it"
+    ):
+        table.delete_index("stats")
+
+
+@pytest.mark.parametrize("verb", ["refresh", "optimize", "erase", "repair", "enable", "disable"])
 def test_a_refusal_names_the_verb_that_was_asked(table: Table, verb: str) -> None:
     table.create_index("stats", mi.ColumnStats(), builder="local")
     table.delete_index("stats")

@@ -91,6 +91,9 @@ def test_a_kind_is_given_once(table: mi.Table) -> None:
     ("words", "said"),
     [
         (["drop", "t", "i"], "did you mean 'delete'?"),
+        (["delete-index", "t", "i"], "did you mean 'delete'?"),
+        (["RM", "t", "i"], "did you mean 'delete'?"),
+        (["aggregate", "t"], "did you mean 'count --sum'?"),
         (["list", "t"], "did you mean 'indexes'?"),
         (["create", "t", "i", "--valeus", "user"], "did you mean '--values'?"),
         (["create", "t", "i", "--valeus=user"], "did you mean '--values'?"),

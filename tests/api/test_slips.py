@@ -51,3 +51,13 @@ def test_what_is_no_session_is_named(tmp_path: Path, given: object) -> None:
 def test_an_index_is_created_on_a_frame(tmp_path: Path) -> None:
     with pytest.raises(mi.ArgumentError, match="begins with a DataFrame of Spark; got str"):
         mi.create_index("stats", mi.ColumnStats())  # type: ignore[arg-type, call-arg]
+
+
+@pytest.mark.parametrize("predicate", [None, "user_id = 1"])
+@pytest.mark.parametrize("first", [{}, {"limit": 1}, {"limit": 1, "order_by": ["user_id"]}])
+def test_a_scan_says_at_once_that_a_column_is_not_there(
+    tmp_path: Path, predicate: str | None, first: dict[str, object]
+) -> None:
+    pq.write_table(pa.table({"user_id": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(mi.UnknownColumnError, match=r"there is no 'usr_id'; did you mean user_id\?"):
+        mi.open_table(tmp_path).scan(predicate, columns=["usr_id"], **first)  # type: ignore[arg-type]

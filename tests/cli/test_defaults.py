@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from metaindex.cli import defaults
 from metaindex.expressions.errors import ArgumentError
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
+from tests.disks import someone_elses_folder
 from tests.tables import settle
 
 
@@ -102,3 +104,43 @@ def test_any_bytes_are_options_or_an_error_of_ours(tmp_path_factory: pytest.Temp
     except ArgumentError as error:
         said = str(error)
     assert "\n" not in said
+
+
+def test_a_home_that_cannot_be_looked_into_is_noted_and_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with someone_elses_folder() as folder:
+        (folder / ".config" / "metaindex").mkdir(parents=True)
+        file = folder / ".config" / "metaindex" / "config.toml"
+        file.write_text("[defaults]\n")
+        folder.chmod(0)
+        path = defaults.place({"XDG_CONFIG_HOME": str(folder / ".config")})
+        assert path == file
+        assert defaults.load(path) == {}
+        assert "cannot be looked at (Permission denied)" in caplog.text
+        with pytest.raises(ArgumentError, match="Permission denied; mend it, or name another"):
+            defaults.load(path, needed=True)
+        folder.chmod(0o700)
+        file.chmod(0)
+        with pytest.raises(ArgumentError, match="Permission denied"):  # it is there, and may say what counts
+            defaults.load(path)
+
+
+@pytest.mark.parametrize("home", [os.devnull, "/nowhere/at/all"])
+def test_a_home_that_is_none_has_no_options(home: str, lake: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("METAINDEX_CONFIG", raising=False)
+    said = call("count", lake, "_c0 >= 1", "--option", "header=false")
+    assert said.code == 0
+    assert "options" not in said.err
+
+
+def test_who_has_no_home_has_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    assert defaults.place({}) is None
+    with pytest.raises(ArgumentError, match=r"of '~nobody-at-all/x\.toml' nobody knows the home; write the whole path"):
+        defaults.place({"METAINDEX_CONFIG": "~nobody-at-all/x.toml"})

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
@@ -73,6 +74,29 @@ def test_it_chooses_what_brute_force_over_all_sets_does(tmp_path: Path, share: f
     assert answer.size_bytes.expected <= budget
     assert answer.saved_bytes >= 0.95 * best
     assert sum(index.adds_bytes.expected for index in answer.indexes) == pytest.approx(answer.saved_bytes)
+
+
+def test_what_was_refused_is_not_recommended_once_the_others_are_there(tmp_path: Path) -> None:
+    """Beside the others it leaves out too little of what was read, and no less of what is read then."""
+    draw = np.random.default_rng(3)
+    for file in range(60):
+        mid, some = draw.integers(0, 400, 3000), draw.integers(0, 200_000, 3000)
+        pq.write_table(
+            pa.table({"id": some, "rare": draw.integers(0, 60, 3000) + file * 3, "mid": mid}),
+            tmp_path / f"{file}.parquet",
+        )
+    table = mi.open_table(tmp_path)
+    queries = [
+        *(f"id = {value}" for value in range(1, 60, 2)),
+        "rare between 70 and 72",
+        "mid in (3, 4)",
+        "id = 5 and mid = 3",
+    ]
+    first = table.recommend(queries, copies=False)
+    refused = {passed.candidate for passed in first.tables[0].passed}
+    assert "bloom_filters((id, mid))" in refused
+    assert all(not made.problem for made in first.create(builder="local"))
+    assert mi.open_table(tmp_path).recommend(queries, copies=False).indexes == ()
 
 
 @pytest.mark.parametrize("format_", ["delta", "parquet", "csv"])

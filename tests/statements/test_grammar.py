@@ -170,9 +170,9 @@ WRONG = {
     "CREATE INDEX a ON t USING covering": (1, 35, "expected ( and columns"),
     "CREATE INDEX a ON t USING bloom (b) OPTIONS (fp = 1)": (1, 46, "did you mean fpp?"),
     "CREATE INDEX a ON t USING bloom (b) OPTIONS (fpp = 1, fpp = 2)": (1, 55, "given twice"),
-    "CREATE INDEX a ON t USING bloom (b) OPTIONS (fpp = 7)": (1, 21, "fpp is between"),
-    "CREATE INDEX a ON t USING bloom (b) INCLUDE (c)": (1, 21, "INCLUDE is of kinds that keep rows"),
-    "CREATE INDEX a ON t USING covering ((b, c))": (1, 21, "needs no brackets"),
+    "CREATE INDEX a ON t USING bloom (b) OPTIONS (fpp = 7)": (1, 52, "fpp is between"),
+    "CREATE INDEX a ON t USING bloom (b) INCLUDE (c)": (1, 27, "INCLUDE is of kinds that keep rows"),
+    "CREATE INDEX a ON t USING covering ((b, c))": (1, 27, "needs no brackets"),
     "CREATE INDEX a ON t USING values (b) USING values (b)": (1, 21, "given twice"),
     "CREATE INDEX a ON t (b) WHERE c = 1": (1, 25, "expected the end of the statement"),
     "CREATE INDEX `` ON t": (1, 14, "is empty"),
@@ -208,6 +208,31 @@ def test_an_error_points_at_the_place(text: str) -> None:
     shown, carets = pointed(raised.value).split("\n")
     assert shown == text.split("\n")[line - 1]
     assert carets.index("^") == column - 1
+
+
+def test_an_error_tells_of_the_one_clause_that_is_wrong() -> None:
+    """And of none where it is no matter of grammar."""
+    said = {
+        "CREATE INDEX a FOR t": "it is written CREATE INDEX [IF NOT EXISTS] name ON [TABLE] table",
+        "REFRESH INDEX a ON t OPTIONS (builder 'x')": "it is written OPTIONS (key = value, ...)",
+        "CREATE INDEX a ON t USING values": (
+            "it is written USING kind (columns) [INCLUDE (columns)] [OPTIONS (key = value, ...)]"
+        ),
+        "CLEAN INDEX a ON t NOW": "it is written CLEAN INDEX [IF EXISTS] name ON table [RETAIN n HOURS]",
+    }
+    for text, written in said.items():
+        with pytest.raises(StatementError, match=re.escape(written) + r"\Z"):
+            parsed(text)
+    for text in (
+        "CREATE INDEX a ON t USING values (b) OPTIONS (history = true, by = 'valu')",
+        "CREATE INDEX a ON t USING blom (b)",
+    ):
+        with pytest.raises(StatementError) as raised:
+            parsed(text)
+        assert "it is written" not in str(raised.value)
+    with pytest.raises(StatementError) as raised:
+        parsed("CREATE INDEX a ON t USING values (b) OPTIONS (history = true, by = 'valu')")
+    assert raised.value.text[raised.value.at : raised.value.end] == "'valu'"
 
 
 SPARKS = [

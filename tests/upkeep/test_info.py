@@ -21,7 +21,7 @@ from metaindex.table.face import handle_of
 from metaindex.views.history import HistoryEntry, Lag
 from metaindex.views.info import IndexList
 from tests.disks import someone_elses_folder
-from tests.tables import FORMATS, delta_lake, indexed, rows
+from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,6 +67,38 @@ def test_size_on_storage_is_all_that_lies_there(tmp_path: Path) -> None:
     (info,) = table.indexes()
     there = sum(p.stat().st_size for p in Path(info.location).rglob("*") if p.is_file())
     assert info.stored_bytes == there > info.size_bytes > 0
+
+
+def test_runs_that_were_merged_are_told_apart_until_clean_removes_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    lake.append(rows(10))
+    table.refresh_index("stats", builder="local")
+    (info,) = table.indexes()
+    assert info.old_bytes == 0
+    assert "old" not in str(table.indexes())
+    assert "old" not in str(info)
+    before = info.size_bytes
+
+    assert "stays on storage until clean removes it" in str(table.optimize_index("stats", mode="full"))
+    (info,) = table.indexes()
+    assert info.old_bytes == before
+    assert " old  " in str(table.indexes())
+    assert "clean removes them" in str(table.indexes()).splitlines()[-1]
+    assert "of that is of old runs" in str(info)
+
+    assert main(["clean", str(lake.path), "stats"]) == 0
+    said = capsys.readouterr().out
+    assert "2 runs out of use (merged or replaced) stay for 7 days" in said
+    assert "(--retention 0s is none)" in said
+    assert "nothing is out of use" not in said
+    cleaned = str(table.clean_index("stats", retention=0))
+    assert "2 runs" in cleaned
+    assert "stay for" not in cleaned
+    assert table.indexes()[0].old_bytes == 0
+    assert "nothing is out of use" in str(table.clean_index("stats"))
 
 
 def test_indexes_as_arrow_and_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,3 +261,29 @@ def test_an_index_that_may_not_be_read_is_not_called_damaged(closed: str) -> Non
         finally:
             place.chmod(0o700)
         assert lake.open().indexes()[0].state == "ACTIVE"
+
+
+def test_a_file_that_no_builder_could_read_is_told_where_it_is_kept(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    for number in range(3):
+        lake.append(rows(number))
+    (_, damaged, _) = sorted(Path(lake.path).glob("*.parquet"))
+    damaged.write_bytes(b"PAR1 no footer PAR1")
+    os.utime(damaged, (1e9, 1e9))
+    table = lake.open()
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    result = table.prune("id < 0")
+    assert [Path(path).name for path in result.files.paths.to_pylist()] == [damaged.name]
+    assert "1 file, which is always kept, could not be read when indexed: verify says why" in str(result)
+    assert f"data file {damaged.name!r} cannot be read" in str(table.verify_index("stats", files=None))
+    os.utime(damaged)  # the newest
+    with pytest.raises(mi.MetaIndexError, match=r"first and the newest of them; .* write it again, remove it, or name"):
+        lake.open().prune("id < 0")
+
+
+def test_what_was_erased_is_told_as_that(tmp_path: Path) -> None:
+    table = indexed(delta_lake(tmp_path))
+    table.erase_index("stats", builder="local")
+    told = table.history("stats")
+    assert [entry.verb for entry in told.entries] == ["nothing to erase"]
+    assert "entries before 4 are not kept" in str(told)

@@ -113,10 +113,11 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
         old = {column.path for column in columns if column.physical_type == "INT96"}
         return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
     except (pa.ArrowException, CorruptTableError, ValueError) as error:
-        cure = by_its_name(path, "parquet") or "remove it, or name the columns with schema="
+        cure = by_its_name(path, "parquet") or "write it again, remove it, or name the columns with schema="
+        fact = first_line(error).removesuffix("; write it again")
         raise CorruptTableError(
-            f"the columns of {storage.root!r} are read from {path!r}, which is no Parquet file: {first_line(error)};"
-            f" {cure}"
+            f"the columns of plain files are those of the first and the newest of them; {path!r} of {storage.root!r} is"
+            f" no Parquet file ({fact}); {cure}"
         ) from error
 
 
