@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SubqueryExec;
 import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * The keys of a side of a join which no broadcast brings: a query of their own, run once when the scan of the other
@@ -44,7 +45,7 @@ class KeyQuery {
     this.running = running;
   }
 
-  /** Null where they did not come. What cancels the query that asks goes on to its caller. */
+  /** Null where they did not come. `Cancelled` where somebody ends the query that asks. */
   synchronized KeyValues values(int most, double seconds) {
     if (!asked) {
       asked = true;
@@ -100,11 +101,10 @@ class KeyQuery {
     } catch (TimeoutException late) {
       return null;
     } catch (InterruptedException stopped) {
-      Thread.currentThread().interrupt();
       throw new Cancelled(stopped);
     } catch (ExecutionException error) {
       if (cancelled(context, error)) {
-        throw new Cancelled(error);
+        throw new Cancelled(error.getCause());
       }
       throw new IllegalStateException("the keys of a join cannot be read: " + error.getCause(), error);
     } finally {
@@ -130,6 +130,11 @@ class KeyQuery {
   static class Cancelled extends RuntimeException {
     Cancelled(Throwable cause) {
       super("the query was cancelled while keys of a join were read", cause);
+    }
+
+    /** Throws the error with which the query would have ended by itself, checked or not; it does not return. */
+    void goOn() {
+      Platform.throwException(getCause());
     }
   }
 }
