@@ -31,6 +31,7 @@ import org.apache.spark.unsafe.Platform;
 class KeyQuery {
   private static final AtomicLong NUMBERS = new AtomicLong();
   private static final int DEPTH = 20;
+  private static final String SCHEDULER = "org.apache.spark.scheduler.DAGScheduler";
   private final SparkSession session;
   private final LogicalPlan side;
   private final Expression key;
@@ -120,10 +121,21 @@ class KeyQuery {
     boolean ended = context.isStopped();
     for (int i = 0; error != null && i < DEPTH; i++) {
       ended = ended || error instanceof InterruptedException || error instanceof SparkThrowable
-          && "SPARK_JOB_CANCELLED".equals(((SparkThrowable) error).getErrorClass());
+          && ("SPARK_JOB_CANCELLED".equals(((SparkThrowable) error).getErrorClass()) || madeByCancelling(error));
       error = error.getCause();
     }
     return ended;
+  }
+
+  /** Spark 3.5 gives it no name: it is known by where Spark made it. */
+  private static boolean madeByCancelling(Throwable error) {
+    StackTraceElement[] trace = error.getStackTrace();
+    for (int i = 0; i < trace.length; i++) {
+      if (trace[i].getClassName().equals(SCHEDULER) && trace[i].getMethodName().equals("handleJobCancellation")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Somebody has ended the query of which this is a part: it must not go on. */
