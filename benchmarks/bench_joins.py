@@ -1,6 +1,7 @@
 """Joins that leave files out: sales of random customers in 500 Delta files, joined with a few customers, found by
 name, by plain Spark and under `mi.enable` with and without `spark.metaindex.joins.enabled`, in interleaved rounds,
-warm. Processor time is of all threads of both processes; files and bytes are those that the scan of the sales read."""
+warm. Two joins can win nothing: one whose keys are in every file, one with sales in a single file. Processor time is
+of all threads of both processes; files and bytes are those that the scan of the sales read."""
 
 from __future__ import annotations
 
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 FILES = 500
 JOIN = """SELECT count(*) AS n, sum(s.price) AS price FROM delta.`{0}/sales` s JOIN delta.`{0}/customers` c
           ON s.customer = c.id WHERE c.name IN ({1})"""
+EVERYWHERE = """SELECT count(*) AS n, sum(s.price) AS price FROM delta.`{0}/sales` s JOIN delta.`{0}/customers` c
+                ON s.customer = c.id WHERE c.id % 100 = 7"""
 PLAIN = "SELECT count(*) AS n, sum(s.price) AS price FROM delta.`{0}/sales` s WHERE s.price < {1}"
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:
     rows, rounds = (50_000, 3) if quick else (1_250_000, 5)
-    root = folder / f"joins-{rows}"
+    root = folder / f"sales-{rows}"
     out: list[dict[str, object]] = []
     with quiet_session("joins", {"spark.driver.memory": "3g"}) as spark:
         if not root.exists():
@@ -37,6 +40,9 @@ def run(folder: Path, quick: bool) -> list[dict[str, object]]:
         for keys in (1, 10, 100):
             names = ", ".join(f"'c{number * 4_001 % max(rows * 2 // 5, 1)}'" for number in range(1, keys + 1))
             out += _in_turns(spark, f"{keys} customers", JOIN.format(root, names), rounds)
+        out += _in_turns(spark, "keys in every file", EVERYWHERE.format(root), rounds)
+        one = JOIN.format(root, "'c4001'").replace("/sales`", "/few`").replace("SELECT", "SELECT /*+ BROADCAST(c) */")
+        out += _in_turns(spark, "one file of sales", one, 3 * rounds)
         out += _in_turns(spark, "no join", PLAIN.format(root, 5), rounds)
         mi.disable(spark)
     return out
@@ -93,4 +99,8 @@ def _write(spark: SparkSession, root: Path, rows: int) -> None:
     spark.range(0, customers, 1, 2).selectExpr("CAST(id AS int) AS id", "concat('c', id) AS name").write.format(
         "delta"
     ).save(f"{root}/customers")
-    mi.open_table(f"{root}/sales").create_index("by_customer", mi.Values("customer"))
+    spark.sql(f"SELECT * FROM delta.`{root}/sales` WHERE id < 1000").coalesce(1).write.format("delta").save(
+        f"{root}/few"
+    )
+    for name in ("sales", "few"):
+        mi.open_table(f"{root}/{name}").create_index("by_customer", mi.Values("customer"))

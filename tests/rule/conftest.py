@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from metaindex.readers.spark_jobs import setting
+from tests.rule.joined_lakes import dims
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,3 +24,12 @@ def sorting(spark: SparkSession) -> Iterator[SparkSession]:
         rule.enable(spark, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0))
         yield spark
         rule.disable(spark)
+
+
+@pytest.fixture
+def narrowing(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
+    """Joins leave files out, however small the scan, and their keys are waited for."""
+    rule.enable(spark, rule=mi.RuleConfig(joins=True, join_scan_bytes=0, join_seconds=600.0))
+    dims(spark, tmp_path)
+    yield spark
+    rule.disable(spark)

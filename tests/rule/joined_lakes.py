@@ -1,4 +1,5 @@
-"""Tables of each format whose keys lie scattered over their files, and a small side that is joined to them."""
+"""Tables of each format whose keys lie scattered over their files, a small side that is joined to them, and what a
+query of both gives and reads."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
+from metaindex import rule
+from metaindex.readers.spark_jobs import setting
+from metaindex.rule.executed import leaves
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:
@@ -15,7 +19,8 @@ if TYPE_CHECKING:
 FILES = 8
 ROWS = 50  # a file
 SCHEMA = "id bigint, k int, name string, at timestamp, day date, amount decimal(12,2), real double, part int"
-DIM = "SELECT k, name, at, day, amount, real, w, id FROM dim"
+NARROWED = "fewer by joins"
+FEW = "w IN (8, 100, 211)"
 
 
 @dataclass(frozen=True)
@@ -121,3 +126,27 @@ def iceberg(spark: SparkSession, folder: Path) -> Fact:
 
 
 MAKERS = [parquet, parted, csv, json, delta, iceberg]
+
+
+def files_of(frame: DataFrame) -> list[int]:
+    """Of each scan that joins narrow, how many files it read; of Iceberg by the rows that it gave."""
+    found = []
+    for leaf in leaves(frame._jdf.queryExecution().executedPlan()):
+        if NARROWED in str(leaf.simpleString(100)) or NARROWED in str(leaf.nodeName()):
+            metrics = leaf.metrics()
+            if metrics.contains("numFiles"):
+                found.append(int(metrics.apply("numFiles").value()))
+            else:
+                found.append(-(-int(metrics.apply("numOutputRows").value()) // ROWS))
+    return found
+
+
+def same(spark: SparkSession, text: str) -> tuple[int, list[int]]:
+    """The rows are those without the rule; how many, and the files that narrowed scans read."""
+    with setting(spark, "spark.metaindex.enabled", "false"):
+        right = sorted(map(repr, spark.sql(text).collect()))
+    frame = spark.sql(text)
+    assert sorted(map(repr, frame.collect())) == right, (text, frame._jdf.queryExecution().toString())
+    counts = rule.counts(spark)
+    assert (counts.failed, counts.timed_out) == (0, 0), (text, counts.last_error)
+    return len(right), files_of(frame)

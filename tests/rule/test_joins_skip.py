@@ -4,7 +4,7 @@ every type of join, every format, with deletes and versions, with adaptive plans
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,51 +13,14 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from metaindex.readers.spark_jobs import setting
-from metaindex.rule.executed import leaves
 from metaindex.rule.settings import RuleConfig
-from tests.rule.joined_lakes import FILES, MAKERS, ROWS, Fact, delta, dims, iceberg, parquet, rows_of
+from tests.rule.joined_lakes import FEW, FILES, MAKERS, Fact, delta, iceberg, parquet, rows_of, same
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
 
-NARROWED = "fewer by joins"
-
-
-@pytest.fixture
-def narrowing(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
-    rule.enable(spark, rule=RuleConfig(joins=True, join_scan_bytes=0, join_seconds=600.0))
-    dims(spark, tmp_path)
-    yield spark
-    rule.disable(spark)
-
-
-def files_of(frame: DataFrame) -> list[int]:
-    """Of each scan that joins narrow, how many files it read; of Iceberg by the rows that it gave."""
-    found = []
-    for leaf in leaves(frame._jdf.queryExecution().executedPlan()):
-        if NARROWED in str(leaf.simpleString(100)) or NARROWED in str(leaf.nodeName()):
-            metrics = leaf.metrics()
-            if metrics.contains("numFiles"):
-                found.append(int(metrics.apply("numFiles").value()))
-            else:
-                found.append(-(-int(metrics.apply("numOutputRows").value()) // ROWS))
-    return found
-
-
-def same(spark: SparkSession, text: str) -> tuple[int, list[int]]:
-    """The rows are those without the rule; how many, and the files that narrowed scans read."""
-    with setting(spark, "spark.metaindex.enabled", "false"):
-        right = sorted(map(repr, spark.sql(text).collect()))
-    frame = spark.sql(text)
-    assert sorted(map(repr, frame.collect())) == right, (text, frame._jdf.queryExecution().toString())
-    counts = rule.counts(spark)
-    assert (counts.failed, counts.timed_out) == (0, 0), (text, counts.last_error)
-    return len(right), files_of(frame)
-
-
-FEW = "w IN (8, 100, 211)"
 TYPES = [
     # the query, files that the narrowed scan reads at most, does a query of its own bring the keys?
     (f"SELECT t.id, d.w FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}", 3, False),

@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SubqueryExec;
 import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * The keys of a side of a join which no broadcast brings: a query of their own, run once when the scan of the other
@@ -30,6 +31,7 @@ import org.apache.spark.sql.types.BooleanType;
 class KeyQuery {
   private static final AtomicLong NUMBERS = new AtomicLong();
   private static final int DEPTH = 20;
+  private static final String SCHEDULER = "org.apache.spark.scheduler.DAGScheduler";
   private final SparkSession session;
   private final LogicalPlan side;
   private final Expression key;
@@ -44,7 +46,7 @@ class KeyQuery {
     this.running = running;
   }
 
-  /** Null where they did not come. What cancels the query that asks goes on to its caller. */
+  /** Null where they did not come. `Cancelled` where somebody ends the query that asks. */
   synchronized KeyValues values(int most, double seconds) {
     if (!asked) {
       asked = true;
@@ -100,11 +102,10 @@ class KeyQuery {
     } catch (TimeoutException late) {
       return null;
     } catch (InterruptedException stopped) {
-      Thread.currentThread().interrupt();
       throw new Cancelled(stopped);
     } catch (ExecutionException error) {
       if (cancelled(context, error)) {
-        throw new Cancelled(error);
+        throw new Cancelled(error.getCause());
       }
       throw new IllegalStateException("the keys of a join cannot be read: " + error.getCause(), error);
     } finally {
@@ -120,16 +121,32 @@ class KeyQuery {
     boolean ended = context.isStopped();
     for (int i = 0; error != null && i < DEPTH; i++) {
       ended = ended || error instanceof InterruptedException || error instanceof SparkThrowable
-          && "SPARK_JOB_CANCELLED".equals(((SparkThrowable) error).getErrorClass());
+          && ("SPARK_JOB_CANCELLED".equals(((SparkThrowable) error).getErrorClass()) || madeByCancelling(error));
       error = error.getCause();
     }
     return ended;
+  }
+
+  /** Spark 3.5 gives it no name: it is known by where Spark made it. */
+  private static boolean madeByCancelling(Throwable error) {
+    StackTraceElement[] trace = error.getStackTrace();
+    for (int i = 0; i < trace.length; i++) {
+      if (trace[i].getClassName().equals(SCHEDULER) && trace[i].getMethodName().equals("handleJobCancellation")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Somebody has ended the query of which this is a part: it must not go on. */
   static class Cancelled extends RuntimeException {
     Cancelled(Throwable cause) {
       super("the query was cancelled while keys of a join were read", cause);
+    }
+
+    /** Throws the error with which the query would have ended by itself, checked or not; it does not return. */
+    void goOn() {
+      Platform.throwException(getCause());
     }
   }
 }

@@ -30,6 +30,7 @@ public class NarrowedFiles implements FileIndex {
     try {
       return without(folders, narrowed.dropped(values()));
     } catch (KeyQuery.Cancelled ended) {
+      ended.goOn();
       throw ended;
     } catch (Throwable error) {
       narrowed.failed(error);

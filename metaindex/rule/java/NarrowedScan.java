@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -43,6 +44,16 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
   /** What is narrowed of it; null: nothing. */
   static Narrowed of(LogicalPlan leaf) {
     return is(leaf) ? ((NarrowedScan) Reflected.call(leaf, "scan")).narrowed : null;
+  }
+
+  /**
+   * May Spark join it by partitions whose splits it has counted when the query is planned? Iceberg cuts what is left
+   * into splits anew, smaller ones where little is left, and so into more of them, which have no counterpart.
+   */
+  static boolean areGroupsCounted(LogicalPlan leaf) {
+    SQLConf conf = SQLConf.get();
+    return conf.v2BucketingEnabled() && conf.v2BucketingPartiallyClusteredDistributionEnabled()
+        && !((scala.Option) Reflected.call(leaf, "keyGroupedPartitioning")).isEmpty();
   }
 
   static LogicalPlan over(LogicalPlan leaf, Narrowed narrowed, Marks done) {

@@ -48,7 +48,9 @@ class Narrowing {
     boolean files = leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation
         && !(((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location() instanceof CoveringFiles)
         && ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).bucketSpec().isEmpty();
-    if (files || IcebergScan.is(leaf) && survey.only(one)) { // Iceberg's scans are changed in place
+    boolean tasks = IcebergScan.is(leaf) && survey.only(one) // they are changed in place
+        && !NarrowedScan.areGroupsCounted(leaf);
+    if (files || tasks) {
       places.put(leaf, new Object[] {one, joins, null});
     }
   }

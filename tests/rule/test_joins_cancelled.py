@@ -1,0 +1,142 @@
+"""Who cancels, interrupts or outwaits a query while the keys of its join are read ends it as without the rule: by the
+same error, with no job left that runs, and the next query is right."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metaindex.readers.spark_jobs import setting
+from tests.rule.joined_lakes import FEW, parquet, same
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+
+ENDLESS = "(SELECT CAST(max(id) AS int) AS k FROM range(100000000000000))"
+"""One row, as Spark's statistics have it, that takes days."""
+LEFT = f"SELECT d.k, t.id FROM {ENDLESS} d LEFT JOIN t ON t.k = d.k"
+NEXT = f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k"
+PATIENCE = 300.0  # seconds; only a test that fails waits so long
+OURS = "metaindex-keys-"
+
+
+class Asked(threading.Thread):
+    """A query in a thread of its own, whose jobs have a group."""
+
+    def __init__(self, spark: SparkSession, text: str, group: str) -> None:
+        super().__init__(name=group, daemon=True)
+        self.spark, self.text, self.group = spark, text, group
+        self.thread: JavaObject | None = None
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        self.spark.sparkContext.setJobGroup(self.group, self.group)
+        self.thread = self.spark._jvm.java.lang.Thread.currentThread()  # type: ignore[union-attr]
+        try:
+            self.spark.sql(self.text).collect()
+        except Exception as error:  # noqa: BLE001  of whatever kind, the test looks at it
+            self.error = error
+
+    def jobs(self) -> set[int]:
+        return set(self.spark.sparkContext.statusTracker().getJobIdsForGroup(self.group))
+
+    def said(self) -> str:
+        """What kind of error it was, and its words without numbers."""
+        found: Any = self.error
+        cause = getattr(found, "java_exception", None) or getattr(found, "_origin", None)
+        name = type(found).__name__ if cause is None else cause.getClass().getName()
+        return name + " " + re.sub(r"\d+", "N", str(cause.getMessage() if cause is not None else found).split("\n")[0])
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def running(context: SparkContext) -> list[tuple[int, str]]:
+    """Jobs that run now, with their tags."""
+    store = context._jsc.sc().statusStore()
+    return [(job, str(store.job(job).jobTags())) for job in context.statusTracker().getActiveJobsIds()]
+
+
+def ended(asked: Asked, end: Callable[[Asked], None], ours: bool) -> str:
+    """The query, ended once a job of its runs (`ours`: one for keys). It begins no other job afterwards."""
+    context = asked.spark.sparkContext
+    asked.start()
+    try:
+        until(lambda: any(not ours or OURS in tags for _, tags in running(context)) or not asked.is_alive())
+        assert asked.is_alive(), asked.error
+        before = asked.jobs()
+        end(asked)
+        until(lambda: not asked.is_alive() or asked.jobs() != before)
+        assert asked.jobs() == before, "it went on"
+        assert asked.error is not None
+        if ours:
+            until(lambda: running(context) == [])
+        return asked.said()
+    finally:
+        while asked.is_alive():
+            context.cancelAllJobs()
+            asked.join(0.2)
+        context.cancelAllJobs()
+        until(lambda: running(context) == [])
+
+
+def cancel(asked: Asked) -> None:
+    asked.spark.sparkContext.cancelJobGroup(asked.group)
+
+
+def interrupt(asked: Asked) -> None:
+    assert asked.thread is not None
+    asked.thread.interrupt()
+
+
+@pytest.mark.parametrize(("end", "adaptive"), [(cancel, "false"), (cancel, "true"), (interrupt, "false")])
+def test_who_ends_a_query_ends_it_while_its_keys_are_read(
+    narrowing: SparkSession, tmp_path: Path, end: Callable[[Asked], None], adaptive: str
+) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert fact.name
+    with (
+        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
+        setting(spark, "spark.sql.adaptive.enabled", adaptive),
+    ):
+        said = ended(Asked(spark, LEFT, tmp_path.name), end, ours=True)
+        if adaptive == "false":  # an adaptive plan has jobs of several sides, and may tell of any of them
+            with setting(spark, "spark.metaindex.enabled", "false"):
+                assert said == ended(Asked(spark, LEFT, tmp_path.name), end, ours=False)
+        else:
+            assert "cancelled" in said
+        _, read = same(spark, NEXT)  # which looks for what went wrong, too
+        assert len(read) == 1
+        assert read[0] <= 3
+
+
+def test_a_broadcast_that_waits_for_keys_waits_no_longer_than_its_own_limit(
+    narrowing: SparkSession, tmp_path: Path
+) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert fact.name
+    side = LEFT.replace("d.k", "d.k AS m, t.k", 1)
+    text = f"SELECT /*+ BROADCAST(x) */ p.w, x.id FROM plain p JOIN ({side}) x ON p.k = x.k"
+    with (
+        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
+        setting(spark, "spark.sql.adaptive.enabled", "false"),  # an adaptive plan reads keys before it broadcasts
+    ):
+        with setting(spark, "spark.sql.broadcastTimeout", "1"):
+            said = ended(Asked(spark, text, tmp_path.name), lambda asked: asked.join(PATIENCE), ours=True)
+        assert "broadcast in N secs" in said
+        _, read = same(spark, NEXT)
+        assert len(read) == 1
