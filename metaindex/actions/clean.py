@@ -113,15 +113,20 @@ def _clean(log: OperationLog, name: str, retention_seconds: float, keep_entries:
     live = {run.run for run in latest.content.runs} | writers
     waiting = sum(run in spared and run not in live for run in objects)
     if waiting:
-        notes = (_said_of_waiting(waiting, retention_seconds), *notes)
+        notes = (_said_of_waiting(waiting, retention_seconds, held=bool(latest.under_way)), *notes)
     return Cleaned(len(garbage), len(removed), entries, len(unfinished), waiting, notes), latest
 
 
-def _said_of_waiting(runs: int, retention_seconds: float) -> str:
-    """Why these stay."""
+def _said_of_waiting(runs: int, retention_seconds: float, *, held: bool) -> str:
+    """Why these stay. `held`: some operation is under way, which may have begun when they were in use."""
     days = retention_seconds / 86_400
-    kept = counted(round(days), "day") if days >= 1 and days == round(days) else f"{retention_seconds:,.0f} seconds"
+    kept = counted(round(days), "day") if days >= 1 and days == round(days) else f"{retention_seconds:,g} seconds"
     them, stay = ("it", "stays") if runs == 1 else ("them", "stay")
+    if held:
+        return (
+            f"{counted(runs, 'run')} out of use (merged or replaced) {stay}, for {kept} and until the operation that is"
+            f" under way has ended, as it may read {them}: cancel it where its writer is dead"
+        )
     return (
         f"{counted(runs, 'run')} out of use (merged or replaced) {stay} for {kept}, as queries that began before may"
         f" read {them}: a shorter retention (retention=0 is none) removes {them} sooner"

@@ -50,6 +50,10 @@ class EachValue:
             there = at[~np.asarray(one_array(pc.is_null(values)))]
             self._add(_taken(keys, place[there]), value_keys(values, self._field.type))
             wanted &= ~constant.known
+        if kept is not None and wanted.any():
+            worth = kept.worth(wanted, files.live.values)
+            unsaid |= wanted & ~worth
+            wanted &= worth
         for of_rows, values in kept.each(wanted) if kept is not None and wanted.any() else ():
             some = may_be_cut(values)
             unsaid[of_rows[some]] = True

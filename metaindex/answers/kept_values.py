@@ -40,6 +40,12 @@ class _ValuesOfRun:
     key: CoveredKey
     rows: Rows
 
+    @property
+    def entries(self) -> int:
+        """All that is read, however few files are asked."""
+        parts = self.index.reader(self.run).parts(self.key.kind)
+        return sum(part.rows for part in parts if part.first_key == self.key.key_id)
+
     def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
         asked = (self.rows >= 0) & wanted[np.maximum(self.rows, 0)]
         rows = rows_of(self.key)
@@ -57,6 +63,20 @@ class KeptValues:
     known: Mask
     bounds: BoundsOf
     of_runs: tuple[_ValuesOfRun, ...]
+
+    def worth(self, wanted: Mask, counts: Rows) -> Mask:
+        """Of the wanted files, of so many rows, those whose values are read here: a run is read as a whole, so it is
+        not where it has more than twice as many entries as these files have rows. LeftOut where something is damaged."""
+        out = np.zeros(len(wanted), np.bool_)
+        for run in self.of_runs:
+            mine = run.rows[run.rows >= 0]
+            mine = mine[wanted[mine]]
+            try:
+                out[mine] = run.entries <= 2 * int(counts[mine].sum())
+            except Exception as error:
+                self.bounds.leave_out(run.index, error)
+                raise LeftOut from error
+        return out
 
     def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
         """The values of the wanted files as `KeepsValues` tells them, by rows of the snapshot. LeftOut where something

@@ -39,7 +39,7 @@ _CURES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         (r"Config\(seal_key=\.\.\.\) or (?=METAINDEX_)", ""),
         (r"overwrite=True \(--overwrite\)|--overwrite \(overwrite=True\)", "--overwrite"),
         (r"budget_bytes=, --budget", "--budget"),
-        (r"retention=0", "--retention 0s"),
+        (r"\(retention=0 is none\)", "(--retention 0s is none)"),
         (r"tables=, --table", "--table"),
         (r"a folder is named; leave catalog= out", "a folder is named; leave --catalog-option out"),
         (r"list them with indexes\(\)", "list them with `metaindex indexes TABLE`"),

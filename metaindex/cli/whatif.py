@@ -10,7 +10,6 @@ from metaindex.views.output import Output
 from . import arguments, kinds
 from .arguments import DONE
 from .command import Command
-from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -77,7 +76,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         )
     out.data(answer.to_json())
     for part in answer.shown if not out.json else ():
-        out.write(in_options(part) if isinstance(part, str) else str(part))
+        out.write(str(part))
     return DONE
 
 

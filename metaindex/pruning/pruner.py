@@ -165,12 +165,12 @@ class Pruner:
 
 
 def _always_kept(index: OpenIndex) -> tuple[str, ...]:
-    """Files that were looked at and of which nothing can be proved."""
+    """Files that were looked at and of which nothing can be proved, be they part of this version or not."""
     unread = sum(run.uncovered_files for run in index.entry.content.runs)
     if not unread:
         return ()
-    what = "which is always kept" if unread == 1 else "which are always kept"
+    are, them = ("is", "it") if unread == 1 else ("are", "them")
     return (
-        f"{counted(unread, 'file')}, {what}, could not be read when indexed: verify says why; write anew what is"
-        " damaged, and refresh it",
+        f"{counted(unread, 'file')} could not be read when indexed, and {are} kept in every version that has {them}:"
+        " verify says which",
     )

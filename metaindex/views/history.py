@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _THREADS = 16
+_BRINGING_UP = ("refresh", "repair")
+"""Verbs after which an index knows a later version."""
 _COARSE_MS = 1000
 """The times of objects on a store are whole seconds, cut down: a Delta commit without a time of its own seems so much
 older there, and the lag longer."""
@@ -225,7 +227,8 @@ def _told(entry: IndexLogEntry, previous: IndexLogEntry | None, created_ms: int)
             last = (
                 previous.content.versions[-1].timestamp_ms if previous is not None and previous.content.versions else 0
             )
-            if "refresh" in entry.written_by and newest.timestamp_ms >= max(created_ms - _COARSE_MS, last):
+            brought_up = any(verb in entry.written_by for verb in _BRINGING_UP)
+            if brought_up and newest.timestamp_ms >= max(created_ms - _COARSE_MS, last):
                 changed["lag_ms"] = max(entry.timestamp_ms - newest.timestamp_ms, 0)
     began = entry.written_by.startswith("begin")
     return HistoryEntry(

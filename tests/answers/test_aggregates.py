@@ -479,3 +479,16 @@ def test_values_of_the_index_itself_are_checked(tmp_path: Path, caplog: pytest.L
     pq.write_table(forged, part)
     found = mi.open_table(str(tmp_path / "t")).aggregate(count_distinct=["x"])
     assert (found.table.column(0).to_pylist(), found.opened) == ([4], 3)
+
+
+def test_an_index_is_not_read_as_a_whole_for_few_files(tmp_path: Path) -> None:
+    """It would cost more than the files."""
+    (tmp_path / "t").mkdir()
+    for number in range(10):
+        content = {"d": [number] * 100, "x": range(number * 100, number * 100 + 100)}
+        pq.write_table(pa.table(content), tmp_path / "t" / f"{number}.parquet")
+    table = mi.open_table(str(tmp_path / "t"))
+    table.create_index("each", mi.ColumnStats(), mi.Values("x", by="value"), builder="local")
+    for where, different, opened in (("d = 5", 100, 1), ("d <> 5", 900, 0), (None, 1000, 0)):
+        found = table.aggregate(count_distinct=["x"], where=where)
+        assert (found.table.column(0).to_pylist(), found.opened) == ([different], opened)

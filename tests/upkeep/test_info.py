@@ -274,7 +274,9 @@ def test_a_file_that_no_builder_could_read_is_told_where_it_is_kept(tmp_path: Pa
     table.create_index("stats", mi.ColumnStats(), builder="local")
     result = table.prune("id < 0")
     assert [Path(path).name for path in result.files.paths.to_pylist()] == [damaged.name]
-    assert "1 file, which is always kept, could not be read when indexed: verify says why" in str(result)
+    assert "1 file could not be read when indexed, and is kept in every version that has it: verify says which" in str(
+        result
+    )
     assert f"data file {damaged.name!r} cannot be read" in str(table.verify_index("stats", files=None))
     os.utime(damaged)  # the newest
     with pytest.raises(mi.MetaIndexError, match=r"first and the newest of them; .* write it again, remove it, or name"):
