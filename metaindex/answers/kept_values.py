@@ -66,7 +66,7 @@ class KeptValues:
 
     def worth(self, wanted: Mask, counts: Rows) -> Mask:
         """Of the wanted files, of so many rows, those whose values are read here: a run is read as a whole, so it is
-        not where it has more than twice as many entries as these files have rows. LeftOut where something is damaged."""
+        not where it has more than twice as many entries as these files have rows. LeftOut where one is damaged."""
         out = np.zeros(len(wanted), np.bool_)
         for run in self.of_runs:
             mine = run.rows[run.rows >= 0]
