@@ -43,7 +43,7 @@ class Cleaned:
     objects: int = 0
     entries: int = 0
     unfinished: int = 0
-    waiting: int = 0  # runs out of use, within the retention
+    waiting: int = 0  # runs out of use that stay for now
     notes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:

@@ -4,7 +4,6 @@ read, each once a group."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,28 +11,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.expressions.order import as_compared, as_shown, compared_type
-from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import Mask, from_vector, one_array
 from metaindex.formats.model import Field
 from metaindex.kinds.different import keys_type, may_be_cut, value_keys
 
 from .known import KnownFiles
 from .measures import Measure
+from .partial import Pile
 
 Rows = npt.NDArray[np.int64]
-_HELD_ROWS = 1 << 16
-"""So many values are held before each is kept once."""
 
 
-@dataclass(slots=True)
 class EachValue:
     """The different values of a column, group by group. All of them are held in memory."""
 
-    keys: Sequence[Field]
-    measure: Measure
-    _held: list[pa.Table] = field(default_factory=list)
-    _rows: int = 0
-    _limit: int = _HELD_ROWS
+    def __init__(self, keys: Sequence[Field], measure: Measure) -> None:
+        self.keys, self.measure = keys, measure
+        compared = [pa.field(name, compared_type(key.type)) for name, key in zip(self._names, keys, strict=True)]
+        self._pile = Pile(pa.schema([*compared, pa.field("value", keys_type(self._field.type))]), _once)
 
     def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
         """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. True, of all files, for
@@ -70,12 +65,12 @@ class EachValue:
 
     def counts(self, groups: pa.Table) -> pa.Array:
         """Of groups, whose keys come first, as they are compared."""
-        each = self._once(pa.concat_tables([self._schema.empty_table(), *self._held]))
+        each = self._pile.whole()
         if not self.keys:
             return pa.array([each.num_rows], pa.int64())
         names = self._names
         here = pa.table(groups.columns[: len(names)], names=names)
-        here = here.append_column("value", pa.nulls(groups.num_rows, self._schema.field("value").type))
+        here = here.append_column("value", pa.nulls(groups.num_rows, each.schema.field("value").type))
         here = here.append_column("place", from_vector(np.arange(groups.num_rows), None, pa.int64()))
         rows = pa.concat_tables([here, each.append_column("place", pa.nulls(each.num_rows, pa.int64()))])
         counted = rows.group_by(names, use_threads=False).aggregate([("place", "max"), ("value", "count")])
@@ -91,28 +86,15 @@ class EachValue:
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
 
-    @property
-    def _schema(self) -> pa.Schema:
-        keys = [pa.field(name, compared_type(key.type)) for name, key in zip(self._names, self.keys, strict=True)]
-        return pa.schema([*keys, pa.field("value", keys_type(self._field.type))])
-
     def _add(self, keys: Sequence[pa.Array], values: pa.Array) -> None:
         """Values that are no NULL, each with the keys of its group."""
-        if not len(values):
-            return
-        self._hold(self._once(pa.Table.from_arrays([*keys, values], schema=self._schema)))
-        if self._rows > self._limit:
-            together = self._once(pa.concat_tables(self._held))
-            self._held, self._rows = [], 0
-            self._hold(together)
-            self._limit = max(_HELD_ROWS, 2 * self._rows)  # of many values: each is looked at a few times
+        if len(values):
+            self._pile.add([*keys, values])
 
-    def _hold(self, table: pa.Table) -> None:
-        self._held.append(table)
-        self._rows += table.num_rows
 
-    def _once(self, table: pa.Table) -> pa.Table:
-        return table.group_by(table.column_names, use_threads=False).aggregate([]).select(table.column_names)
+def _once(table: pa.Table) -> pa.Table:
+    """Each row once."""
+    return table.group_by(table.column_names, use_threads=False).aggregate([]).select(table.column_names)
 
 
 def _taken(keys: Sequence[pa.Array], places: Rows) -> list[pa.Array]:

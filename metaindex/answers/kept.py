@@ -7,6 +7,7 @@ by their full identity. What goes wrong in an index leaves that index out, and i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -48,6 +49,16 @@ class KeptSums:
 
 class LeftOut(Exception):
     """What an index keeps is damaged: it was left out, and what is known has to be asked anew."""
+
+
+@contextmanager
+def damage_leaves_out(bounds: BoundsOf, index: OpenIndex) -> Iterator[None]:
+    """LeftOut where what is read of an index inside is damaged."""
+    try:
+        yield
+    except Exception as error:
+        bounds.leave_out(index, error)
+        raise LeftOut from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +109,8 @@ class KeptSketches:
         """The sketches of the wanted files, each once: rows of the snapshot, and whether an empty text is among the
         values. LeftOut where one is damaged."""
         for run in self.of_runs:
-            try:
+            with damage_leaves_out(self.bounds, run.index):
                 yield from run.each(wanted)
-            except Exception as error:
-                self.bounds.leave_out(run.index, error)
-                raise LeftOut from error
 
 
 def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:

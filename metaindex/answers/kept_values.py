@@ -26,7 +26,7 @@ from metaindex.log.types import type_from_text
 from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
 
-from .kept import LeftOut
+from .kept import damage_leaves_out
 
 Rows = npt.NDArray[np.int64]
 
@@ -71,22 +71,16 @@ class KeptValues:
         for run in self.of_runs:
             mine = run.rows[run.rows >= 0]
             mine = mine[wanted[mine]]
-            try:
+            with damage_leaves_out(self.bounds, run.index):
                 out[mine] = run.entries <= 2 * int(counts[mine].sum())
-            except Exception as error:
-                self.bounds.leave_out(run.index, error)
-                raise LeftOut from error
         return out
 
     def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
         """The values of the wanted files as `KeepsValues` tells them, by rows of the snapshot. LeftOut where something
         is damaged."""
         for run in self.of_runs:
-            try:
+            with damage_leaves_out(self.bounds, run.index):
                 yield from run.each(wanted)
-            except Exception as error:
-                self.bounds.leave_out(run.index, error)
-                raise LeftOut from error
 
 
 def values_of(bounds: BoundsOf, leaf: Leaf) -> KeptValues | None:

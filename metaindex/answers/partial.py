@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 
 import pyarrow as pa
@@ -14,19 +14,46 @@ from metaindex.formats.model import Field
 from .measures import Measure
 
 _HELD_ROWS = 1 << 16
-"""So many partial answers are held before they are put together."""
+"""So many rows are held before they are put together."""
 
 
 @dataclass(slots=True)
+class Pile:
+    """Tables of one schema, put together whenever they have come to many rows. `together`: as fewer rows that say the
+    same."""
+
+    schema: pa.Schema
+    together: Callable[[pa.Table], pa.Table]
+    _held: list[pa.Table] = field(default_factory=list)
+    _rows: int = 0
+    _limit: int = _HELD_ROWS
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        self._hold(self.together(pa.Table.from_arrays(columns, schema=self.schema)))
+        if self._rows > self._limit:
+            whole = self.whole()
+            self._held, self._rows = [], 0
+            self._hold(whole)
+            self._limit = max(_HELD_ROWS, 2 * self._rows)  # of many: each is put together a few times
+
+    def whole(self) -> pa.Table:
+        """All of it, put together."""
+        return self.together(pa.concat_tables([self.schema.empty_table(), *self._held]))
+
+    def _hold(self, table: pa.Table) -> None:
+        self._held.append(table)
+        self._rows += table.num_rows
+
+
 class PartialAnswers:
     """Answers of groups. `keys`: the columns whose values make a group; without any, all rows are one group, which is
     there without rows, too."""
 
-    keys: Sequence[Field]
-    measures: Sequence[Measure]
-    _held: list[pa.Table] = field(default_factory=list)
-    _rows: int = 0
-    _limit: int = _HELD_ROWS
+    def __init__(self, keys: Sequence[Field], measures: Sequence[Measure]) -> None:
+        self.keys, self.measures = keys, measures
+        compared = [pa.field(f"k{i}", compared_type(key.type)) for i, key in enumerate(keys)]
+        partials = [pa.field(f"m{i}", m.partial_type) for i, m in enumerate(measures)]
+        self._pile = Pile(pa.schema([*compared, *partials]), self._merged)
 
     def add_rows(self, columns: dict[str, pa.Array], rows: int) -> None:
         """Rows as they were read: columns by name."""
@@ -37,12 +64,7 @@ class PartialAnswers:
 
     def add(self, keys: Sequence[pa.Array], partials: Sequence[pa.Array]) -> None:
         """A partial answer a row: of its group, by the keys as they are compared."""
-        self._hold(self._merged(pa.Table.from_arrays([*keys, *partials], schema=self._schema)))
-        if self._rows > self._limit:
-            together = self._merged(pa.concat_tables(self._held))
-            self._held, self._rows = [], 0
-            self._hold(together)
-            self._limit = max(_HELD_ROWS, 2 * self._rows)  # of many groups: each is put together a few times
+        self._pile.add([*keys, *partials])
 
     def table(self) -> pa.Table:
         """The answers: a row a group, in the order of the keys (NULL first, NaN last)."""
@@ -55,24 +77,16 @@ class PartialAnswers:
 
     def merged(self) -> pa.Table:
         """A row a group, in the order of the keys, which come first, as they are compared."""
-        merged = self._merged(pa.concat_tables([self._schema.empty_table(), *self._held]))
+        merged = self._pile.whole()
         if not self.keys:
             return merged
         keys = [merged.column(i) for i in range(len(self.keys))]
         return merged.take(sorted_places(keys, [Direction()] * len(keys)))
 
-    @property
-    def _schema(self) -> pa.Schema:
-        keys = [pa.field(f"k{i}", compared_type(key.type)) for i, key in enumerate(self.keys)]
-        return pa.schema([*keys, *(pa.field(f"m{i}", m.partial_type) for i, m in enumerate(self.measures))])
-
-    def _hold(self, table: pa.Table) -> None:
-        self._held.append(table)
-        self._rows += table.num_rows
-
     def _merged(self, table: pa.Table) -> pa.Table:
-        names = self._schema.names[: len(self.keys)]
+        schema = table.schema
+        names = schema.names[: len(self.keys)]
         asked = [(f"m{i}", m.merge) for i, m in enumerate(self.measures)]
         merged = table.group_by(names, use_threads=False).aggregate(asked)
-        named = merged.select([*names, *(f"{name}_{how}" for name, how in asked)]).rename_columns(self._schema.names)
-        return named.cast(self._schema)
+        named = merged.select([*names, *(f"{name}_{how}" for name, how in asked)]).rename_columns(schema.names)
+        return named.cast(schema)

@@ -69,7 +69,7 @@ COMMAND = Command(
     """Lists the indexes of a table. "fresh: no" means that the table changed since: queries use the index still and
 read in full what it does not know (so many files and bytes behind), until `refresh`. With NAME it tells all about
 one: its columns, its versions (time travel), what is under way. "size" is what lies on storage; "old" of it are
-runs that were merged or replaced, which `clean` removes once they are out of use for 7 days. --version asks how the
+runs that were merged or replaced, which `clean` removes after its retention. --version asks how the
 index stands to an older version of the table.""",
     (
         "metaindex indexes lake/flights",

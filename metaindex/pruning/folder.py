@@ -73,8 +73,8 @@ class IndexFolder:
         """IndexExistsError where another index's name differs in capital letters alone: where a file system knows none,
         or a lake is copied to one, both would be one folder."""
         names = self.names()
-        for other in names:
-            if name not in names and other.lower() == name.lower() and self.log(other).numbers():
+        for other in names if name not in names else ():
+            if other.lower() == name.lower() and self.log(other).numbers():
                 raise IndexExistsError(
                     "names of indexes differ in more than capital letters, which some file systems do not know;"
                     f" {name!r} is asked and {other!r} is there or was; choose another name, or that one"

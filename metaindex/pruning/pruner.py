@@ -149,7 +149,7 @@ class Pruner:
         reason = answer.lacks.get(index.name, "")
         if not reason and not used:
             reason = index.unasked_because or "none of the predicate's columns is covered"
-        reason = "; ".join((*((reason,) if reason else ()), *_always_kept(index), *index.left_out))
+        reason = "; ".join((*((reason,) if reason else ()), *_unread_files(index), *index.left_out))
         alone = answer.alone.get(index.name, Tally())
         return IndexReport(
             index.name,
@@ -164,7 +164,7 @@ class Pruner:
         )
 
 
-def _always_kept(index: OpenIndex) -> tuple[str, ...]:
+def _unread_files(index: OpenIndex) -> tuple[str, ...]:
     """Files that were looked at and of which nothing can be proved, be they part of this version or not."""
     unread = sum(run.uncovered_files for run in index.entry.content.runs)
     if not unread:

@@ -199,7 +199,7 @@ def optimize(
     outcome = execute(log, action)
     if not outcome.changed:
         return outcome
-    old = "what was merged stays on storage until clean removes it, when it is out of use for 7 days"
+    old = "what was merged stays on storage for queries that began before, until clean removes it"
     return replace(outcome, notes=(*outcome.notes, old))
 
 

@@ -167,7 +167,7 @@ def history_remarks(told: History) -> list[str]:
     if told.entries and not told.earlier and told.entries[0].entry > 1:
         first = told.entries[0].entry
         remarks.append(
-            f"entries before {first:,} are not kept: clean removes old ones, erase all, as they may name values"
+            f"entries before {first:,} are not kept: clean removes old ones; erase removes all, as they may name values"
         )
     if told.earlier:
         remarks.append(f"{told.earlier:,} earlier entries (--last 0, or last=None, shows all)")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OLD = (
     "runs that were merged or replaced; queries that began before may read them still, and clean removes them after its"
-    " retention (7 days where nothing is said)"
+    " retention"
 )
 
 
