@@ -82,7 +82,9 @@ def test_runs_that_were_merged_are_told_apart_until_clean_removes_them(
     assert "old" not in str(info)
     before = info.size_bytes
 
-    assert "stays on storage for queries that began before, until clean removes it" in str(table.optimize_index("stats", mode="full"))
+    assert "stays on storage for queries that began before, until clean removes it" in str(
+        table.optimize_index("stats", mode="full")
+    )
     (info,) = table.indexes()
     assert info.old_bytes == before
     assert " old  " in str(table.indexes())
