@@ -80,11 +80,9 @@ def test_what_was_refused_is_not_recommended_once_the_others_are_there(tmp_path:
     """Beside the others it leaves out too little of what was read, and no less of what is read then."""
     draw = np.random.default_rng(3)
     for file in range(60):
-        mid, some = draw.integers(0, 400, 3000), draw.integers(0, 200_000, 3000)
-        pq.write_table(
-            pa.table({"id": some, "rare": draw.integers(0, 60, 3000) + file * 3, "mid": mid}),
-            tmp_path / f"{file}.parquet",
-        )
+        some, rare = draw.integers(0, 200_000, 3000), draw.integers(0, 60, 3000) + file * 3
+        content = {"id": some, "rare": rare, "mid": draw.integers(0, 400, 3000)}
+        pq.write_table(pa.table(content), tmp_path / f"{file}.parquet")
     table = mi.open_table(tmp_path)
     queries = [
         *(f"id = {value}" for value in range(1, 60, 2)),
