@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metaindex.readers.spark_jobs import setting
+from tests.patience import LONGEST, until
 from tests.rule.joined_lakes import FEW, parquet, same
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ ENDLESS = "(SELECT CAST(max(id) AS int) AS k FROM range(100000000000000))"
 """One row, as Spark's statistics have it, that takes days."""
 LEFT = f"SELECT d.k, t.id FROM {ENDLESS} d LEFT JOIN t ON t.k = d.k"
 NEXT = f"SELECT d.w, t.id FROM (SELECT * FROM dim WHERE {FEW}) d LEFT JOIN t ON t.k = d.k"
-PATIENCE = 300.0  # seconds; only a test that fails waits so long
 OURS = "metaindex-keys-"
 ADDED_UP = "[STAGE_MATERIALIZATION_MULTIPLE_FAILURES]"
 
@@ -71,13 +70,6 @@ class Asked(threading.Thread):
 def _said(thrown: Any) -> str:
     words = re.sub(r"\d+", "N", str(thrown.getMessage()).split("\n")[0])
     return f"{thrown.getClass().getName()} {words}"
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
 
 
 def running(context: SparkContext) -> list[tuple[int, str]]:
@@ -152,7 +144,33 @@ def test_a_broadcast_that_waits_for_keys_waits_no_longer_than_its_own_limit(
         setting(spark, "spark.sql.adaptive.enabled", "false"),  # an adaptive plan reads keys before it broadcasts
     ):
         with setting(spark, "spark.sql.broadcastTimeout", "1"):
-            said = ended(Asked(spark, text, tmp_path.name), lambda asked: asked.join(PATIENCE), ours=True)
+            said = ended(Asked(spark, text, tmp_path.name), lambda asked: asked.join(LONGEST), ours=True)
         assert "broadcast in N secs" in said
         _, read = same(spark, NEXT)
         assert len(read) == 1
+
+
+@pytest.mark.parametrize("seconds", ["0.001", "0.5"])  # before the first of its jobs begins, and after
+def test_keys_that_nobody_waits_for_are_read_no_further(narrowing: SparkSession, tmp_path: Path, seconds: str) -> None:
+    spark, fact = narrowing, parquet(narrowing, tmp_path)
+    assert fact.name
+    context = spark.sparkContext
+
+    def own() -> list[int]:
+        return [job for job, tags in running(context) if OURS not in tags]
+
+    with (
+        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
+        setting(spark, "spark.metaindex.joins.timeoutSeconds", seconds),
+    ):
+        asked = Asked(spark, LEFT, tmp_path.name)
+        asked.start()
+        try:
+            until(own)  # the query goes on without keys
+            until(lambda: len(running(context)) == len(own()) > 0)
+            cancel(asked)
+            asked.join(LONGEST)
+            until(lambda: running(context) == [])
+        finally:
+            context.cancelAllJobs()
+        same(spark, NEXT)

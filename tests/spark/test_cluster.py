@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import io
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import metaindex as mi
 from metaindex.formats.storage_opening import storage_for
 from metaindex.kinds.pieces import PIECES_MERGED
 from tests.kinds.covering.served import Held, objects
+from tests.patience import until
 from tests.s3.build import missing
 from tests.s3.server import S3Server, running
 
@@ -66,7 +66,7 @@ class Site:
     def make_whole(self) -> None:
         """Both workers are there, each with an executor."""
         self.cluster.make_whole()
-        wait_until(lambda: self.driver.do("executors") == WORKERS)
+        until(lambda: self.driver.do("executors") == WORKERS)
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,6 @@ def one_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def site(one_site: Site) -> Site:
     one_site.make_whole()
     return one_site
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 600
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def same_as_built_here(table: mi.Table) -> None:
@@ -188,7 +181,7 @@ def test_a_worker_is_lost_in_mid_build(site: Site, tmp_path: Path) -> None:
     write(folder, "parquet")
     spills = tmp_path / "_metaindex" / "events" / "find" / "spills"
     site.driver.start("create", str(folder), "find")
-    wait_until(lambda: any(spills.rglob("*.*")))  # the first tasks have read a file for its keys, others wait
+    until(lambda: any(spills.rglob("*.*")))  # the first tasks have read a file for its keys, others wait
     site.cluster.lose_worker(1)
     site.driver.finish()
     found = site.driver.do("ask", str(folder), "parquet", "find", "filter")
@@ -218,7 +211,7 @@ def lose_at_the_first_of(site: Site, parts: Path, *command: str) -> None:
     """Loses a worker when the first bucket is written, and others are not."""
     before = set(parts.rglob("*.mix"))
     site.driver.start(*command)
-    wait_until(lambda: len(set(parts.rglob("*.mix")) - before) > 0)
+    until(lambda: len(set(parts.rglob("*.mix")) - before) > 0)
     written = set(parts.rglob("*.mix")) - before
     site.cluster.lose_worker(1)
     assert len(written) < BUCKETS

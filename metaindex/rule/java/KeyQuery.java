@@ -110,8 +110,7 @@ class KeyQuery {
       throw new IllegalStateException("the keys of a join cannot be read: " + error.getCause(), error);
     } finally {
       if (!over) {
-        context.cancelJobsWithTag(tag);
-        coming.cancel(true);
+        Ending.begin(context, tag, coming);
       }
     }
   }
@@ -136,6 +135,41 @@ class KeyQuery {
       }
     }
     return false;
+  }
+
+  /**
+   * Ends a query whose rows nobody waits for, also the jobs that it has yet to begin: no thread of Spark's for
+   * subqueries can be interrupted, and what is cancelled before a job begins does not stop that job.
+   */
+  private static class Ending implements Runnable {
+    private static final long PAUSE = 100;  // milliseconds
+    private final SparkContext context;
+    private final String tag;
+    private final Future coming;
+
+    private Ending(SparkContext context, String tag, Future coming) {
+      this.context = context;
+      this.tag = tag;
+      this.coming = coming;
+    }
+
+    static void begin(SparkContext context, String tag, Future coming) {
+      context.cancelJobsWithTag(tag);
+      Thread thread = new Thread(new Ending(context, tag, coming), tag + "-ending");
+      thread.setDaemon(true);
+      thread.start();
+    }
+
+    public void run() {
+      try {
+        while (!coming.isDone() && !context.isStopped()) {
+          context.cancelJobsWithTag(tag);
+          Thread.sleep(PAUSE);
+        }
+      } catch (InterruptedException stopped) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   /** Somebody has ended the query of which this is a part: it must not go on. */
