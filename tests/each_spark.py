@@ -63,6 +63,12 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/rule/test_sorted_groups.py",
         "tests/rule/test_few_groups.py",
     ),
+    "the rule: `ORDER BY ... LIMIT`, `LIMIT` and aggregates": ("tests/rule/test_first_rows.py",),
+    "the rule: joins leave files out": (
+        "tests/rule/test_joins_skip.py",
+        "tests/rule/test_joins_cancelled.py",
+        "tests/rule/test_joins_grouped.py",
+    ),
     "the rule: sources of inserts": ("tests/rule/test_writes.py",),
     "statements in `spark.sql`": ("tests/rule/test_statements.py",),
     "`mi.explain`": ("tests/rule/test_explain.py",),
