@@ -59,6 +59,14 @@ def put(storage: Storage, some: Sequence[FilterSection], secret: bytes | None, m
     return name
 
 
+def remove_all(storage: Storage) -> int:
+    """Removes every object; how many there were. StorageError."""
+    every = listed(storage)
+    for info in every:
+        storage.delete(info.path)
+    return len(every)
+
+
 def tidy(storage: Storage, setting: RememberFilters, secret: bytes | None) -> None:
     """Removes what is beyond the bounds, and makes few objects of many. StorageError."""
     every = listed(storage)

@@ -545,7 +545,8 @@ class Table:
     ) -> Outcome:
         """Takes out of an index, physically and at once, the values that no retained version of the table holds: of
         files that are gone, and of rows deleted in files that stay. Old runs are removed whatever the retention; a
-        query that began before may have to read more. Does not touch the table: run it after the table's own VACUUM,
+        query that began before may have to read more. Remembered filters are removed, too; a query log is not, and the
+        notes say where there is one. Does not touch the table: run it after the table's own VACUUM,
         snapshot expiry or the like. `builder`: as in `optimize_index`. IndexStateError while an operation is under
         way."""
         from .verbs import erase

@@ -7,6 +7,7 @@ import time
 
 from metaindex.config import QueryLog, noting
 from metaindex.querylog.cleaning import QueriesCleaned, clean
+from metaindex.querylog.files import listed
 from metaindex.querylog.reading import LoggedQueries, logged
 from metaindex.querylog.writer import WRITER
 
@@ -23,6 +24,11 @@ def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQ
     WRITER.flush(_FLUSH_SECONDS)
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
     return logged(place_of(handle).storage(), since_ms)
+
+
+def is_kept(handle: Handle) -> bool:
+    """Are there files of a query log, whoever wrote them? StorageError."""
+    return bool(listed(place_of(handle).storage())[0])
 
 
 def setting_of(handle: Handle) -> QueryLog:

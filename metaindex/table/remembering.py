@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.config import RememberFilters, remembering, sealing
-from metaindex.expressions.errors import first_line
+from metaindex.expressions.errors import StorageError, first_line
 from metaindex.expressions.references import columns
+from metaindex.expressions.shown import counted
 from metaindex.expressions.statistics import Mask
 from metaindex.pruning.result import PruneResult
 from metaindex.pruning.told import IndexReport
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("metaindex")
 
 T = TypeVar("T")
+
+_FLUSH_SECONDS = 10.0
 
 
 class RememberedFilters:
@@ -140,6 +143,21 @@ class RememberedFilters:
         except Exception as error:  # noqa: BLE001 - no query fails of what might be remembered
             logger.debug("remembered filters were not used: %s", first_line(error))
             return otherwise
+
+
+def forget(handle: Handle) -> tuple[str, ...]:
+    """Removes what is remembered of every filter of the table, by whatever process; says so, or what is left."""
+    from metaindex.querylog.writer import WRITER
+    from metaindex.remembering.recorder import remove_all, storage_of
+
+    from .noting import place_of
+
+    WRITER.flush(_FLUSH_SECONDS)  # what waits in this process would come back
+    try:
+        removed = remove_all(storage_of(place_of(handle)))
+    except StorageError as error:
+        return (f"what is remembered of filters is not all removed: {first_line(error)}",)
+    return (f"{counted(removed, 'object')} of remembered filters removed",) if removed else ()
 
 
 class _Watches:

@@ -24,7 +24,13 @@ from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
 from metaindex.errors import ConcurrentWriteError, IndexExistsError
-from metaindex.expressions.errors import ArgumentError, MetaIndexError, UnsupportedFeatureError
+from metaindex.expressions.errors import (
+    ArgumentError,
+    MetaIndexError,
+    StorageError,
+    UnsupportedFeatureError,
+    first_line,
+)
 from metaindex.expressions.shown import counted
 from metaindex.formats.files.history import forget as forget_listings
 from metaindex.formats.model import Schema
@@ -45,6 +51,7 @@ from metaindex.store.writer import RunSink, new_run_id
 from .asked import TimestampLike, VersionLike, at_version
 from .handle import Handle
 from .noting import place_of
+from .remembering import forget
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder, Progress
@@ -275,8 +282,22 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
     notes += out_of_reach(log.storage, cleaned.entry.id)
     kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
     notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
-    changed = outcome.changed or cleaned.changed
+    forgotten = forget(handle)
+    notes += forgotten + _still_noted(handle)
+    changed = outcome.changed or cleaned.changed or bool(forgotten)
     return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
+
+
+def _still_noted(handle: Handle) -> tuple[str, ...]:
+    """What a query log may hold of what was erased."""
+    from .query_log import is_kept
+
+    try:
+        kept = is_kept(handle)
+    except StorageError as error:
+        return (f"whether the table has a query log cannot be told: {first_line(error)}",)
+    cure = "metaindex queries TABLE --clean --keep 0s empties it"
+    return (f"the query log may hold values that conditions named: {cure}",) if kept else ()
 
 
 def cancel(handle: Handle, name: str) -> Outcome:

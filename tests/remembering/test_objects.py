@@ -18,6 +18,7 @@ from metaindex.remembering import memory as memory_module
 from metaindex.remembering.memory import FilterMemory, kept, listed
 from metaindex.remembering.recorder import FilterRecorder, put, tidy
 from metaindex.remembering.stored import (
+    FOLDER,
     MOST_BYTES,
     MOST_GROUPS,
     MOST_SECTIONS,
@@ -281,6 +282,26 @@ def test_two_processes_remember_at_once(tmp_path: Path) -> None:
     assert known == 24, "what both merge at once is said twice, and never lost"
     assert table.scan(ONCE).to_arrow().num_rows == expected
     assert len(objects(table)) < 40
+
+
+def test_erasing_removes_what_is_remembered_and_tells_of_the_query_log(tmp_path: Path) -> None:
+    lake = six_files(tmp_path)
+    table = lake.open(config=mi.Config(remember_filters=True, query_log=True))
+    table.create_index("i", mi.Values("id"), builder="local")
+    table.scan(ONCE).to_arrow()
+    flushed()
+    assert objects(table)
+    strange = Path(place_of(handle_of(table)).folder, FOLDER, "mine.filters")
+    strange.write_bytes(b"whoever put this there keeps it")
+    outcome = lake.open().erase_index("i", builder="local")  # by a process that remembers nothing itself
+    assert objects(table) == [strange.name]
+    assert outcome.changed
+    assert "1 object of remembered filters removed" in outcome.notes
+    assert any("the query log may hold values" in note for note in outcome.notes)
+    lake.open(config=mi.Config(query_log=mi.QueryLog(keep_days=0, keep_bytes=0))).clean_query_log()
+    again = lake.open().erase_index("i", builder="local")
+    assert not again.changed
+    assert not any("remembered" in note or "query log" in note for note in again.notes)
 
 
 BAD: dict[str, Callable[[], object]] = {
