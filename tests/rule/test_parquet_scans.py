@@ -14,6 +14,7 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from metaindex.readers.errors import ScanError
+from metaindex.readers.spark_jobs import setting
 from metaindex.readers.spark_parquet import as_written
 from metaindex.rule.parquet_scans import read_as_written, types_of
 from metaindex.rule.request import Delta, Files, Session, SparkColumns
@@ -128,15 +129,13 @@ def test_defaults_and_other_calendars_keep_their_rows(enabled: SparkSession, tmp
     delta = str(tmp_path / "delta")
     spark.range(1).write.format("delta").save(delta)
     name, old = f"parquet.`{days}`", "SELECT id FROM {} WHERE c = DATE'1500-01-01'"
-    assert rewritten(old.format(name).replace("01-01'", "01-10'"), [0]) == 1
-    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY")
-    try:
+    with setting(spark, "spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"):  # not Spark 3.5's default
+        assert rewritten(old.format(name).replace("01-01'", "01-10'"), [0]) == 1
+    with setting(spark, "spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"):
         assert rewritten(old.format(name), [0]) == 0
         assert table.scan("c = DATE'1500-01-10'").to_spark(spark).count() == 1
         with pytest.raises(ScanError, match="datetimeRebaseModeInRead"):
             mi.open_table(delta).scan("id = 0").to_spark(spark)
-    finally:
-        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
     spark.read.option("datetimeRebaseMode", "LEGACY").parquet(str(days)).createOrReplaceTempView("old_days")
     assert rewritten(old.format("old_days"), [0]) == 0
     assert table.scan("c = DATE'1500-01-10'").to_spark(spark).count() == 1

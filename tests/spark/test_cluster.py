@@ -19,6 +19,7 @@ import pytest
 import metaindex as mi
 from metaindex.formats.storage_opening import storage_for
 from metaindex.kinds.pieces import PIECES_MERGED
+from metaindex.spark.releases import NEWEST, installed_release
 from tests.kinds.covering.served import Held, objects
 from tests.patience import until
 from tests.s3.build import missing
@@ -69,11 +70,16 @@ class Site:
         until(lambda: self.driver.do("executors") == WORKERS)
 
 
+def no_store() -> str | None:
+    """Why this Spark reads no S3 here; None: it does."""
+    return missing() if installed_release() is NEWEST else "jars that read S3 are pinned for the newest Spark alone"
+
+
 @pytest.fixture(scope="module")
 def one_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("cluster")
     with ExitStack() as stack:
-        server = stack.enter_context(running(folder)) if missing() is None else None
+        server = stack.enter_context(running(folder)) if no_store() is None else None
         environment = server.environment if server is not None else {}
         machines = stack.enter_context(cluster(folder, WORKERS, environment))
         process = stack.enter_context(driver(folder, machines.master, s3=server is not None, environment=environment))
@@ -150,7 +156,7 @@ def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     that read and write through the project's own storage."""
     server = site.s3
     if server is None:
-        pytest.skip(str(missing()))
+        pytest.skip(str(no_store()))
     bucket = server.make_bucket(f"lake-{form}").name
     uri, there = f"s3://{bucket}/events", f"s3a://{bucket}/events"
     write(uri, form, server=server)
