@@ -274,7 +274,8 @@ def test_a_schema_of_the_session_is_not_that_of_the_files(enabled: SparkSession,
     path = str(tmp_path / "typed")
     spark.range(0, 800, 1, 8).selectExpr("CAST(id AS int) AS id").write.parquet(path)
     indexed(path)
-    for schema in ("id int", "id bigint", "id int, other string"):
+    widened = () if spark.version.startswith("3.") else ("id bigint",)  # from Spark 4 on it reads int so
+    for schema in ("id int", *widened, "id int, other string"):
         answers(spark, lambda s=schema: spark.read.schema(s).parquet(path).where("id = 300"))  # type: ignore[misc]
     assert (
         len(

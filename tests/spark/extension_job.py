@@ -51,7 +51,9 @@ class Application:
     def default(self) -> bool:
         """Is the application's session still the JVM's default?"""
         spark = self.sessions["first"]
-        found = SparkSession._get_j_spark_session_class(spark._jvm).getDefaultSession()
+        classic = getattr(SparkSession, "_get_j_spark_session_class", None)  # from Spark 4 on
+        sessions = classic(spark._jvm) if classic else spark._jvm.SparkSession
+        found = sessions.getDefaultSession()
         return bool(found.get().equals(spark._jsparkSession))
 
     def enable(self, session: str) -> bool:
