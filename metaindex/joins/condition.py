@@ -24,6 +24,7 @@ from metaindex.readers.key_rows import each_word
 
 MOST_VALUES = 10_000
 MOST_RANGES = 32
+_DAY = 86_400_000_000  # microseconds
 _TOGETHER = 100
 """Keys of several columns that are named one by one; of more each column is asked by itself."""
 
@@ -136,12 +137,14 @@ def _literals(values: pa.Array, t: pa.DataType) -> list[Literal] | None:
 
 
 def _bound(value: pa.Scalar, t: pa.DataType, *, up: bool) -> Literal | None:
-    """A value as the end of a range; of one that is finer than literals are the next one outside. None for a day beyond
-    Python's calendar: the range is open there."""
+    """A value as the end of a range; of one that is finer than literals are the next one outside. None where there is
+    none, as for a day beyond Python's calendar: the range is open there."""
     single = _sayable(pa.array([value.as_py()], value.type) if not pa.types.is_temporal(value.type) else _alone(value))
     if (pa.types.is_timestamp(single.type) or pa.types.is_time(single.type)) and single.type.unit == "ns":
         raw = int(vector(single, np.int64)[0])
         micros = -(-raw // 1000) if up else raw // 1000
+        if pa.types.is_time(single.type) and micros >= _DAY:
+            return None  # no time of day is outside
         wide = pa.timestamp("us", single.type.tz) if pa.types.is_timestamp(single.type) else pa.time64("us")
         single = pa.array([micros], pa.int64()).cast(wide)
     try:

@@ -49,7 +49,8 @@ class RuleConfig:
     * `join_keys`: so many keys are named one by one; of more their range is asked. `join_seconds`: their keys and the
       answer are not waited for longer; where a broadcast of Spark's brings keys, that is the join's own and not ours.
     * `join_side_bytes`, `join_scan_bytes`: where no broadcast brings the keys, a query of their own does: of a side of
-      so many bytes at most, for a scan of so many at least.
+      so many bytes at most, for a scan of so many at least. With the keys of a broadcast indexes are asked for a scan
+      of several files, which have so many together where each counts as `spark.sql.files.openCostInBytes` more.
     * `timeout_seconds`: an answer that takes longer is not waited for, nor is the rule's own work in Spark's JVM.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of

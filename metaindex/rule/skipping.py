@@ -197,7 +197,7 @@ class Skipping:
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
                 reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
-            if scan.joins and rule.joins:
+            if scan.joins and rule.joins and not _is_one_file(planned.skipping):
                 columns_ = self.joinable(scan, rule)
                 reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
             if reply:
@@ -433,6 +433,11 @@ def _pruned(
         condition for condition in filters if _pruned(table, [condition], scan, allowed) is not Reason.NOT_UNDERSTOOD
     ]
     return _pruned(table, known, scan, allowed)
+
+
+def _is_one_file(skipping: PruneResult | Reason) -> bool:
+    """Or none: keys of joins have nothing to leave out."""
+    return isinstance(skipping, PruneResult) and skipping.kept_files <= 1
 
 
 def _dropped(result: PruneResult) -> str:

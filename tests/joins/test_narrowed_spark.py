@@ -7,9 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex.readers.spark_jobs import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,3 +49,25 @@ def test_spark_merges_alike(spark: SparkSession, tmp_path: Path, format_: str, k
         outcomes.append(sorted(map(str, spark.table(name).collect())))
     assert outcomes[0] == outcomes[1]
     assert any("n=1" in row for row in outcomes[0])
+
+
+@pytest.mark.parametrize("as_they_are", ["false", "true"])
+def test_texts_mean_themselves_to_every_session(spark: SparkSession, as_they_are: str) -> None:
+    texts = [
+        "${spark.app.name}",
+        "${env:HOME}",
+        "${system:user.name}",
+        "a\\b",
+        "it's",
+        "q\n\r",
+        "\x00",
+        "\x1a",
+        '"x"',
+        "`",
+    ]
+    spark.createDataFrame([(text,) for text in texts], "v STRING").createOrReplaceTempView("texts")
+    with setting(spark, "spark.sql.parser.escapedStringLiterals", as_they_are):
+        for text in texts:
+            narrowed = mi.narrowed(pa.table({"v": [text]}), "v", target=None).sql
+            found = spark.sql(f"SELECT v FROM texts WHERE {narrowed}").collect()
+            assert [row[0] for row in found] == [text], narrowed

@@ -188,6 +188,23 @@ def test_explaining_runs_nothing_and_says_what_would_be_asked(narrowing: SparkSe
         assert [read.joins for read in ran.read if read.joins] == ["3 keys of k left 5 of 8 files out"]
 
 
+@pytest.mark.parametrize("make", [parquet, iceberg])
+def test_of_a_scan_that_is_little_nothing_is_asked(
+    narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
+) -> None:
+    spark, fact = narrowing, make(narrowing, tmp_path)
+    assert fact.name
+    opening = 4 << 20  # `spark.sql.files.openCostInBytes`
+    text = f"SELECT t.id FROM t JOIN plain d ON t.k = d.k WHERE d.{FEW}"
+    with setting(spark, "spark.metaindex.joins.scanBytes", str(FILES * opening)):
+        assert same(spark, text)[1][0] <= 3
+    with setting(spark, "spark.metaindex.joins.scanBytes", str((FILES + 1) * opening)):
+        assert same(spark, text)[1] == [FILES]
+        ran = mi.explain(spark.sql(text), run=True)
+        assert ran.read is not None
+        assert [read.joins for read in ran.read if read.joins] == ["no keys were asked for, as it is little"]
+
+
 def test_without_it_plans_are_as_before(narrowing: SparkSession, tmp_path: Path) -> None:
     spark, fact = narrowing, parquet(narrowing, tmp_path)
     assert not fact.pinned

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * A scan of which files are left out once the query runs: those that an index proves to hold none of the keys of other
@@ -19,6 +20,7 @@ public class Narrowed {
   private final Running running;
   final int mostKeys;
   final double seconds;
+  private final long leastBytes, aFile;
   private volatile String told = ""; // what happened last, for people
   private volatile int files = -1, left = -1; // that were listed, and left out; -1: that is not known
 
@@ -27,6 +29,17 @@ public class Narrowed {
     this.running = running;
     mostKeys = said.get("keys").asInt();
     seconds = said.get("seconds").asDouble();
+    leastBytes = said.get("scan_bytes").asLong();
+    aFile = SQLConf.get().filesOpenCostInBytes();
+  }
+
+  /** Is so much to be read that asking is little beside it? To open a file counts as so many bytes, as Spark counts. */
+  boolean isWorthAsking(int files, long bytes) {
+    boolean worth = files > 1 && bytes + files * aFile >= leastBytes;
+    if (!worth) {
+      told = "no keys were asked for, as it is " + (files == 1 ? "one file" : "little");
+    }
+    return worth;
   }
 
   /** One key of one join. `marker`: of the expression that brings its values; null: a query of its own does. */

@@ -26,6 +26,9 @@ public class NarrowedFiles implements FileIndex {
   public scala.collection.immutable.Seq listFiles(scala.collection.immutable.Seq partitionFilters,
       scala.collection.immutable.Seq dataFilters) {
     scala.collection.immutable.Seq folders = base.listFiles(partitionFilters, others(dataFilters));
+    if (!isWorthAsking(folders)) {
+      return folders;
+    }
     Deadline deadline = narrowed.deadline();
     try {
       return without(folders, narrowed.dropped(values()));
@@ -38,6 +41,19 @@ public class NarrowedFiles implements FileIndex {
     } finally {
       deadline.over();
     }
+  }
+
+  private boolean isWorthAsking(scala.collection.immutable.Seq folders) {
+    int files = 0;
+    long bytes = 0;
+    for (int i = 0; i < folders.size(); i++) {
+      scala.collection.Iterator inside = ((PartitionDirectory) folders.apply(i)).files().iterator();
+      while (inside.hasNext()) {
+        bytes += ((FileStatusWithMetadata) inside.next()).getLen();
+        files++;
+      }
+    }
+    return narrowed.isWorthAsking(files, bytes);
   }
 
   /** The filters without what brings keys, which Spark 3.5 shows. */

@@ -84,13 +84,9 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
           values.set(key, values(predicates[i], (Narrowed.Key) narrowed.keys.get(key)));
         }
       }
-      Map dropped = narrowed.dropped(values);
-      IcebergTasks tasks = new IcebergTasks(scan, dropped == null ? narrowed.one.scan.listed() : dropped, done,
-          "joins", dropped == null ? 1 : dropped.hashCode());
-      if (tasks.kept.size() < tasks.before.size()) {
-        tasks.apply();
+      if (isWorthAsking()) {
+        leaveOut(narrowed.dropped(values));
       }
-      narrowed.done(tasks.before.size(), tasks.kept.size());
     } catch (Throwable error) {
       narrowed.failed(error);
     } finally {
@@ -99,6 +95,25 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     if (!theirs.isEmpty()) {
       filtered.filter((Predicate[]) theirs.toArray(new Predicate[0]));
     }
+  }
+
+  private boolean isWorthAsking() {
+    List tasks = (List) Reflected.call(scan, "tasks");
+    long bytes = 0;
+    for (int i = 0; i < tasks.size(); i++) {
+      bytes += ((Number) Reflected.call(tasks.get(i), "length")).longValue();
+    }
+    return narrowed.isWorthAsking(tasks.size(), bytes);
+  }
+
+  /** `dropped`: null for all. */
+  private void leaveOut(Map dropped) {
+    IcebergTasks tasks = new IcebergTasks(scan, dropped == null ? narrowed.one.scan.listed() : dropped, done,
+        "joins", dropped == null ? 1 : dropped.hashCode());
+    if (tasks.kept.size() < tasks.before.size()) {
+      tasks.apply();
+    }
+    narrowed.done(tasks.before.size(), tasks.kept.size());
   }
 
   /** The number of the key that a predicate brings values of, or -1. */
