@@ -55,8 +55,9 @@ def _folder(reports: object, page: Path, forbidden: list[str]) -> Path:
             "the pages of tables lie below the folder of the lake's page, so that they can be moved together;"
             f" {str(folder)!r} is not below {str(page.parent)!r}; choose another folder"
         )
-    if not folder.is_dir():
-        check_page(folder.parent / f"{folder.name}.html", forbidden, overwrite=True)
+    there = folder.is_dir()
+    check_page(folder / page.name if there else folder.parent / f"{folder.name}.html", forbidden, overwrite=True)
+    if not there:
         folder.mkdir()
     return folder
 

@@ -178,6 +178,34 @@ def test_names_that_are_no_text_are_told_and_shown(tmp_path: Path) -> None:
     assert (tmp_path / "lake.html").stat().st_size == done.size_bytes
 
 
+def test_a_table_with_files_of_no_format_is_a_row_whichever_comes_first(tmp_path: Path) -> None:
+    """The order of a folder is its file system's."""
+    lake = parquet_lake(tmp_path)
+    for number in range(5):
+        lake.append(rows(number))
+    for name in [f"doc{number}.txt" for number in range(16)]:
+        stray = Path(lake.path, name)
+        stray.write_text("x")
+        (told,) = mi.open_lake(tmp_path)
+        assert "the files of a table are of one format" in told.problem, name
+        stray.unlink()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_no_page_goes_into_a_table(tmp_path: Path, there: bool) -> None:
+    """Other readers take all files of a folder of plain files."""
+    lakes = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        lakes.append(parquet_lake(tmp_path / name))
+        lakes[-1].append(rows(1))
+    told, into = mi.open_lake(tmp_path), Path(lakes[0].path) if there else Path(lakes[0].path, "pages")
+    before = sorted(Path(lakes[0].path).rglob("*"))
+    with pytest.raises(mi.ArgumentError, match="outside of the table"):
+        told.report(tmp_path / "p.html", reports=into)
+    assert sorted(Path(lakes[0].path).rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +32,14 @@ from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .schema import data_schema, with_partitions
-from .walk import first_file, list_files
+from .walk import list_files, some_files
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
 """`files_racy`: changed so shortly before the listing that it may change again under the same identity. Not to be
 covered by an index yet."""
 
 _DAY_MICROS = 86_400_000_000
+_LOOKED_AT = 32  # files, by their names, that tell whether there is a table
 _REMEMBERED = 20_000  # files of a listing that is kept for the next one: some megabytes
 
 
@@ -50,8 +52,11 @@ class FilesFormat:
         self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
 
     def detect(self, ref: TableRef) -> bool:
-        path = first_file(ref.storage, ref.patterns)
-        return path is not None and (_options(ref).format is not None or _format_of_file(ref, path) is not None)
+        """One file of data among others makes a table, which opening it refuses by their names."""
+        some = list(islice(some_files(ref.storage, ref.patterns), _LOOKED_AT))
+        if not some or _options(ref).format is not None:
+            return bool(some)
+        return any(format_of(path.rpartition("/")[2]) for path in some) or _format_of_file(ref, some[0]) is not None
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         return self.resolved(ref, at).version

@@ -73,22 +73,20 @@ def list_files(
     return _utf8(listing)
 
 
-def first_file(storage: Storage, patterns: Sequence[str] = ()) -> str | None:
-    """Some data file of the table, found without listing everything; None: there is none."""
+def some_files(storage: Storage, patterns: Sequence[str] = ()) -> Iterator[str]:
+    """Data files of the table one after the other, found without listing everything."""
     for path, is_folder in (fit for pattern in patterns for fit in match(storage, pattern)):
-        inside = (
-            _data_files(storage, path)
-            if is_folder
-            else iter([path] if is_data_file(path.rpartition("/")[2], 1) else [])
-        )
-        if (first := next(inside, None)) is not None:
-            return first
+        if is_folder:
+            yield from _data_files(storage, path)
+        elif is_data_file(path.rpartition("/")[2], 1):
+            yield path
     if patterns:
-        return None
+        return
     single = single_file(storage)
-    if single is not None:
-        return storage.root if single.size_bytes else None
-    return next(_data_files(storage, ""), None)
+    if single is None:
+        yield from _data_files(storage, "")
+    elif single.size_bytes:
+        yield storage.root
 
 
 def single_file(storage: Storage) -> ObjectInfo | None:
