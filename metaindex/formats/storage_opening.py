@@ -32,6 +32,14 @@ def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str]
     return storage, storage.root
 
 
+def is_path(text: str) -> bool:
+    """May it name a file? A zero byte would end the name, and half a character is none in any encoding."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
 def is_remote(path: str) -> bool:
     """Is it the URI of a store? Storage options are for those."""
     return local_path(path) is None

@@ -12,6 +12,7 @@ from metaindex.expressions.errors import ArgumentError, StorageError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
 from metaindex.formats.drafts import check_folder, new_draft
+from metaindex.formats.storage_opening import is_path
 
 _HEAD = 4096
 
@@ -41,6 +42,8 @@ def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> P
     if not isinstance(given, str | os.PathLike) or not os.fspath(given) or "://" in os.fspath(given):
         raise ArgumentError(f"a report is written to a local file; got {given!r}; name one, such as 'report.html'")
     path = Path(os.path.abspath(os.fspath(given)))
+    if not is_path(str(path)):
+        raise ArgumentError(f"a report is written to a file that can have its name; got {str(path)!r}; name another")
     folder = path.parent
     if not folder.is_dir():
         raise ArgumentError(f"the folder of a report must exist; {str(folder)!r} does not; create it first")
@@ -65,6 +68,8 @@ def _check_file(path: Path, *, overwrite: bool) -> None:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
+    except OSError as error:  # a name that is too long
+        raise _unwritten(path, error) from error
     if not stat.S_ISREG(mode):
         raise ArgumentError(f"a report replaces no link, folder or device; {str(path)!r} is one; choose another name")
     if not overwrite and not _is_ours(path):

@@ -12,6 +12,7 @@ from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
 from metaindex.statements.tokens import TokenKind, tokens
 from metaindex.statements.tree import TableName, Value
+from metaindex.table.asked import paths_of
 from metaindex.table.face import Table
 from metaindex.table.opening import open_table
 from metaindex.views.explanation import Credit
@@ -58,8 +59,7 @@ def sql(
     def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
         return open_table(path, format=format_, storage_options=stores, config=config, **options)
 
-    named = {name: os.fspath(path) for name, path in (tables or {}).items()}
-    return run(parsed(statement), FileTables(opened, named, builder, progress))
+    return run(parsed(statement), FileTables(opened, paths_of(tables), builder, progress))
 
 
 class FileTables:

@@ -18,7 +18,7 @@ from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from metaindex.formats.registry import format_named, open_ref
 from metaindex.formats.storage_confined import Confines, confined
-from metaindex.formats.storage_opening import is_remote, parent_of
+from metaindex.formats.storage_opening import is_path, is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
 from metaindex.pruning.folder import IndexFolder, other_options, says_other_format
@@ -282,7 +282,7 @@ class Handle:
 
     def check_export(self, target: str | os.PathLike[str]) -> None:
         """ArgumentError where an export would lie among files of the table or its indexes."""
-        if not isinstance(target, str | os.PathLike) or not os.fspath(target):
+        if not isinstance(target, str | os.PathLike) or not os.fspath(target) or not is_path(os.fspath(target)):
             raise ArgumentError(f"an export goes to a folder or URI; got {target!r}; name one")
         if not self.ref.patterns:
             check_apart(os.fspath(target), self.root(None), "an export is written")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -108,8 +109,14 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         budget_bytes=question.budget_bytes,
         budget_cpu_seconds=question.budget_cpu,
         notes=tuple(_notes(question, distinct, handles)),
-        creates=lambda index, builder, progress: _created(by_path[index.table], index, builder, progress),
+        creates=partial(_created_in, by_path),
     )
+
+
+def _created_in(
+    handles: Mapping[str, Handle], index: RecommendedIndex, builder: object, progress: object
+) -> CreatedIndex:
+    return _created(handles[index.table], index, builder, progress)
 
 
 def _workload(queries: object, handles: Sequence[Handle]) -> Workload:

@@ -18,6 +18,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 
 import metaindex as mi
 from metaindex.readers.scan import Scan
+from metaindex.selection.answer import Recommendation
 from tests.tables import settle
 
 QUERY = "b = 3 AND a < 40"
@@ -122,6 +123,21 @@ def test_an_answer_that_was_sent_says_the_same(table: mi.Table) -> None:
     assert there.leaves == result.leaves
     assert str(there) == str(result)
     assert there.row_groups(result.files.paths[0].as_py(), 4) == [0, 1, 2, 3]  # nothing is known of them there
+
+
+def test_a_recommendation_that_was_sent_creates_what_it_names(tmp_path: Path) -> None:
+    for file in range(8):
+        text = [f"{(row * 7919 + file) % 16_000:040}" for row in range(2_000)]
+        pq.write_table(pa.table({"s": text}), tmp_path / f"{file}.parquet")
+    settle(tmp_path)
+    table = mi.open_table(str(tmp_path))
+    told = table.recommend(f"s = '{7919 * 3:040}'")
+    there = sent(told)
+    assert isinstance(there, Recommendation)
+    assert str(there) == str(told)
+    assert told.indexes
+    there.create(builder="local")
+    assert {index.name for index in table.indexes()} == {index.name for index in told.indexes}
 
 
 def test_indexes_that_are_damaged_meanwhile_lose_no_row(table: mi.Table) -> None:
