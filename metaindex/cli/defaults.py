@@ -61,6 +61,8 @@ def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
     a folder nobody may look into, which is warned of; unless it is `needed`. ArgumentError for what is no such file,
     with the place in it."""
     try:
+        if path.is_fifo():  # it would be waited for
+            raise ArgumentError(f"a file of options is a file; {_shown(path)} is a pipe; {_CURE}")
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):

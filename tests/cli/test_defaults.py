@@ -81,6 +81,9 @@ def test_a_file_that_is_named_is_there(tmp_path: Path, lake: Path, monkeypatch: 
     assert "METAINDEX_CONFIG names a file" in call("indexes", lake, "--option", "header=false").err
     monkeypatch.setenv("METAINDEX_CONFIG", str(tmp_path))
     assert call("indexes", lake).code == 1
+    os.mkfifo(tmp_path / "pipe")  # into which nobody ever writes
+    monkeypatch.setenv("METAINDEX_CONFIG", str(tmp_path / "pipe"))
+    assert "is a pipe" in call("indexes", lake).err
 
 
 def test_no_file_of_the_folder_that_is_worked_in_counts(
