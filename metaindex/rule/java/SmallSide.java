@@ -112,7 +112,7 @@ class SmallSide {
       return false;
     }
     if (one instanceof org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction
-        && !EXACT.contains(name)) {
+        && !EXACT.contains(name) || !isOneOfAKind(one, name)) {
       return false;
     }
     for (int i = 0; i < one.children().size(); i++) {
@@ -121,6 +121,16 @@ class SmallSide {
       }
     }
     return true;
+  }
+
+  /**
+   * Is each of its values equal to itself alone? Of several that are equal (texts by their collation, zeros of both
+   * signs) a group, the least and the greatest have whichever came first, and a cast tells which.
+   */
+  private static boolean isOneOfAKind(Expression one, String name) {
+    boolean chosen = name.equals("Min") || name.equals("Max");
+    String type = one.dataType().sql();
+    return !Expressions.collated(one.dataType()) && !(chosen && (type.contains("FLOAT") || type.contains("DOUBLE")));
   }
 
   /** `pinned`: are its rows still the same when a plan that was made before is run again? */
