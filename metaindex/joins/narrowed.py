@@ -61,7 +61,7 @@ class Narrowed(Shown):
         """For Spark SQL's MERGE ... ON, UPDATE and DELETE."""
         from metaindex.expressions.engines.sql import to_sql
 
-        return to_sql(self.predicate, "spark")
+        return to_sql(self.predicate, "spark column")
 
     @property
     def deltalake(self) -> str:

@@ -139,7 +139,7 @@ def to_spark(predicate: Predicate, schema: pa.Schema | None = None, session: Spa
     from pyspark.sql import functions as f
 
     def leaf(node: Leaf) -> Column:
-        text = to_sql(node, "spark", schema)
+        text = to_sql(node, "spark column", schema)
         if "${" in text:
             for reader in (SparkSession.getActiveSession(), *(() if session is None else (session,))):
                 check_as_written(text, reader)

@@ -226,15 +226,23 @@ class _Spark(_Dialect):
         return f"{_digits(value)}BD"
 
     def string(self, value: str) -> str:
-        if any(c in _MEANS_ELSE for c in value) or "${" in value:
-            return f"CAST({self.binary(_sayable(value).encode())} AS STRING)"
-        return f"'{_sayable(value)}'"
+        return "'" + "".join(_SPARK_ESCAPES.get(c, c) for c in _sayable(value)) + "'"
 
     def binary(self, value: bytes) -> str:
         return f"X'{value.hex()}'"
 
     def uuid(self, value: UUID) -> str:
         return self.string(str(value))  # Spark has no UUID: it shows the text
+
+
+class _SparkColumn(_Spark):
+    """For text that a session reads: its parser may take backslashes as they are
+    (spark.sql.parser.escapedStringLiterals), and `${env:HOME}` for a variable."""
+
+    def string(self, value: str) -> str:
+        if any(c in _SPARK_ESCAPES for c in value) or "${" in value:
+            return f"CAST({self.binary(_sayable(value).encode())} AS STRING)"
+        return super().string(value)
 
 
 class _DuckDB(_Dialect):
@@ -303,11 +311,10 @@ class _DataFusion(_DuckDB):
 _DIALECTS: Final[dict[str, type[_Dialect]]] = {
     "spark": _Spark,
     "duckdb": _DuckDB,
+    "spark column": _SparkColumn,
     "datafusion": _DataFusion,
 }
-_MEANS_ELSE: Final = frozenset("\\'\0\n\r\x1a")
-"""To Spark's parser, by its session: it may take backslashes as they are (spark.sql.parser.escapedStringLiterals), and
-puts what `${env:HOME}` names in its place."""
+_SPARK_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\0": "\\u0000", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"}
 
 
 def _special(value: float) -> str:
