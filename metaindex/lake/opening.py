@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 MOST_FOLDERS: Final = 100_000
 """That are looked at."""
 MOST_TABLES: Final = 100_000
-_FLUSH_SECONDS: Final = 10.0
 _NOT_RECORDED: Final = (
     "when an index was last verified is recorded nowhere: metaindex verify reads, and changes nothing"
 )
@@ -113,7 +112,7 @@ def open_lake(
     asked.check()
     check_since(since)
     started = time.perf_counter()
-    WRITER.flush(_FLUSH_SECONDS)  # what this process noted, too
+    WRITER.flush()  # what this process noted, too
     notes: list[str] = []
     places = list(places_of(asked, notes))
     rows = _rows(places, RowsAsked(since, layout), asked, progress)

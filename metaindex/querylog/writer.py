@@ -29,6 +29,8 @@ logger = logging.getLogger("metaindex")
 MOST_WAITING = 10_000
 """Rows of a table that wait: more are dropped and counted."""
 EXIT_SECONDS = 5.0
+READER_SECONDS = 10.0
+"""That who reads what is noted waits for what this process has yet to write."""
 _ROWS = 20_000  # in a file
 
 
@@ -122,7 +124,7 @@ class Writer:
             if len(waiting) in (1, recorder.flush_rows):
                 self._changed.notify_all()
 
-    def flush(self, timeout_seconds: float) -> bool:
+    def flush(self, timeout_seconds: float = READER_SECONDS) -> bool:
         until = time.monotonic() + timeout_seconds
         with self._changed:
             self._hurry += 1

@@ -15,13 +15,11 @@ from .asked import check_since
 from .handle import Handle
 from .noting import place_of
 
-_FLUSH_SECONDS = 10.0
-
 
 def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQueries:
     """See `Table.query_log`. What waits in this process is written first."""
     check_since(since)
-    WRITER.flush(_FLUSH_SECONDS)
+    WRITER.flush()
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
     return logged(place_of(handle).storage(), since_ms)
 

@@ -35,8 +35,6 @@ logger = logging.getLogger("metaindex")
 
 T = TypeVar("T")
 
-_FLUSH_SECONDS = 10.0
-
 
 class RememberedFilters:
     """Of one table as it is opened."""
@@ -152,7 +150,7 @@ def forget(handle: Handle) -> tuple[str, ...]:
 
     from .noting import place_of
 
-    WRITER.flush(_FLUSH_SECONDS)  # what waits in this process would come back
+    WRITER.flush()  # what waits in this process would come back
     try:
         removed = remove_all(storage_of(place_of(handle)))
     except StorageError as error:

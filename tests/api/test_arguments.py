@@ -136,8 +136,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "half a character for a report": lambda t: t.report("a\ud800"),
     "a zero byte for an export": lambda t: t.export_index("k", "a\0b"),
     "half a character for an export": lambda t: t.export_index("k", "a\ud800"),
-    "a number for tables of a statement": lambda t: mi.sql("SHOW INDEXES ON a", tables=3),  # type: ignore[arg-type]
-    "a number for a path of a statement": lambda t: mi.sql("SHOW INDEXES ON a", tables={"a": 3}),  # type: ignore[dict-item]
+    "a number for tables of a statement": lambda t: ANY.sql("SHOW INDEXES ON a", tables=3),
+    "a number for a path of a statement": lambda t: ANY.sql("SHOW INDEXES ON a", tables={"a": 3}),
     "a text for bytes": lambda t: ANY.Config(cache_bytes="x"),
     "a builder that is none": lambda t: ANY.Config(builder="x"),
 }

@@ -141,6 +141,12 @@ def files_of(frame: DataFrame) -> list[int]:
     return found
 
 
+def is_narrowed(spark: SparkSession, text: str) -> bool:
+    """Does the plan have a scan that keys may narrow? As it is before it runs: a side that turns out empty takes the
+    scan with it, whatever left it empty."""
+    return NARROWED in spark.sql(text)._jdf.queryExecution().toString()
+
+
 def same(spark: SparkSession, text: str) -> tuple[int, list[int]]:
     """The rows are those without the rule; how many, and the files that narrowed scans read."""
     with setting(spark, "spark.metaindex.enabled", "false"):

@@ -39,7 +39,7 @@ FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=Fa
 covered by an index yet."""
 
 _DAY_MICROS = 86_400_000_000
-_LOOKED_AT = 32  # files, by their names, that tell whether there is a table
+_LOOKED_AT = 32  # files behind one of no format, by their names, that tell whether there is a table
 _REMEMBERED = 20_000  # files of a listing that is kept for the next one: some megabytes
 
 
@@ -53,10 +53,11 @@ class FilesFormat:
 
     def detect(self, ref: TableRef) -> bool:
         """One file of data among others makes a table, which opening it refuses by their names."""
-        some = list(islice(some_files(ref.storage, ref.patterns), _LOOKED_AT))
-        if not some or _options(ref).format is not None:
-            return bool(some)
-        return any(format_of(path.rpartition("/")[2]) for path in some) or _format_of_file(ref, some[0]) is not None
+        files = some_files(ref.storage, ref.patterns)
+        first = next(files, None)
+        if first is None or _options(ref).format is not None or _format_of_file(ref, first) is not None:
+            return first is not None
+        return any(format_of(path.rpartition("/")[2]) for path in islice(files, _LOOKED_AT))
 
     def resolve(self, ref: TableRef, at: At) -> Version:
         return self.resolved(ref, at).version

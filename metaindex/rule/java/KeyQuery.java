@@ -154,7 +154,9 @@ class KeyQuery {
     }
 
     static void begin(SparkContext context, String tag, Future coming) {
-      context.cancelJobsWithTag(tag);
+      if (!context.isStopped()) {
+        context.cancelJobsWithTag(tag);
+      }
       Thread thread = new Thread(new Ending(context, tag, coming), tag + "-ending");
       thread.setDaemon(true);
       thread.start();
@@ -168,6 +170,8 @@ class KeyQuery {
         }
       } catch (InterruptedException stopped) {
         Thread.currentThread().interrupt();
+      } catch (IllegalStateException stopped) {
+        return; // the context, meanwhile, and with it all its jobs
       }
     }
   }

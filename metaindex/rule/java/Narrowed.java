@@ -37,6 +37,8 @@ public class Narrowed {
   boolean isWorthAsking(int files, long bytes) {
     boolean worth = files > 1 && bytes + files * aFile >= leastBytes;
     if (!worth) {
+      this.files = -1; // of the run before
+      left = -1;
       told = "no keys were asked for, as it is " + (files == 1 ? "one file" : "little");
     }
     return worth;
