@@ -58,10 +58,15 @@ class Narrowed(Shown):
 
     @property
     def sql(self) -> str:
-        """For Spark SQL's MERGE ... ON, UPDATE and DELETE."""
-        from metaindex.expressions.engines.sql import to_sql
-
-        return to_sql(self.predicate, "spark column")
+        """For Spark SQL's MERGE ... ON, UPDATE and DELETE. ArgumentError for a name in whose place a session may put
+        the value of a variable."""
+        text = self._printed()
+        if "${" in text:  # of texts none is left
+            raise ArgumentError(
+                "a session of Spark puts a variable's value in the place of ${...}, in names too;"
+                f" {text[:200]!r} has one; rename the column or the target, or take .column()"
+            )
+        return text
 
     @property
     def deltalake(self) -> str:
@@ -77,7 +82,9 @@ class Narrowed(Shown):
         return to_spark(self.predicate)
 
     def _printed(self) -> str:
-        return self.sql
+        from metaindex.expressions.engines.sql import to_sql
+
+        return to_sql(self.predicate, "spark column")
 
 
 def narrowed(

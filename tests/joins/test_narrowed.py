@@ -43,6 +43,14 @@ def test_keys_become_a_list_or_ranges() -> None:
     assert "(`target`.`f` >= -0.0D)" in mi.narrowed(pa.table({"f": [0.0, 1.0]}), "f", most_values=1).sql
 
 
+def test_a_name_that_a_session_may_read_as_another_is_refused() -> None:
+    said = mi.narrowed(pa.table({"${env:HOME}": [1]}), "${env:HOME}", target=None)
+    with pytest.raises(mi.ArgumentError, match=r"in the place of \$\{\.\.\.\}"):
+        _ = said.sql
+    assert str(said) == "(`${env:HOME}` IN (1))"
+    assert said.deltalake == '("${env:HOME}" IN (1))'
+
+
 def test_no_time_of_day_is_beyond_the_last(tmp_path: Path) -> None:
     last = 86_399_999_999_999
     keys = pa.table({"at": pa.array([5_000, last], pa.int64()).cast(pa.time64("ns"))})
