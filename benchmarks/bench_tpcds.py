@@ -52,7 +52,6 @@ def measure(
         made = _index(list(texts.values()), tables)
         tell([{"indexes": len(made), "MB": sum(made.values()) / 1e6, "tables' MB": _size(tables) / 1e6}])
         with beside(spark) as ours:
-            ours.conf.set("spark.metaindex.joins.enabled", "true")
             for path in tables:
                 for each in (spark, ours):
                     each.read.parquet(str(path)).createOrReplaceTempView(path.name)

@@ -32,6 +32,7 @@ def join_reply(columns: Sequence[str], rule: RuleConfig) -> dict[str, object]:
     """What the rule is told of a scan (`Narrowed.java`)."""
     return {
         "columns": list(columns),
+        "queries": rule.join_queries,
         "keys": rule.join_keys,
         "seconds": rule.join_seconds,
         "side_bytes": rule.join_side_bytes,

@@ -46,11 +46,12 @@ class RuleConfig:
     * `aggregates`: counts and extremes are answered for files by what is known of them.
     * `joins`: files are left out of a side of a join once the query runs, by the keys of its other side
       (docs/decisions/0042).
+    * `join_queries`: where no broadcast brings the keys, a query of their own does. The side is read twice then.
     * `join_keys`: so many keys are named one by one; of more their range is asked. `join_seconds`: their keys and the
       answer are not waited for longer; where a broadcast of Spark's brings keys, that is the join's own and not ours.
-    * `join_side_bytes`, `join_scan_bytes`: where no broadcast brings the keys, a query of their own does: of a side of
-      so many bytes at most, for a scan of so many at least. With the keys of a broadcast indexes are asked for a scan
-      of several files, which have so many together where each counts as `spark.sql.files.openCostInBytes` more.
+    * `join_side_bytes`, `join_scan_bytes`: keys are those of a side of so many bytes at most. A query of their own is
+      run for a scan of so many at least. With the keys of a broadcast indexes are asked for a scan of several files,
+      which have so many together where each counts as `spark.sql.files.openCostInBytes` more.
     * `timeout_seconds`: an answer that takes longer is not waited for, nor is the rule's own work in Spark's JVM.
     * `cache_expiry_seconds`: a table without an index that can be used is looked at again after so long.
     * `indexes`: names of the indexes that may be used; empty: all. `disabled_indexes`: those that may not. `hint`: of
@@ -70,7 +71,8 @@ class RuleConfig:
     top_k: bool = True
     limit: bool = True
     aggregates: bool = True
-    joins: bool = False
+    joins: bool = True
+    join_queries: bool = False
     join_keys: int = 10_000
     join_seconds: float = 5.0
     join_side_bytes: int = 10 << 20
@@ -203,6 +205,7 @@ KNOBS: Final[Mapping[str, Knob]] = {
     "limit": _switch("limit.enabled"),
     "aggregates": _switch("aggregates.enabled"),
     "joins": _switch("joins.enabled"),
+    "join_queries": _switch("joins.queries"),
     "join_keys": _whole("joins.keys", 1, MOST_KEYS),
     "join_seconds": _seconds("joins.timeoutSeconds", 0.001),
     "join_side_bytes": _whole("joins.sideBytes", 0, 1 << 50),

@@ -29,7 +29,7 @@ def sorting(spark: SparkSession) -> Iterator[SparkSession]:
 @pytest.fixture
 def narrowing(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
     """Joins leave files out, however small the scan, and their keys are waited for."""
-    rule.enable(spark, rule=mi.RuleConfig(joins=True, join_scan_bytes=0, join_seconds=600.0))
+    rule.enable(spark, rule=mi.RuleConfig(join_queries=True, join_scan_bytes=0, join_seconds=600.0))
     dims(spark, tmp_path)
     yield spark
     rule.disable(spark)

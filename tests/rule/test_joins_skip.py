@@ -238,6 +238,20 @@ def test_without_it_plans_are_as_before(narrowing: SparkSession, tmp_path: Path)
     assert same(spark, text)[1] != []
 
 
+def test_by_default_a_broadcast_brings_keys_and_no_query_of_their_own(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    assert fact.pinned
+    rule.enable(spark, rule=RuleConfig(join_scan_bytes=0))
+    side = f"(SELECT * FROM dim WHERE {FEW})"
+    assert same(spark, f"SELECT t.id FROM t JOIN {side} d ON t.k = d.k")[1] == [3]
+    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        for kind in ("JOIN", "RIGHT JOIN"):
+            text = f"SELECT t.id FROM t {kind} {side} d ON t.k = d.k"
+            assert same(spark, text)[1] == []
+            with setting(spark, "spark.metaindex.joins.queries", "true"):
+                assert same(spark, text)[1] == [3]
+
+
 def test_a_scan_that_is_read_once_for_two_stays_so(narrowing: SparkSession, tmp_path: Path) -> None:
     spark, fact = narrowing, parquet(narrowing, tmp_path)
     assert not fact.pinned

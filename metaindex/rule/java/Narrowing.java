@@ -245,9 +245,10 @@ class Narrowing {
     return SmallSide.size(sides.other()) <= joins.get("side_bytes").asLong();
   }
 
-  /** Is a query for the keys little beside the scan? */
+  /** May a query bring the keys, and is it little beside the scan? */
   private static boolean isCheap(JoinSides sides, Found one, JsonNode joins) {
-    return one.scan.bytes(one.own()) >= joins.get("scan_bytes").asLong() && SmallSide.isSame(sides.other());
+    return joins.get("queries").asBoolean() && one.scan.bytes(one.own()) >= joins.get("scan_bytes").asLong()
+        && SmallSide.isSame(sides.other());
   }
 
   /** The leaf that files are left out of, which takes the place of the other among the places. */
