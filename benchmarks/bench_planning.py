@@ -1,6 +1,6 @@
 """What `mi.enable` adds to the planning of a plain query, in turns with a session without it: from the text to the
-physical plan, of small tables in each format that have no index, statistics, or a covering index. On whatever Spark is
-installed: `.venv-spark35/bin/python -m benchmarks.bench_planning` has another."""
+physical plan, of small tables in each format that have no index, statistics, or a covering index, by a filter and by a
+join. On whatever Spark is installed: `.venv-spark35/bin/python -m benchmarks.bench_planning` has another."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "delta", "iceberg")
 INDEXES = ("none", "statistics", "covering")
 FILES, ROWS, TURNS = 20, 20_000, 60
+QUERIES = {
+    "filter": "SELECT id, v FROM {0} WHERE k = 7",
+    "join": "SELECT t.id, t.v FROM {0} t JOIN VALUES (7), (12) AS d(k) ON t.k = d.k",  # it may leave files out
+}
 
 
 def run(folder: Path, quick: bool) -> Figures:
@@ -51,9 +55,10 @@ def measure(
         rule.enable(ours)
         try:
             for kind, index, name in names:
-                text = f"SELECT id, v FROM {name} WHERE k = 7"
-                out.append(_in_turns(plain, ours, turns, text, f"{kind}, {index}", spark.version))
-                tell(out[-1:])
+                for what, text in QUERIES.items():
+                    told = f"{kind}, {index}, {what}"
+                    out.append(_in_turns(plain, ours, turns, text.format(name), told, spark.version))
+                    tell(out[-1:])
             counts = rule.counts(ours)
             assert (counts.failed, counts.timed_out) == (0, 0), counts.last_error
         finally:
@@ -84,7 +89,7 @@ def _table(spark: SparkSession, folder: Path, kind: str, index: str) -> str:
 
 
 def _in_turns(
-    plain: SparkSession, ours: SparkSession, turns: int, text: str, table: str, version: str
+    plain: SparkSession, ours: SparkSession, turns: int, text: str, told: str, version: str
 ) -> dict[str, object]:
     found: dict[str, list[tuple[float, float]]] = {"plain": [], "metaindex": []}
     before = rule.counts(ours)
@@ -95,12 +100,12 @@ def _in_turns(
         pair = [("plain", plain), ("metaindex", ours)]
         for peer, session in pair if turn % 2 else reversed(pair):
             found[peer].append(_planned(session, text))
-    print(f"planning: {table} on Spark {version}", file=sys.stderr, flush=True)
+    print(f"planning: {told} on Spark {version}", file=sys.stderr, flush=True)
     one, two = found["plain"][warm:], found["metaindex"][warm:]
     after = rule.counts(ours)
     return {
         "Spark": version,
-        "table, index": table,
+        "table, index, query": told,
         "plain ms": median([wall for wall, _ in one]) * 1000,
         "more ms": median([b - a for (a, _), (b, _) in zip(one, two, strict=True)]) * 1000,
         "plain, least ms": min(wall for wall, _ in one) * 1000,

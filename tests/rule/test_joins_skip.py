@@ -241,7 +241,7 @@ def test_without_it_plans_are_as_before(narrowing: SparkSession, tmp_path: Path)
 def test_by_default_a_broadcast_brings_keys_and_no_query_of_their_own(narrowing: SparkSession, tmp_path: Path) -> None:
     spark, fact = narrowing, delta(narrowing, tmp_path)
     assert fact.pinned
-    rule.enable(spark, rule=RuleConfig(join_scan_bytes=0))
+    rule.enable(spark, rule=RuleConfig(join_scan_bytes=0, join_seconds=600.0))
     side = f"(SELECT * FROM dim WHERE {FEW})"
     assert same(spark, f"SELECT t.id FROM t JOIN {side} d ON t.k = d.k")[1] == [3]
     with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
