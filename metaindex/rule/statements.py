@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _QUERY: Final = re.compile(
-    r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|table|values)\b", re.IGNORECASE
+    r"(?:\s|\(|--(?:\\\n|[^\r\n])*+[\r\n]|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|table|values)\b", re.IGNORECASE
 )
 _INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
 
@@ -119,7 +119,7 @@ class Answering:
 
     def _said(self, error: Exception, text: str) -> str:
         known = isinstance(error, MetaIndexError)
-        said = str(error) if known else first_line(error)
+        said = str(error) if known else _sparks(error)
         place = placed(text, said) if known else None
         at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
         return f"[{type(error).__name__}] {said}{at}"
@@ -134,6 +134,16 @@ def _placed(text: str, said: str, at: int, end: int) -> dict[str, object]:
 
 def _ddl(kind: pa.DataType) -> str:
     return f"ARRAY<{_ddl(kind.value_type)}>" if pa.types.is_list(kind) else _TYPES[kind]
+
+
+def _sparks(error: Exception) -> str:
+    """What an error says. Of one that PySpark has no class for Java says it, perhaps in what caused it; Python says
+    that a call failed."""
+    outer = thrown = getattr(error, "java_exception", None)
+    while thrown is not None and not str(thrown.getClass().getName()).startswith("org.apache.spark."):
+        thrown = thrown.getCause()
+    said = outer if thrown is None else thrown
+    return first_line(error if said is None else Exception(str(said.toString())))
 
 
 def _plain(value: object) -> object:
@@ -185,15 +195,15 @@ class SparkTables:
 
     def _frame(self, query: str) -> DataFrame:
         """A query, and nothing that changes anything."""
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
         try:
             self._check(query)
             return self.spark.sql(query)
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             raise NotATableError(
-                f"a statement names tables, and queries, that Spark can read; it says: {first_line(error)[:300]};"
-                " mend it"
+                f"a statement names tables, and queries, that Spark can read; it says: {_sparks(error)[:300]}; mend it"
             ) from None
 
     def _check(self, query: str) -> None:

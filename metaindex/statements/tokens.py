@@ -1,5 +1,6 @@
 r"""The words of a statement, each with its place. Quotes, escapes, comments and names are those of Spark's SQL:
-`'it''s'`, `'a\nb'`, `r'raw'`, `` `a name` ``, `-- to the end of the line`, `/* nested /* */ */`.
+`'it''s'`, `'a\nb'`, `r'raw'`, `` `a name` ``, `-- to the end of the line` (which a backslash there
+takes away), `/* nested /* */ */`.
 
 Between the words that a statement about indexes is made of may stand a whole query; so any text is taken apart, and
 what is no word, name, text or number is a sign of one character.
@@ -52,7 +53,7 @@ class Token:
 
 _PIECE: Final = re.compile(
     r"""
-      (?P<blank>(?:\s|--[^\r\n]*+)++)
+      (?P<blank>(?:\s|--(?:\\\n|[^\r\n])*+)++)
     | (?P<comment>/\*)
     | (?P<raw>[rR](?:'[^']*+'|"[^"]*+"))
     | (?P<text>'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+")

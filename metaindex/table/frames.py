@@ -74,6 +74,8 @@ def _table_of_leaf(
             if others is not None:
                 others(table)
             raise _refused(f"this one reads {table.getClass().getName()}")
+        if _is_metadata(table.table()):
+            raise _refused(f"this one reads {table.name()}, a metadata table of Iceberg's")
         now = table.table().currentSnapshot()  # what a plain read is pinned to when it is analyzed
         if table.snapshotId() not in (None, None if now is None else now.snapshotId()) or table.branch() not in (
             None,
@@ -99,9 +101,19 @@ def _table_of_leaf(
     options = {option._1(): option._2() for option in _each(relation.options().toSeq())}
     for key in ("path", "paths", "serialization.format"):
         options.pop(key, None)
+    if kind == "csv":
+        options.setdefault("header", "false")  # which is Spark's default, and not `open_table`'s
     if kind != "parquet":
         options["schema"] = relation.schema().toDDL()
     return open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **how, **options)
+
+
+def _is_metadata(table: Any) -> bool:
+    """Iceberg's tables of a table's files, snapshots ... say that they lie where that table does."""
+    kind = table.getClass()
+    while kind is not None and kind.getName() != "org.apache.iceberg.BaseMetadataTable":
+        kind = kind.getSuperclass()
+    return kind is not None
 
 
 def _names(plan: Any) -> list[str]:

@@ -181,6 +181,46 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
         sql.sql("CREATE INDEX a ON narrowed (id)")
 
 
+def test_a_metadata_table_is_not_the_table_that_it_tells_of(sql: SparkSession, tmp_path: Path) -> None:
+    """Iceberg says of `t.files` that it lies where t does: an index of t was dropped, and removed, by it."""
+    from pyspark.errors import PySparkException
+
+    name, _ = made(sql, "iceberg", tmp_path)
+    sql.sql(f"CREATE INDEX i ON {name} USING values (id)")
+    for statement in ("DROP INDEX i ON {}.files", "VACUUM INDEX i ON {}.history", "CREATE INDEX j ON {}.refs (id)"):
+        with pytest.raises(PySparkException, match="a metadata table of Iceberg's"):
+            sql.sql(statement.format(name))
+    assert [(row["name"], row["state"]) for row in rows(sql, f"SHOW INDEXES ON {name}")] == [("i", "ACTIVE")]
+
+
+def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
+    """Of errors that PySpark has no class for: a catalog that cannot be loaded, a value that cannot be read."""
+    from pyspark.errors import PySparkException
+
+    name, _ = made(sql, "parquet", tmp_path)
+    sql.conf.set("spark.sql.catalog.broken", "no.such.Class")
+    try:
+        with pytest.raises(PySparkException, match=r"\[NotATableError\] .*no\.such\.Class"):
+            sql.sql("DROP INDEX i ON broken.a.b")
+        with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+            sql.sql(f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 'x'")
+    finally:
+        sql.conf.unset("spark.sql.catalog.broken")
+
+
+def test_a_csv_table_without_a_header(sql: SparkSession, tmp_path: Path) -> None:
+    """Spark's default, of a table whose options do not say it."""
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("1,x\n2,y\n")
+    sql.sql(f"CREATE OR REPLACE TEMPORARY VIEW plain_csv (a INT, b STRING) USING csv OPTIONS (path '{tmp_path / 't'}')")
+    try:
+        sql.sql("CREATE INDEX i ON plain_csv USING values (a)")
+        assert [row.b for row in sql.sql("SELECT b FROM plain_csv WHERE a = 1").collect()] == ["x"]
+        assert rows(sql, "EXPLAIN INDEXES SELECT b FROM plain_csv WHERE a = 7")[0]["files"] == 0
+    finally:
+        sql.sql("DROP VIEW plain_csv")
+
+
 def test_everything_else_is_parsed_as_before(spark: SparkSession) -> None:
     """The same plan, or the same error."""
 

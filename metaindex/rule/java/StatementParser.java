@@ -181,13 +181,21 @@ public abstract class StatementParser {
       if (Character.isWhitespace(text.charAt(at))) {
         at++;
       } else if (text.startsWith("--", at)) {
-        int end = text.indexOf('\n', at);
-        at = end < 0 ? text.length() : end + 1;
+        at = lineEnd(text, at);
       } else if (text.startsWith("/*", at)) {
         at = commentEnd(text, at);
       } else {
         return at;
       }
+    }
+    return at;
+  }
+
+  /** Where a comment to the end of the line ends; behind a backslash it goes on in the next one, as Spark has it. */
+  private static int lineEnd(String text, int from) {
+    int at = from;
+    while (at < text.length() && text.charAt(at) != '\n' && text.charAt(at) != '\r') {
+      at += text.startsWith("\\\n", at) ? 2 : 1;
     }
     return at;
   }
