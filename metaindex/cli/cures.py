@@ -41,6 +41,7 @@ _CURES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         (r"budget_bytes=, --budget", "--budget"),
         (r"\(retention=0 is none\)", "(--retention 0s is none)"),
         (r"tables=, --table", "--table"),
+        (r"by catalog=\{'uri': \.\.\.\}", "by --catalog-option uri=..."),
         (r"a folder is named; leave catalog= out", "a folder is named; leave --catalog-option out"),
         (r"list them with indexes\(\)", "list them with `metaindex indexes TABLE`"),
         (r"as versions\(\) gives it", "as `metaindex indexes TABLE NAME` gives it"),

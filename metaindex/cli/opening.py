@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.config import QueryLog
-from metaindex.expressions.errors import ArgumentError, MissingDependencyError
 from metaindex.views.output import Output
 
 if TYPE_CHECKING:
@@ -87,17 +86,6 @@ def start_spark(out: Output) -> SparkSession:
 def _catalog(name: str | None) -> object:
     if name is None:
         return None
-    try:
-        from pyiceberg.catalog import load_catalog
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
-        ) from error
-    try:
-        return load_catalog(name)
-    except Exception as error:
-        said = " ".join(str(error).split())[:200]
-        raise ArgumentError(
-            "a catalog is one that pyiceberg is configured for, in .pyiceberg.yaml or"
-            f" PYICEBERG_CATALOG__{name.upper()}__URI; {name!r}: {said}"
-        ) from error
+    from metaindex.formats.iceberg.configured import configured_catalog
+
+    return configured_catalog(name)

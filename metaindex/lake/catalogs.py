@@ -12,8 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.config import Config
-from metaindex.expressions.errors import ArgumentError, MetaIndexError, MissingDependencyError, StorageError, first_line
+from metaindex.expressions.errors import MetaIndexError, StorageError, first_line
 from metaindex.expressions.records import dataclass
+from metaindex.formats.iceberg.configured import check_configured, configured_catalog
 from metaindex.formats.storage_opening import is_remote
 
 from .asking import LakePlace, shortened
@@ -188,14 +189,22 @@ def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
     return answer
 
 
+def check_catalog(given: object, properties: Mapping[str, str] | None) -> None:
+    """ArgumentError for one that nobody is configured for. Asks no catalog."""
+    if isinstance(given, str):
+        check_configured(given.removeprefix(PREFIX) or None, properties or {})
+    elif isinstance(given, Mapping):
+        check_configured(str(given.get("name", "catalog")), {**given, **(properties or {})})
+
+
 def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[], Any] | None]:
     if isinstance(given, str):
         name = given.removeprefix(PREFIX)
-        return name or "catalog", lambda: _load(name, properties)
+        return name or "catalog", lambda: configured_catalog(name or None, properties)
     if isinstance(given, Mapping):
         said = {str(key): str(value) for key, value in given.items()}
         name = said.pop("name", "catalog")
-        return name, lambda: _load(name, {**said, **properties})
+        return name, lambda: configured_catalog(name, {**said, **properties})
     name = str(getattr(given, "name", "catalog"))
     kept = dict(getattr(given, "properties", {}))
     uri = str(kept.get("uri", ""))
@@ -209,20 +218,3 @@ def _maker(given: object, properties: dict[str, str]) -> tuple[str, Callable[[],
             return given
 
     return name, again
-
-
-def _load(name: str, properties: Mapping[str, str]) -> Any:
-    try:
-        from pyiceberg.catalog import load_catalog
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
-        ) from error
-    try:
-        return load_catalog(name or None, **properties)
-    except Exception as error:
-        raise ArgumentError(
-            "a catalog is one that pyiceberg is configured for, in .pyiceberg.yaml or"
-            f" PYICEBERG_CATALOG__{(name or 'DEFAULT').upper()}__URI, or by its properties; {name!r}:"
-            f" {shortened(first_line(error))}"
-        ) from error

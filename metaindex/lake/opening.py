@@ -24,7 +24,7 @@ from metaindex.views.words import counted
 
 from .answer import Lake
 from .asking import LakePlace, RowsAsked, ask
-from .catalogs import PREFIX, LakeCatalog, catalog_places
+from .catalogs import PREFIX, LakeCatalog, catalog_places, check_catalog
 from .facts import LakeTable
 from .paging import lake_report
 from .side_by_side import SideBySide, Unanswered
@@ -53,14 +53,16 @@ class LakeAsked:
     most_folders: int = MOST_FOLDERS
 
     def check(self) -> None:
-        """ArgumentError for what is no lake."""
+        """ArgumentError for what is no lake, or a catalog that nobody configured; MissingDependencyError."""
         place = self.place
         named = isinstance(place, os.PathLike) or (isinstance(place, str) and place)
         if not (named or isinstance(place, Mapping) or hasattr(place, "list_namespaces")):
             raise ArgumentError(
                 f"a lake is a folder or URI, 'catalog:NAME', properties of a catalog, or its handle; got {place!r}"
             )
-        if not self.of_catalog and self.catalog:
+        if self.of_catalog:
+            check_catalog(place, self.catalog)
+        elif self.catalog:
             raise ArgumentError("properties of a catalog are for a catalog; a folder is named; leave catalog= out")
         for word, value in (("timeout_seconds", self.timeout_seconds), ("most_folders", self.most_folders)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:

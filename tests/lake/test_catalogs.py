@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.utils.config import Config
 
 import metaindex as mi
 from tests.cli.conftest import Call
@@ -72,6 +73,44 @@ def test_on_the_command_line(tmp_path: Path, catalog: SqlCatalog, call: Call) ->
     refused = call("lake", "catalog:nowhere")
     assert refused.code == 1
     assert "a catalog is one that pyiceberg is configured for" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "not_told"),
+    [
+        (["lake", "catalog:prod"], ["PYICEBERG_CATALOG__PROD__URI", "--catalog-option uri=..."], ["--uri"]),
+        (["lake", "catalog:my-prod"], ["PYICEBERG_CATALOG__MY_PROD__URI"], ["--uri"]),
+        (
+            ["lake", "catalog:my_prod"],
+            ["'catalog: my_prod:'"],
+            ["--uri", "PYICEBERG_CATALOG"],
+        ),  # which it reads my-prod
+        (["lake", "catalog:lak", "--html", "x.html"], ["(those that are: lake, other)"], ["--uri"]),
+        (["lake", "catalog:other"], ["'other' has no uri; "], ["--uri", "those that are"]),
+        (["lake", "catalog:x", "--catalog-option", "type=REST"], ["'x' has no uri; "], ["--uri", "those that are"]),
+        (["watch", "--lake", "catalog:prod"], ["--catalog-option uri=..."], ["--uri", "watching", "tried again"]),
+        (["scan", "db.t", "a = 1", "--catalog", "prod"], ["PYICEBERG_CATALOG__PROD__URI"], ["--uri", "-option"]),
+    ],
+)
+def test_a_catalog_that_is_not_configured_is_told_where_it_would_be(
+    tmp_path: Path, words: list[str], told: list[str], not_told: list[str]
+) -> None:
+    settings = {"PYICEBERG_CATALOG__LAKE__URI": "sqlite://", "PYICEBERG_CATALOG__OTHER__WAREHOUSE": "/w"}
+    path = {"PYTHONPATH": str(ROOT), "PYICEBERG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    run = [sys.executable, "-m", "metaindex", *words]
+    environ = {**os.environ, **settings, **path}
+    refused = subprocess.run(run, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=600)
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert [word for word in told if word not in refused.stderr] == []
+    assert [word for word in not_told if word in refused.stderr] == []
+
+
+def test_no_environment_variable_is_named_that_pyiceberg_would_read_as_another_catalog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__MY_PROD__URI", "sqlite://")
+    assert Config().get_known_catalogs() == ["my-prod"]
 
 
 def test_a_catalog_by_the_name_that_pyiceberg_is_configured_for(tmp_path: Path, catalog: SqlCatalog) -> None:

@@ -1,0 +1,72 @@
+"""A catalog by its name, as pyiceberg is configured for it: in .pyiceberg.yaml, by the environment, by properties.
+
+What pyiceberg says of one that it does not know is in words of its own command line. Here it is in ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from metaindex.expressions.errors import ArgumentError, MissingDependencyError, first_line
+from metaindex.expressions.shown import one_line
+
+_MOST_SAID = 200
+_MOST_NAMES = 12
+_IN_THE_ENVIRONMENT = re.compile(r"[a-z0-9-]+", re.IGNORECASE)
+"""The environment spells no other names: pyiceberg takes its `_` for `-`, and its capitals for small letters."""
+
+_BY_URI = ("rest", "hive", "sql")
+"""Types of catalog that have a uri: the others are found without one."""
+
+
+def configured_catalog(name: str | None, properties: Mapping[str, str] | None = None) -> Any:
+    """A catalog. `properties`: those that go before what is configured; None where none can be given. ArgumentError
+    where pyiceberg knows of no such catalog, or cannot load it; MissingDependencyError without pyiceberg."""
+    load = _pyiceberg().load_catalog
+    check_configured(name, properties)
+    try:
+        return load(name, **(properties or {}))
+    except Exception as error:
+        said = " ".join(first_line(error).split())
+        raise ArgumentError(
+            "a catalog is loaded by pyiceberg, from what it is configured for and by its properties; of"
+            f" {name or 'the default one'!r} it says: {one_line(said[:_MOST_SAID])}; check them"
+        ) from error
+
+
+def check_configured(name: str | None, properties: Mapping[str, str] | None = None) -> None:
+    """ArgumentError where nothing says what kind of catalog it is, nor where: it cannot be there later either, as
+    pyiceberg reads its configuration once. Asks no catalog."""
+    known = _pyiceberg()._ENV_CONFIG
+    try:
+        name = name or known.get_default_catalog_name()
+        said = {**(known.get_catalog_config(name) or {}), **(properties or {})}
+        names = sorted(known.get_known_catalogs())
+    except Exception:  # noqa: BLE001 - what is wrong with the configuration is said where it is loaded
+        return
+    if "uri" in said or "py-catalog-impl" in said or str(said.get("type", "sql")).lower() not in _BY_URI:
+        return
+    ways = [f"below 'catalog: {name}:' of ~/.pyiceberg.yaml"]
+    if _IN_THE_ENVIRONMENT.fullmatch(name):
+        ways.insert(0, f"in PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI")
+    if properties is not None:
+        ways.append("by catalog={'uri': ...}")
+    there = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+    what = "has no uri" if "type" in said or name.lower() in names else f"is not (those that are: {there or 'none'})"
+    raise ArgumentError(
+        one_line(
+            f"a catalog is one that pyiceberg is configured for; {name!r} {what}; say its uri"
+            f" {', '.join(ways[:-1])}{' or ' if len(ways) > 1 else ''}{ways[-1]}"
+        )
+    )
+
+
+def _pyiceberg() -> Any:
+    try:
+        import pyiceberg.catalog
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a catalog is read by pyiceberg; it is not installed; install metaindex with the extra: metaindex[iceberg]"
+        ) from error
+    return pyiceberg.catalog
