@@ -46,6 +46,7 @@ def detect(ref: TableRef) -> TableFormat:
         table_format = format_named(name)
         if table_format.detect(ref):
             return table_format
+    _refuse_log_of_nothing(ref)
     what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
     raise NotATableError(
         "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
@@ -98,6 +99,7 @@ def open_ref(
         return format_named("files"), ref
     table_format = format_named(wanted)
     if not table_format.detect(ref):
+        _refuse_log_of_nothing(ref)
         raise NotATableError(f"there is no table of format {wanted} at {root!r}; check the path, or leave format= out")
     return table_format, ref
 
@@ -171,6 +173,14 @@ def _nothing_at(ref: TableRef) -> str:
     except StorageError:
         return "does not exist"
     return "is a file whose name ends as none of those (*.parquet, *.csv, *.json); say format= where it is one"
+
+
+def _refuse_log_of_nothing(ref: TableRef) -> None:
+    from .delta.log_segment import log_of_nothing, without_commits
+
+    with suppress(StorageError):  # a file, or what nobody may look into: that is said of it
+        if log_of_nothing(ref.storage):
+            raise NotATableError(without_commits(ref.path))
 
 
 def _anything(storage: Storage) -> bool:

@@ -114,6 +114,26 @@ def test_a_catalog_that_is_not_configured_is_an_error_of_ours(call: Call) -> Non
     assert "PYICEBERG_CATALOG__NOCAT__URI" in answer.err
 
 
+@pytest.mark.parametrize("files", [[], ["0.parquet"], ["_delta_log/.s3-optimization-0"]])
+@pytest.mark.parametrize("format", [None, "delta", "iceberg", "parquet", "files"])
+def test_a_log_without_commits_is_told_alike_whatever_the_format_is_said_to_be(
+    tmp_path: Path, files: list[str], format: str | None
+) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    for name in files:
+        pq.write_table(pa.table({"id": [1]}), tmp_path / name)
+    with pytest.raises(MetaIndexError, match="holds no commit; restore the log, or remove _delta_log where") as told:
+        mi.open_table(tmp_path, format=format).prune("id = 1")
+    assert "format" not in str(told.value)
+
+
+def test_without_the_folder_of_the_log_it_is_a_table_of_plain_files(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "0.parquet")
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log").rmdir()
+    assert mi.open_table(tmp_path).prune("id = 1").total_files == 1
+
+
 def test_a_file_that_vanished_behind_a_scan_is_no_matter_of_a_new_one(table: mi.Table) -> None:
     scan = table.scan("id >= 0")
     Path(table.path, "1.parquet").unlink()

@@ -221,7 +221,7 @@ def test_no_page_goes_into_a_table(tmp_path: Path, there: bool) -> None:
         (lambda root: mi.open_lake(root, most_folders=True), "most_folders="),
         (lambda root: mi.open_lake(root, catalog={"uri": "x"}), "leave catalog= out"),
         (lambda root: mi.open_lake(root, since=3), "since= is a timedelta"),  # type: ignore[arg-type]
-        (lambda root: mi.open_lake({"type": "no such"}), "a catalog is one that pyiceberg"),
+        (lambda root: mi.open_lake({"type": "no such"}), "a catalog is loaded by pyiceberg"),
     ],
 )
 def test_a_wrong_call_says_what_is_right(tmp_path: Path, call: Callable[[Path], object], said: str) -> None:

@@ -130,9 +130,23 @@ def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
     return LogListing(commits, checkpoints)
 
 
-def has_log(storage: Storage) -> bool:
+def has_log(storage: Storage, folder: str = "") -> bool:
     """Is there any commit or checkpoint?"""
-    return any(_NAME.match(_name(info.path)) for info in storage.list(LOG, recursive=False))
+    log = f"{folder}/{LOG}" if folder else LOG
+    return any(_NAME.match(_name(info.path)) for info in storage.list(log, recursive=False))
+
+
+def log_of_nothing(storage: Storage, folder: str = "") -> bool:
+    """Is there a log's folder, and no commit in it?"""
+    return LOG in storage.folders(folder) and not has_log(storage, folder)
+
+
+def without_commits(table: str) -> str:
+    """What is said of one whose log is a folder without commits: no format opens it."""
+    return (
+        f"the files of a Delta table are those that its commits name; {LOG} of {table!r} holds no commit; restore the"
+        f" log, or remove {LOG} where this never was a Delta table"
+    )
 
 
 def find_segment(storage: Storage, table: str, version: int | None = None) -> LogSegment:

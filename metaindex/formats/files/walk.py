@@ -57,7 +57,7 @@ def list_files(
         while above:
             above = above.rpartition("/")[0]
             if os.path.isdir(f"{above}/{_DELTA_LOG}"):
-                raise _delta(above or "/")
+                raise _delta(LocalStorage(above or "/"))
     if patterns:
         walk.roots(patterns)
         if base_path:
@@ -129,7 +129,7 @@ class _Walk:
         inside = {path[: at.start()] for path in roots for at in re.finditer("/", path)}
         for folder in sorted({"", *inside}):
             if _DELTA_LOG in self.storage.folders(folder):
-                raise _delta(self.storage.uri(folder))
+                raise _delta(self.storage, folder)
 
     def folder(self, path: str) -> None:
         if isinstance(self.storage, LocalStorage):
@@ -201,7 +201,7 @@ class _Walk:
                     if not is_hidden_folder(name):
                         by_name[name + "/"] = entry
                     elif name == _DELTA_LOG:
-                        raise _delta(where)
+                        raise _delta(LocalStorage(where))
                 elif (name[0] not in "_." and name[-1] != "_") or is_data_file(name, 1):
                     by_name[name] = entry
         return by_name
@@ -246,7 +246,7 @@ class _Walk:
             if ordinal is None:
                 parts = folder[cut:].split("/") if folder[cut:] else []
                 if _DELTA_LOG in parts:
-                    raise _delta(self.storage.uri(folder.partition(f"/{_DELTA_LOG}")[0]))
+                    raise _delta(self.storage, folder[: f"/{folder}/".index(f"/{_DELTA_LOG}/")].rstrip("/"))
                 hidden = any(is_hidden_folder(part) for part in parts)
                 ordinals[folder] = ordinal = -1 if hidden else len(folders)
                 if not hidden:
@@ -255,7 +255,13 @@ class _Walk:
                 self.add(info.path, info, ordinal)
 
 
-def _delta(where: str) -> UnsupportedFeatureError:
+def _delta(storage: Storage, folder: str = "") -> UnsupportedFeatureError:
+    from ..delta.log_segment import has_log, without_commits
+
+    where = storage.uri(folder)
+    with suppress(StorageError):
+        if not has_log(storage, folder):
+            return UnsupportedFeatureError(without_commits(where))
     return UnsupportedFeatureError(
         f"plain files are all live; {where!r} is a Delta table, whose files are not; open it with format='delta', or"
         " leave it out"
