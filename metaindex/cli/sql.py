@@ -83,9 +83,22 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _texts(args: argparse.Namespace) -> Iterator[str]:
+    from metaindex.expressions.errors import ArgumentError, first_line
+    from metaindex.workloads.streams import opened
+
     yield from args.statements
     for file in args.file:
-        yield sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+        if file == "-":
+            yield sys.stdin.read()
+            continue
+        try:
+            with opened(Path(file)) as statements:
+                yield statements.read().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            said = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
+            raise ArgumentError(
+                f"statements are read from a file of UTF-8; {file!r} cannot be read: {said}; name another"
+            ) from error
 
 
 COMMAND = Command(

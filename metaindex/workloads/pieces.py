@@ -14,6 +14,7 @@ from metaindex.expressions.errors import StorageError
 
 from .blocks import LZ4_MAGIC, SNAPPY_MAGIC, lz4_blocks, snappy_blocks
 from .splitting import MOST_CHARACTERS
+from .streams import opened
 
 PIECE: Final = 1 << 16
 _LAST: Final = 256
@@ -36,7 +37,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
             "an event log may be packed by zstd, lz4 or snappy; this one is packed by lzf, which is not read; let Spark"
             " write logs with spark.eventLog.compression.codec=zstd, or unpack it"
         )
-    with path.open("rb") as file:
+    with opened(path) as file:
         if codec is None:
             while piece := file.read(PIECE):
                 yield piece
@@ -55,7 +56,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
 
 def is_lzf(path: Path) -> bool:
     """Is it packed as Spark's codec lzf does? OSError where it cannot be read."""
-    if _suffix(path) != ".lzf":
+    if _suffix(path) != ".lzf" or not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(len(_LZF)) == _LZF

@@ -115,15 +115,15 @@ def test_a_catalog_that_is_not_configured_is_an_error_of_ours(call: Call) -> Non
 
 
 @pytest.mark.parametrize("files", [[], ["0.parquet"], ["_delta_log/.s3-optimization-0"]])
-@pytest.mark.parametrize("format", [None, "delta", "iceberg", "parquet", "files"])
+@pytest.mark.parametrize("said", [None, "delta", "iceberg", "parquet", "files"])
 def test_a_log_without_commits_is_told_alike_whatever_the_format_is_said_to_be(
-    tmp_path: Path, files: list[str], format: str | None
+    tmp_path: Path, files: list[str], said: str | None
 ) -> None:
     (tmp_path / "_delta_log").mkdir()
     for name in files:
         pq.write_table(pa.table({"id": [1]}), tmp_path / name)
     with pytest.raises(MetaIndexError, match="holds no commit; restore the log, or remove _delta_log where") as told:
-        mi.open_table(tmp_path, format=format).prune("id = 1")
+        mi.open_table(tmp_path, format=said).prune("id = 1")
     assert "format" not in str(told.value)
 
 

@@ -256,7 +256,7 @@ class _Walk:
 
 
 def _delta(storage: Storage, folder: str = "") -> UnsupportedFeatureError:
-    from ..delta.log_segment import has_log, without_commits
+    from metaindex.formats.delta.log_segment import has_log, without_commits
 
     where = storage.uri(folder)
     with suppress(StorageError):

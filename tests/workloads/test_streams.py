@@ -1,0 +1,82 @@
+"""A workload may come through a pipe; it is said what is waited for, and what has no end is refused."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from metaindex.workloads import streams
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+
+
+class WhenSaid(logging.Handler):
+    """Writes to the pipe once it was said that it is waited for."""
+
+    def __init__(self, pipe: Path, text: str) -> None:
+        super().__init__()
+        self.pipe, self.text, self.said = pipe, text, list[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+        threading.Thread(target=self.pipe.write_text, args=(self.text,)).start()
+
+
+def test_a_pipe_is_read_and_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PATIENCE_SECONDS", 0.01)
+    os.mkfifo(pipe := tmp_path / "p\x1b[31mipe")
+    writing = WhenSaid(pipe, "select * from t where a = 1\nselect * from t where a = 2\n")
+    logging.getLogger("metaindex").addHandler(writing)
+    try:
+        found = mi.workload(pipe)
+    finally:
+        logging.getLogger("metaindex").removeHandler(writing)
+    assert found.seen == 2
+    (said,) = writing.said
+    assert said.startswith("waiting for what is written to ")
+    assert said.isprintable()
+
+
+def test_a_pipe_that_is_written_to_at_once_is_read_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"select * from t where a = 1\n")
+        os.close(writing)
+        assert mi.workload(Path(f"/dev/fd/{reading}")).seen == 1
+    finally:
+        os.close(reading)
+    assert caplog.text == ""
+
+
+def test_a_terminal_is_read_as_it_is_typed_into() -> None:
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, b"select * from t where a = 1\n\x04\x04")  # Ctrl-D: no more, and again
+        assert mi.workload(Path(os.ttyname(terminal))).seen == 1
+    finally:
+        os.close(terminal)
+        os.close(keyboard)
+
+
+def test_nothing_is_an_empty_workload() -> None:
+    assert mi.workload(Path(os.devnull)).seen == 0
+
+
+@pytest.mark.parametrize("word", ["advise", "sql"])
+def test_what_has_no_end_and_what_is_no_file_is_refused(tmp_path: Path, call: Call, word: str) -> None:
+    words = ["advise", tmp_path, "--queries"] if word == "advise" else ["sql", "--file"]
+    device = call(*words, "/dev/zero")
+    assert device.code == 1
+    assert "this is a device" in device.err
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "s"))
+        refused = call(*words, tmp_path / "s")
+    assert refused.code == 1
+    assert "cannot be read: " in refused.err
+    assert refused.err.count("\n") == 1
