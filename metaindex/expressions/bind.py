@@ -231,7 +231,7 @@ class _Binder:
         raise UnknownColumnError(self._unknown(column))
 
     def _unknown(self, column: ColumnRef) -> str:
-        names = {ColumnRef(path).name.lower(): ColumnRef(path).name for path in self._types}
+        names = {ColumnRef(path).name.lower(): ColumnRef(path).in_sql for path in self._types}
         import difflib
 
         near = difflib.get_close_matches(column.name.lower(), list(names), n=3, cutoff=0.6)
@@ -240,7 +240,7 @@ class _Binder:
                 f"a predicate names columns of the table; there is no {column}; did you mean"
                 f" {' or '.join(names[n] for n in near)}?"
             )
-        listed = sorted(names.values())
+        listed = [names[folded] for folded in sorted(names)]
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
         cure = _separator(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
         return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}{cure}"

@@ -24,9 +24,15 @@
 Every message is one line: the rule, the fact, the cure.
 """
 
+from .shown import one_line
+
 
 class MetaIndexError(Exception):
-    """Root of every error that this project raises on purpose."""
+    """Root of every error that this project raises on purpose. Its message is one line: a name of a file or column in
+    it that holds a line break, or would steer the terminal on which a traceback is shown, is written with escapes."""
+
+    def __str__(self) -> str:
+        return one_line(BaseException.__str__(self))  # and no other: KeyError's would be the repr of the message
 
 
 class ExpressionError(MetaIndexError, ValueError):
@@ -35,8 +41,6 @@ class ExpressionError(MetaIndexError, ValueError):
 
 class UnknownColumnError(ExpressionError, KeyError):
     """A predicate names a column that the table does not have."""
-
-    __str__ = Exception.__str__  # KeyError would print the repr of the message
 
 
 class AmbiguousColumnError(ExpressionError):

@@ -47,7 +47,7 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
             f"a column name fits one column; {name!r} fits {len(fitting)} when case is ignored; write it as the table"
             " does"
         )
-    names = {".".join(leaf.parts): ColumnRef(leaf.parts).name for leaf in among}  # with the backticks that one needs
+    names = {".".join(leaf.parts): ColumnRef(leaf.parts).in_sql for leaf in among}  # with the backticks that one needs
     near = [names[plain] for plain in difflib.get_close_matches(name, list(names), 3, 0.5)]
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"
     if names.get(name, name) != name:

@@ -194,7 +194,9 @@ def shown_field(schema: Schema, name: str, version: object) -> Field:
             f"a scan returns top-level columns; {name!r} is inside one; ask for {top!r} and take the field from it"
         )
     near = difflib.get_close_matches(name, [f.name for f in fields], n=3)
-    cure = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(f.name for f in fields[:20])}"
+    cure = (
+        f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(f.name for f in fields[:20])}"
+    )
     raise UnknownColumnError(f"columns must exist in the table's version {version}; there is no {name!r}; {cure}")
 
 

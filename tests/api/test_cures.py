@@ -1,5 +1,7 @@
 """Mistakes of a first hour: the message names the cure, and the cure works."""
 
+import re
+import traceback
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.expressions import MetaIndexError
+from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.engines.sql import parse
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
@@ -112,6 +115,47 @@ def test_a_catalog_that_is_not_configured_is_an_error_of_ours(call: Call) -> Non
     answer = call("scan", "db.t", "a = 1", "--catalog", "nocat")
     assert answer.code == 1
     assert "PYICEBERG_CATALOG__NOCAT__URI" in answer.err
+
+
+NAMES = ["my col", "select", "Am\u00f6unt", "am\x1b[31mount", "a`b", "a-b", "1st", "a.b", "plain", "order"]
+
+
+def named(tmp_path: Path) -> mi.Table:
+    pq.write_table(pa.table({name: [1] for name in NAMES}), tmp_path / "a\x1b[32m.parquet")
+    return mi.open_table(tmp_path)
+
+
+def test_names_that_are_offered_can_be_written_as_they_are_shown(tmp_path: Path) -> None:
+    with pytest.raises(mi.UnknownColumnError) as caught:
+        named(tmp_path).prune("zzzzzz = 1")
+    (shown,) = re.findall(r"there are: (.*); a text", str(caught.value))
+    offered = [name for name in shown.split(", ") if "\\x1b" not in name]
+    assert len(offered) == len(NAMES) - 1
+    assert {parse(f"{name} = 1") for name in offered} == {
+        mi.col(ColumnRef((name,)).name) == 1 for name in NAMES if "\x1b" not in name
+    }
+    assert "plain" in offered
+
+
+def test_a_name_in_an_error_steers_no_terminal(tmp_path: Path) -> None:
+    table = named(tmp_path)
+    Path(tmp_path, "a\x1b[32m.parquet").write_bytes(b"PAR1 no more")
+    for ask in (
+        lambda: table.prune("amount = 1"),
+        lambda: mi.open_table(tmp_path).prune("plain = 1"),
+        lambda: table.scan("plain = 1", columns=["am\x1b[31moun"]),
+        lambda: table.create_index("x", mi.Values("am\x1b[31moun"), builder="local"),
+        lambda: mi.open_table(f"{tmp_path}\x1b[2J\n"),
+    ):
+        with pytest.raises(MetaIndexError) as caught:
+            ask()
+        assert str(caught.value).isprintable()
+        assert "".join(traceback.format_exception_only(caught.value)).rstrip("\n").isprintable()
+
+
+def test_names_of_columns_that_are_given_in_python_are_offered_as_python_writes_them(tmp_path: Path) -> None:
+    with pytest.raises(mi.UnknownColumnError, match="did you mean 'my col'"):
+        named(tmp_path).scan("plain = 1", columns=["my_col"])
 
 
 @pytest.mark.parametrize("files", [[], ["0.parquet"], ["_delta_log/.s3-optimization-0"]])
