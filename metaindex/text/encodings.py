@@ -35,9 +35,10 @@ class Encoding:
         # Spark splits lines before it decodes them: by the bytes of the line's end, which only JSON encodes.
         lines = file_format == "json" and line_end is not None and known not in _MARKS
         if known is None or (wide and not (whole or lines)):
+            cure = "say multiLine=True, or " if wide else ""
             raise ScanError(
                 "text files are read in UTF-8, in encodings of one byte that Java decodes alike, and in UTF-16 and"
-                f" UTF-32 with multiLine; the table has {name!r}; read with .to_spark(spark)"
+                f" UTF-32 with multiLine; the table has {name!r}; {cure}read with .to_spark(spark)"
             )
         if line_end is not None and not line_end.isascii() and not wide and known != "utf-8":
             raise ScanError(

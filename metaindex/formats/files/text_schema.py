@@ -122,25 +122,55 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
     return table
 
 
-_BEGINNINGS = {
-    codecs.BOM_UTF16_LE: "UTF-16: say encoding='UTF-16' and multiLine=True",
-    codecs.BOM_UTF16_BE: "UTF-16: say encoding='UTF-16' and multiLine=True",
+_BEGINNINGS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_OTHER_BEGINNINGS = {
     b"PAR1": "Parquet: say format='parquet'",
-    b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as CSV",
+    b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as text",
 }
+_UNMARKED = (
+    (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "UTF-32LE"),
+    (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "UTF-32BE"),
+    (re.compile(rb"[^\0]\0[^\0]\0", re.DOTALL), "UTF-16LE"),
+    (re.compile(rb"\0[^\0]\0[^\0]", re.DOTALL), "UTF-16BE"),
+)
+"""Of a text whose first characters are ASCII, as those of JSON are, and of most names of columns."""
 
 
 def _check_utf8(text: bytes, path: str) -> None:
     """Before Arrow parses it: what is no text in a row is decoded where no error can be caught."""
+    if not _is_utf8(text):
+        like = _begins_as(text)
+        raise CorruptTableError(
+            f"columns of CSV files are found in UTF-8 where encoding= does not say otherwise; {path!r} is not"
+            f" in UTF-8; {like or _SAY_ENCODING}, or name the columns with schema="
+        )
+
+
+_SAY_ENCODING = "say encoding= ('ISO-8859-1', 'windows-1252' ...)"
+
+
+def _is_utf8(text: bytes) -> bool:
     try:
         pa.array([text], pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:
-        like = next((said for mark, said in _BEGINNINGS.items() if text.startswith(mark)), "")
-        cure = f"it begins as {like}" if like else "say encoding= ('ISO-8859-1', 'windows-1252' ...)"
-        raise CorruptTableError(
-            f"columns of CSV files are found in UTF-8 where encoding= does not say otherwise; {path!r} is not"
-            f" in UTF-8; {cure}, or name the columns with schema="
-        ) from None
+        return False
+    return True
+
+
+def _begins_as(text: bytes) -> str:
+    """What a text is by its first bytes, and what is said to have it read; empty where they tell nothing."""
+    encoding = next((name for mark, name in _BEGINNINGS if text.startswith(mark)), "") or next(
+        (name for pattern, name in _UNMARKED if pattern.match(text)), ""
+    )
+    if encoding:
+        return f"it begins as {encoding}: say encoding={encoding!r} and multiLine=True"
+    like = next((said for mark, said in _OTHER_BEGINNINGS.items() if text.startswith(mark)), "")
+    return f"it begins as {like}" if like else ""
 
 
 def _head(text: bytes) -> bytes:
@@ -190,8 +220,10 @@ def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str
         try:
             schemas.append(_columns(_lines_of(text) if is_whole(reader) else text))
         except (pa.ArrowInvalid, ValueError, RecursionError) as error:
+            raw = _beginning(storage, path, _LOOKED_AT)
             array = text.lstrip()[:1] == b"[" and not is_whole(reader)
             cure = "multiLine=True reads a file that is one array" if array else by_its_name(path, "json")
+            cure = cure or _begins_as(raw) or ("" if _is_utf8(text) else f"it is not in UTF-8: {_SAY_ENCODING}")
             raise CorruptTableError(
                 f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
                 f" {cure or 'name the columns with schema='}"
