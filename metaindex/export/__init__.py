@@ -17,16 +17,18 @@ tables of an earlier export.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, StorageError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
 from metaindex.expressions.statistics import Mask
 from metaindex.formats.storage import Storage
+from metaindex.formats.storage_local import ANOTHER_PLACE
 from metaindex.kinds.registry import FACT_ROWS, keyed
 from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
@@ -82,6 +84,20 @@ def export(index: OpenIndex, target: Storage, format_: ExportFormat = "delta", *
             raise
         counts[name] = sum(part.rows for part in parts)
     return Exported(target.root, counts, None if newest is None else newest.version.id)
+
+
+@contextmanager
+def unwritten_export() -> Iterator[None]:
+    """Inside, the cure of a folder that takes no files is another target: it has nothing to do with where indexes
+    are."""
+    try:
+        yield
+    except StorageError as error:
+        said, cure = str(error), "export to another folder"
+        if not said.startswith("cannot write"):
+            raise
+        said = said.replace(ANOTHER_PLACE, cure)
+        raise type(error)(said if cure in said else f"{said}; {cure}") from error
 
 
 def _check_no_table(target: Storage) -> None:

@@ -38,9 +38,11 @@ def unlinked(error: OSError, where: str) -> OSError:
     )
 
 
+ANOTHER_PLACE = "choose another place with Config(index_location=...)"
+"""The cure where an index cannot be written."""
 _FULL = {
-    errno.ENOSPC: "the disk is full; free some space, or choose another place with Config(index_location=...)",
-    errno.EDQUOT: "the quota is used up; free some space, or choose another place with Config(index_location=...)",
+    errno.ENOSPC: f"the disk is full; free some space, or {ANOTHER_PLACE}",
+    errno.EDQUOT: f"the quota is used up; free some space, or {ANOTHER_PLACE}",
     errno.EFBIG: "the file would be larger than is allowed here; raise the limit (ulimit -f)",
 }
 _GLANCE = 1000
@@ -330,7 +332,7 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
         case PermissionError() if verb == "write" and (folder := _closed_above(where)) is not None:
             return StoragePermissionError(
                 f"cannot {verb} {where!r}: permission denied, as {folder!r} takes no new files of this user; change its"
-                " owner or mode, or choose another place with Config(index_location=...)"
+                f" owner or mode, or {ANOTHER_PLACE}"
             )
         case PermissionError():
             return StoragePermissionError(
@@ -340,8 +342,8 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return StorageError(f"cannot {verb} {where!r}: {_FULL[error.errno]}")
         case OSError() if error.errno == errno.EROFS:
             return StoragePermissionError(
-                f"cannot {verb} {where!r}: the file system is mounted read-only; mount it for writing, or choose"
-                " another place with Config(index_location=...)"
+                f"cannot {verb} {where!r}: the file system is mounted read-only; mount it for writing, or"
+                f" {ANOTHER_PLACE}"
             )
         case OSError():
             return StorageError(f"cannot {verb} {where!r}: {error.strerror or error}")

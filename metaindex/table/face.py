@@ -435,7 +435,7 @@ class Table:
         any more is left out and told in the notes. Not for covering indexes.
 
         `if_not_exists`: nothing is done where there is an index of this name with the same kinds of the same columns
-        (however far it is behind); one of other kinds is an error.
+        (however far it is behind), or one whose name differs in capital letters alone; one of other kinds is an error.
 
         Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError,
         IndexStateError, BuildError; then nothing is visible.
@@ -722,13 +722,15 @@ class Table:
         names of columns, and values as text, for tools that know nothing of indexes. `overwrite`: a new version of the
         tables of an earlier export. ArgumentError where such a table is there already, or one that no export wrote, and
         for a folder of the table or of another one."""
-        from metaindex.export import export
+        from metaindex.export import export, unwritten_export
         from metaindex.formats.storage_opening import storage_for
 
         self._handle.check_export(target)
         place = os.fspath(target)
         options = self._handle.storage_options if is_remote(place) else None
-        return export(self._handle.open_index(index), storage_for(place, options)[0], format, overwrite=overwrite)
+        opened = self._handle.open_index(index)
+        with unwritten_export():
+            return export(opened, storage_for(place, options)[0], format, overwrite=overwrite)
 
 
 def handle_of(table: Table) -> Handle:

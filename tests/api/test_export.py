@@ -1,7 +1,9 @@
 """`export_index`: what an index knows of the live files, as plain Delta and Iceberg tables that `deltalake`, DuckDB and
 pyiceberg read."""
 
+import errno
 import math
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ import pytest
 import xxhash
 
 import metaindex as mi
-from metaindex.export import parts
+from metaindex.export import parts, unwritten_export
+from metaindex.formats.storage_local import mapped
 
 
 def table(folder: Path) -> mi.Table:
@@ -217,3 +220,18 @@ def test_an_export_that_fails_leaves_no_part(tmp_path: Path, format_: Any, monke
 def test_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mi.ArgumentError, match="'delta' or 'iceberg'"):
         table(tmp_path).export_index("stats", str(tmp_path / "out"), format="hudi")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EIO])
+def test_where_the_target_takes_no_files_the_cure_is_another_target(tmp_path: Path, number: int) -> None:
+    said = mapped(OSError(number, os.strerror(number)), f"{tmp_path}/none/x", "write")
+    with pytest.raises(type(said), match="export to another folder") as told, unwritten_export():
+        raise said
+    assert "index_location" not in str(told.value)
+
+
+def test_a_target_below_a_file_is_told_with_its_cure(tmp_path: Path) -> None:
+    lake = table(tmp_path)
+    (tmp_path / "out").write_text("")
+    with pytest.raises(mi.MetaIndexError, match="export to another folder"):
+        lake.export_index("stats", tmp_path / "out" / "x")
