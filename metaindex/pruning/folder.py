@@ -72,13 +72,24 @@ class IndexFolder:
     def check_told_apart(self, name: str) -> None:
         """IndexExistsError where another index's name differs in capital letters alone: where a file system knows none,
         or a lake is copied to one, both would be one folder."""
+        other = self.like(name)
+        if other is not None:
+            raise IndexExistsError(
+                "names of indexes differ in more than capital letters, which some file systems do not know;"
+                f" {name!r} is asked and {other!r} is there or was; choose another name, or that one"
+            )
+
+    def like(self, name: str) -> str | None:
+        """The index whose name differs from this one, which is none, in capital letters alone."""
         names = self.names()
-        for other in names if name not in names else ():
-            if other.lower() == name.lower() and self.log(other).numbers():
-                raise IndexExistsError(
-                    "names of indexes differ in more than capital letters, which some file systems do not know;"
-                    f" {name!r} is asked and {other!r} is there or was; choose another name, or that one"
-                )
+        return next(
+            (
+                other
+                for other in (names if name not in names else ())
+                if other.lower() == name.lower() and self.log(other).numbers()
+            ),
+            None,
+        )
 
     def entries(self) -> list[IndexLogEntry]:
         """The latest entry of each index that has one that can be read."""

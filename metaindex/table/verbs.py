@@ -81,7 +81,12 @@ def create(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
             " own"
         )
-    handle.indexes().check_told_apart(name)
+    indexes = handle.indexes()
+    if if_not_exists and (like := indexes.like(name)) is not None:
+        there = _there_already(handle.log(like), like, kinds, snapshot.schema)
+        if there is not None:
+            return there
+    indexes.check_told_apart(name)
     log = handle.log(name)
     if if_not_exists and (there := _there_already(log, name, kinds, snapshot.schema)) is not None:
         return there

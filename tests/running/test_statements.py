@@ -235,6 +235,21 @@ def test_if_not_exists_takes_the_same_kinds_only(plain: Path) -> None:
         table.create_index("a", *kinds, builder="local", if_not_exists=True)
 
 
+def test_if_not_exists_takes_an_index_whose_name_differs_in_capital_letters(plain: Path) -> None:
+    mi.open_table(plain).create_index("find", mi.Values("id"), builder="local")
+    quoted = str(plain).replace("'", "''")
+    create = f"CREATE INDEX IF NOT EXISTS FIND ON '{quoted}' USING values"
+    (there,) = told(f"{create} (id)")
+    assert (there["index"], there["changed"]) == ("find", False)
+    with pytest.raises(IndexExistsError, match="'find' has"):
+        told(f"{create} (N)")
+    with pytest.raises(IndexExistsError, match="capital letters"):
+        mi.open_table(plain).create_index("FIND", mi.Values("id"), builder="local")
+    mi.open_table(plain).delete_index("find")
+    with pytest.raises(IndexExistsError, match="capital letters"):
+        told(f"{create} (id)")
+
+
 def test_a_renamed_column_is_the_same_one(tmp_path: Path) -> None:
     lake = filled(tmp_path, "iceberg")
     lake.open().create_index("a", mi.Values("user"), builder="local")
