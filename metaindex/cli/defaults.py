@@ -20,6 +20,8 @@ import argparse
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 from metaindex.expressions.errors import ArgumentError
@@ -110,9 +112,10 @@ def applied(
     known = _options(parser, words[0])
     said = [word for each in (sections.get("", {}), section) for word in _words(each, known)]
     try:
-        with_file = parser.parse_args([words[0], *said, *words[1:]])
+        with redirect_stderr(StringIO()):  # where the parser would say it in a line of its own
+            with_file = parser.parse_args([words[0], *said, *words[1:]])
     except NotUnderstood as stop:
-        raise ArgumentError(f"{_shown(path)}: {stop.message}; {_CURE}") from None
+        raise ArgumentError(f"{_shown(path)}: {stop.message.rpartition('; read ')[0]}; {_CURE}") from None
     if "table" in section:
         with_file.table = str(section["table"])
     return with_file

@@ -67,7 +67,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         try:
             statements = [parsed(statement) for text in _texts(args) for statement in split(text)]
             if not statements:
-                raise ArgumentError("sql runs statements; none is given; read metaindex sql --help")
+                raise ArgumentError(
+                    "sql runs statements; none is given; write one, such as \"SHOW INDEXES ON 'lake/flights'\", or name"
+                    " a file of them: -f FILE"
+                )
             for statement in statements:
                 answer = run(statement, tables)
                 wrong = wrong or answer.wrong
@@ -86,6 +89,8 @@ def _texts(args: argparse.Namespace) -> Iterator[str]:
     from metaindex.expressions.errors import ArgumentError, first_line
     from metaindex.workloads.streams import opened
 
+    if "-" in args.statements:
+        raise ArgumentError("statements of stdin are a file's; '-' stands as a statement; say -f -")
     yield from args.statements
     for file in args.file:
         if file == "-":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
@@ -29,15 +30,36 @@ from .tree import (
 )
 
 _RULE: Final = "a statement about indexes begins as one"
+_LONGEST_SHOWN: Final = 40
 
 
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "INSERT", "UPDATE", "MERGE"})
 
 
-def _other(word: str) -> str:
-    if word.upper() in _QUERIES:
-        return f"{word.upper()} is for tables, whose rows scan(), `metaindex scan` and Spark read"
-    return "this is another one"
+def _wrong_beginning(text: str) -> StatementError:
+    """The error of a text that begins as no statement about indexes; with the one that its first words are nearest
+    to."""
+    words = tokens(text)
+    first = text[words[0].start : words[0].end]
+    beginnings = {" ".join(form): " ".join(form) for form in FORMS} | {
+        " ".join(other): " ".join(form) for other, form in ALSO.items()
+    }
+    cure = f"there are {', '.join(dict.fromkeys(beginnings.values()))}"
+    if words[0].kind is TokenKind.END:
+        return wrong(text, words[0].start, "no statement is given", cure=cure)
+    if first.upper() in _QUERIES:
+        fact = f"{first.upper()} is for tables, whose rows scan(), `metaindex scan` and Spark read"
+        return wrong(text, words[0].start, fact, _RULE, cure, words[0].end)
+    said = [word for word in words[:2] if word.kind is TokenKind.WORD]
+    shown = " ".join(word.value for word in said).upper()
+    close = get_close_matches(shown, list(beginnings), n=1, cutoff=0.75)
+    if close and shown:
+        as_meant = zip(said, close[0].split(), strict=False)
+        mistyped = next((word for word, meant in as_meant if word.value.upper() != meant), said[-1])
+        fact, cure = f"no statement begins as {shown}", f"did you mean {beginnings[close[0]]}?"
+        return wrong(text, mistyped.start, fact, cure=cure, end=mistyped.end)
+    fact = f"no statement about indexes begins as {first[:_LONGEST_SHOWN]!r}"
+    return wrong(text, words[0].start, fact, cure=cure, end=words[0].end)
 
 
 def parsed(text: str) -> Statement:
@@ -46,11 +68,7 @@ def parsed(text: str) -> Statement:
         raise ArgumentError(f"a statement is text; got {type(text).__name__}; write it as 'CREATE INDEX ...'")
     form = _form(text)
     if form is None:
-        words = tokens(text)
-        known = ", ".join(dict.fromkeys(f"{first} {second}" for first, second in FORMS))
-        raise wrong(
-            text, words[0].start, _other(text[words[0].start : words[0].end]), _RULE, f"there are {known}", words[0].end
-        )
+        raise _wrong_beginning(text)
     words = tokens(text)
     _no_parameters(text, words)
     cursor = Cursor(text, words, form)

@@ -76,6 +76,14 @@ def test_a_file_that_cannot_be_is_refused_in_a_line(file: Path, lake: Path, call
     assert len(told.err.splitlines()[-1]) < 400
 
 
+def test_an_option_that_takes_no_such_value_is_told_in_one_line(file: Path, lake: Path, call: Call) -> None:
+    file.write_text('[defaults]\nformat = "orc"\n')
+    told = call("indexes", lake)
+    assert (told.code, told.err.count("\n")) == (1, 1)
+    assert "invalid choice: 'orc'" in told.err
+    assert told.err.endswith("name another file in METAINDEX_CONFIG\n")
+
+
 def test_a_file_that_is_named_is_there(tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     monkeypatch.setenv("METAINDEX_CONFIG", str(tmp_path / "none.toml"))
     assert "METAINDEX_CONFIG names a file" in call("indexes", lake, "--option", "header=false").err

@@ -78,3 +78,27 @@ def test_create_takes_an_index_that_is_there(call: Call, own: Path) -> None:
     answer = call(*words, "--values", "id")
     assert answer.code == 1
     assert "same kinds" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("", "write one, such as"),
+        (";", "write one, such as"),
+        ("-- no more", "write one, such as"),
+        ("-", "say -f -"),
+        ("CREATE INDX x ON t (a)", "column 8: no statement begins as CREATE INDX; did you mean CREATE INDEX?"),
+        ("crate index x ON t (a)", "column 1: no statement begins as CRATE INDEX; did you mean CREATE INDEX?"),
+        ("SHOW INDEXS ON t", "column 6: no statement begins as SHOW INDEXS; did you mean SHOW INDEXES?"),
+        ("RECOMEND INDEX ON t", "did you mean RECOMMEND INDEXES?"),
+        ("DROP TABLE t", "no statement about indexes begins as 'DROP'; there are CREATE INDEX, "),
+        ("'SHOW' x", "there are CREATE INDEX, "),
+        ("SELECT 1", "SELECT is for tables"),
+        ("1", "no statement about indexes begins as '1'"),
+    ],
+)
+def test_what_is_no_statement_is_told_with_the_one_that_is_near(call: Call, statement: str, said: str) -> None:
+    told = call("sql", statement)
+    assert told.code == 1
+    assert said in told.err
+    assert "this is another one" not in told.err
