@@ -14,6 +14,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .once import each_warning_once
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 def _look(args: argparse.Namespace, out: Output) -> Lake:
     from metaindex.lake.opening import open_lake
 
-    with Progress() as progress:
+    with each_warning_once(), Progress() as progress:
         lake = open_lake(
             args.place,
             catalog=arguments.catalog_properties(args),

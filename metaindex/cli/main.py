@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.views.output import Output, one_line
@@ -52,6 +52,7 @@ from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnder
 from .command import Command
 from .cures import in_options
 from .defaults import applied
+from .once import each_warning_once
 
 COMMANDS: tuple[Command, ...] = (
     create.COMMAND,
@@ -169,7 +170,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.code if isinstance(stop.code, int) else FAILED
     out = Output(json=arguments.json)
     try:
-        with _log_to_stderr():
+        watches = arguments.command is watch.COMMAND or getattr(arguments, "watch", False)
+        with _log_to_stderr(), nullcontext() if watches else each_warning_once():
             return _run(parser, words, arguments, out)
     except BrokenPipeError:
         # The reader of our output has what it wanted. Python would complain once more when it closes stdout.

@@ -40,14 +40,12 @@ def _means_itself(part: str) -> bool:
 
 
 _TEXT = (
-    "alter and any anti array as at between both by call case cast check collate column constraint create cross cube"
-    " current_date current_time current_timestamp current_user date delete desc describe distinct drop else end escape"
-    " except execute exists explain extract false fetch filter for foreign from full glob grant group grouping having"
-    " ilike in inner insert intersect interval into is join lateral leading left like limit map minus natural not"
-    " notnull null offset on only optimize or order outer overlaps partition partitioned_by prepare primary qualify"
-    " references regexp rename returning revoke right rlike rollback rollup select semi serdeproperties session_user"
-    " set show similar some struct table tablesample then time timestamp to trailing true try_cast uncache union"
-    " unique unknown unpivot update user using vacuum values when where window with within xor"
+    "alter and anti any as between by call case cast create cross current_date current_time current_timestamp"
+    " current_user distinct drop else except execute exists explain false fetch for from full glob grant group"
+    " having ilike in inner insert intersect interval into is join lateral left like limit minus natural not"
+    " notnull null on optimize or order outer partitioned_by prepare qualify regexp rename returning revoke right"
+    " rlike rollback select semi serdeproperties session_user show tablesample then true uncache union using"
+    " vacuum values when where with xor"
 )
 _WORDS = frozenset(_TEXT.split())
 """Which some parser of SQL does not take for a column, here or in Spark: backticks are never wrong."""

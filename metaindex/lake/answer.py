@@ -204,7 +204,7 @@ class Lake(Shown):
 
 def _row(table: LakeTable) -> tuple[str, ...]:
     return (
-        table.name,
+        _cut_in_the_middle(table.name),
         table.format or "?",
         "-" if table.files is None else f"{table.files:,}",
         "-" if table.size_bytes is None else human_bytes(table.size_bytes),
@@ -239,6 +239,11 @@ def left_out_in_words(table: LakeTable) -> str:
         return "-"
     total = saved.bytes_read + saved.bytes_left_out
     return human_bytes(saved.bytes_left_out) + (f" ({percent(saved.bytes_left_out / total)})" if total else "")
+
+
+def _cut_in_the_middle(name: str) -> str:
+    """A long name would push what is told of every table out of sight; how it begins and ends tells it from others."""
+    return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2 - 1]}...{name[-(_SHOWN // 2 - 2) :]}"
 
 
 def _shortened(text: str) -> str:
