@@ -168,13 +168,25 @@ class SparkTables:
             return open_table(name.path, spark=self.spark, **self._how, **options)
         if not options:
             return table_of(self._frame(f"TABLE {column_sql(name.parts)}"), **self._how, others=self._others)
-        if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS:
+        if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
             raise ArgumentError(
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
             )
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
         return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how)
+
+    def _is_in_catalog(self, parts: Sequence[str]) -> bool:
+        """A database may be named as a format is: Spark looks there first."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            return bool(self.spark.catalog.tableExists(column_sql(parts)))
+        except (PySparkException, Py4JJavaError) as error:
+            raise NotATableError(
+                f"a table is one that Spark finds; it says: {_sparks(error)[:300]}; mend it"
+            ) from None
 
     def _read(self, format_: str, path: str, options: Mapping[str, str]) -> DataFrame:
         from pyspark.errors import PySparkException

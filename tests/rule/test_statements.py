@@ -221,6 +221,25 @@ def test_a_csv_table_without_a_header(sql: SparkSession, tmp_path: Path) -> None
         sql.sql("DROP VIEW plain_csv")
 
 
+def test_a_database_that_is_named_as_a_format(sql: SparkSession, tmp_path: Path) -> None:
+    """Its table is meant, and not a folder: with options the index of a folder `x1` was made."""
+    from pyspark.errors import PySparkException
+
+    (tmp_path / "x2").mkdir()
+    (tmp_path / "x2" / "a.csv").write_text("a\n2\n")
+    sql.sql("CREATE DATABASE csv")
+    try:
+        sql.sql(f"CREATE TABLE csv.`x1` (a INT) USING csv OPTIONS (header true) LOCATION '{tmp_path / 'x2'}'")
+        with pytest.raises(PySparkException, match=r"csv\.x1 is one, and WITH stands behind it"):
+            sql.sql("CREATE INDEX i ON csv.`x1` WITH (header = true) (a)")
+        sql.sql("CREATE INDEX i ON csv.`x1` (a)")
+        assert (tmp_path / "_metaindex" / "x2" / "i").exists()
+        sql.sql(f"CREATE INDEX j ON csv.`{tmp_path / 'x2'}` WITH (header = true) (a)")
+        assert (tmp_path / "_metaindex" / "x2" / "j").exists()
+    finally:
+        sql.sql("DROP DATABASE csv CASCADE")
+
+
 def test_everything_else_is_parsed_as_before(spark: SparkSession) -> None:
     """The same plan, or the same error."""
 
