@@ -29,7 +29,7 @@ WRONG = [
     (["refresh", "{table}", "stats", "--where", "id = 1", "--builder", "spark"], "partition col", "UnknownColumnError"),
     (["repair", "{table}", "nope", "--builder", "spark"], "there are: stats", "IndexNotFoundError"),
     (["create", "{table}", "stats", "--builder", "spark"], "is ACTIVE", "IndexExistsError"),
-    (["scan", "{table}", "--columns", "nam"], "did you mean name?", "UnknownColumnError"),
+    (["scan", "{table}", "--columns", "nam"], "did you mean 'name'?", "UnknownColumnError"),
 ]
 
 
