@@ -184,9 +184,7 @@ class SparkTables:
         try:
             return bool(self.spark.catalog.tableExists(column_sql(parts)))
         except (PySparkException, Py4JJavaError) as error:
-            raise NotATableError(
-                f"a table is one that Spark finds; it says: {_sparks(error)[:300]}; mend it"
-            ) from None
+            raise NotATableError(f"a table is one that Spark finds; it says: {_sparks(error)[:300]}; mend it") from None
 
     def _read(self, format_: str, path: str, options: Mapping[str, str]) -> DataFrame:
         from pyspark.errors import PySparkException

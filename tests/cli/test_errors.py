@@ -3,6 +3,7 @@
 
 import datetime as dt
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -101,7 +102,8 @@ def test_a_folder_that_takes_no_files_is_said_before_anything_is_read(
             assert answer.code == 1
             assert "closed' takes no new file (Permission denied); choose another folder" in answer.err
             assert "Errno" not in answer.err
-            assert answer.err.count("\n") == 1
+            told = [line for line in answer.err.splitlines() if not re.search(r", \d+ s$", line)]
+            assert len(told) == 1  # besides progress, on a slow machine
 
 
 def test_a_disk_that_is_full_while_rows_are_written_is_said_in_our_words(call: Call, tmp_path: Path) -> None:
