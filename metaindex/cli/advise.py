@@ -88,7 +88,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if args.builder and not args.create:
         raise ArgumentError("--builder is for --create; without it nothing is built; leave it out, or add --create")
     asked = [*args.where, *map(Path, args.queries)]
-    queries = workload(asked) if asked else None
+    with Progress() as progress, progress.during("reading the queries"):
+        queries = workload(asked) if asked else None
     named = dict.fromkeys(args.called, args.table) if args.called else None
     with Progress() as progress, progress.during("weighing indexes"):
         answer = recommend(

@@ -64,7 +64,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if args.queries:
         from metaindex.workloads.taking import workload  # no other command reads one
 
-        queries = workload([*map(Path, args.queries)], time_zone=table.config.time_zone)
+        with Progress() as progress, progress.during("reading the queries"):
+            queries = workload([*map(Path, args.queries)], time_zone=table.config.time_zone)
     with Progress() as progress, progress.during("weighing"):
         answer = table.what_if(
             queries,

@@ -6,8 +6,11 @@ import logging
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -80,3 +83,25 @@ def test_what_has_no_end_and_what_is_no_file_is_refused(tmp_path: Path, call: Ca
     assert refused.code == 1
     assert "cannot be read: " in refused.err
     assert refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("word", ["advise", "whatif"])
+def test_reading_that_lasts_is_told(tmp_path: Path, call: Call, word: str) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "0.parquet")
+    reading, writing = os.pipe()
+
+    def late() -> None:
+        time.sleep(2.5)  # progress is told after two seconds
+        os.write(writing, b"select * from t where a = 1\n")
+        os.close(writing)
+
+    writer = threading.Thread(target=late)
+    writer.start()
+    try:
+        more = [] if word == "advise" else ["--column", "a"]
+        answer = call(word, tmp_path, "--queries", f"/dev/fd/{reading}", "--as", "t", *more)
+    finally:
+        writer.join()
+        os.close(reading)
+    assert answer.code == 0, answer.err
+    assert "reading the queries" in answer.err
