@@ -283,6 +283,19 @@ def test_a_row_that_fails_fails_the_query_and_one_ruled_out_does_not(lake: Path,
         assert table.count(guarded) == len(_all_rows(f"CASE WHEN {guarded.replace('10 ', '10 ')} THEN TRUE END", rows))
 
 
+@pytest.mark.parametrize("condition", ["i + 1 > 0", "1 + i > 0", "i * 2 > 0", "i - -1 > 0", "n + 1 > 0", "-m < 0"])
+def test_what_overflows_fails_also_where_an_optimizer_could_spare_it(tmp_path: Path, condition: str) -> None:
+    """DuckDB's asks `i > -1` in place of the first, which is true of the greatest number; Spark fails."""
+    rows = {
+        "i": pa.array([2**63 - 1, 5, -5], pa.int64()),
+        "n": pa.array([2**31 - 1, 5, -5], pa.int32()),
+        "m": pa.array([-(2**63), 5, -5], pa.int64()),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "0.parquet")
+    with pytest.raises(ScanError, match="one of them"):
+        mi.open_table(tmp_path).count(condition)
+
+
 def test_names_and_texts_of_users_are_no_sql(tmp_path: Path) -> None:
     name = "a\"; DROP TABLE x; --`'"
     pq.write_table(pa.table({name: ["it's", "'; DROP TABLE x; --", None], "n": [1, 2, 3]}), tmp_path / "0.parquet")
