@@ -71,7 +71,7 @@ def asked_of(
             )
         if use == "told apart" and not can_be_sketched(column.type):
             raise ScanError(
-                f"values are told apart that have an order, and times of microseconds; column {column.name!r} is"
+                f"values are told apart that have an order{_fine(column.type)}; column {column.name!r} is"
                 f" {column.type}; count its different values by an engine that reads the scan"
             )
         if use not in ("counted", "added") and not has_order(column.type):
@@ -99,3 +99,7 @@ def asked_of(
     if len(set(names)) < len(names):
         raise ArgumentError(f"each thing is asked once; asked are {', '.join(names)}; leave out the repetition")
     return asked
+
+
+def _fine(type_: pa.DataType) -> str:
+    return ", of times those of microseconds" if pa.types.is_temporal(type_) else ""

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from metaindex.advice.bounds import ColumnFacts
 from metaindex.errors import ScanError
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, UnknownColumnError
 from metaindex.expressions.order import Direction, has_order
 from metaindex.expressions.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
 from metaindex.expressions.physical import column_domain_has_nan
@@ -56,7 +56,14 @@ def _key(given: object, schema: Schema, version: object) -> SortKey:
         raise ArgumentError(
             f"a direction is asc or desc, and NULL stands nulls first or nulls last, as in {_FORMS}; got {given!r}"
         )
-    field = shown_field(schema, name, version)
+    try:
+        field = shown_field(schema, name, version)
+    except UnknownColumnError as error:
+        if name.split()[-1:] and name.split()[-1].lower() in _SIDES:
+            raise ArgumentError(
+                f"a direction stands in a pair with its column, as in {_FORMS}; got {given!r}; write the pair"
+            ) from error
+        raise
     type_ = next(f for f in schema.fields if f.name == field.name).type
     if not has_order(type_):
         raise ScanError(

@@ -52,7 +52,7 @@ def _write(result: PruneResult, out: Output) -> None:
         f"{human_bytes(result.kept_bytes)} of {human_bytes(result.total_bytes)}"
     )
     for text in result.not_understood:
-        out.write(f"not understood, so it keeps every file: {text}")
+        out.write(f"no index answers, so it keeps every file: {text}")
     if result.indexes:
         out.write()
         out.table(

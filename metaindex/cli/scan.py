@@ -96,7 +96,7 @@ def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
     )
     files = _files(scan)
     more = (
-        f"the first {table.num_rows:,} rows"
+        f"{table.num_rows:,} rows, there may be more (--limit)"
         if limit and table.num_rows == limit
         else f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
     )

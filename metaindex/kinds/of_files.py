@@ -49,6 +49,7 @@ class OfFilesKind(WholeKind):
     tells: ClassVar[Told]
     finds_values = False
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
+    taken: ClassVar[str] = "columns whose values they can take"  # for people
     takes_every_row: ClassVar[bool] = True
 
     @abstractmethod
@@ -91,8 +92,7 @@ class OfFilesKind(WholeKind):
                 )
             if not self.takes(leaf.type):
                 raise UnsupportedFeatureError(
-                    f"{self.name} are of columns whose values they can take; {'.'.join(leaf.parts)!r} is {leaf.type};"
-                    " choose another column"
+                    f"{self.name} are of {self.taken}; {'.'.join(leaf.parts)!r} is {leaf.type}; choose another column"
                 )
         return keys
 

@@ -21,7 +21,7 @@ class FilesRead:
     total_bytes: int
 
 
-def prune_grids(read: FilesRead, by: Sequence[tuple[IndexReport, Sequence[str]]]) -> tuple[Element, ...]:
+def prune_grids(read: FilesRead, by: Sequence[tuple[IndexReport, str]]) -> tuple[Element, ...]:
     """Files and bytes, read of all; then a row an index, with the columns that it answered by."""
     titles = ("read", "left out", "all")
     headings = [Heading("what"), *(Heading(title, number=True) for title in titles)]
@@ -34,7 +34,7 @@ def prune_grids(read: FilesRead, by: Sequence[tuple[IndexReport, Sequence[str]]]
         return (whole,)
     by_index = ("files left out", "bytes left out", "look-ups", "read of it", "time")
     headings = [Heading("index"), *(Heading(title, number=True) for title in by_index), Heading("how")]
-    rows = [_index(read, report, columns) for report, columns in by]
+    rows = [_index(read, report, how) for report, how in by]
     return whole, grid("Left out by whom, each by itself", headings, rows)
 
 
@@ -42,11 +42,10 @@ def _sizes(what: str, part: int, whole: int, said: Callable[[int], str]) -> list
     return [what, BarCell(said(part), part / whole if whole else 0.0), said(whole - part), said(whole)]
 
 
-def _index(read: FilesRead, report: IndexReport, columns: Sequence[str]) -> list[GridCell]:
+def _index(read: FilesRead, report: IndexReport, how: str) -> list[GridCell]:
     if not report.used:
         return [report.name, "-", "-", "-", "-", "-", f"not used: {report.reason}"]
     share = report.dropped_files / max(read.total_files, 1)
-    how = f"by {', '.join(columns)}" if columns else "nothing it knows"
     return [
         report.name,
         BarCell(f"{report.dropped_files:,}", 0.0, share),

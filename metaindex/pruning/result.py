@@ -22,6 +22,7 @@ from metaindex.formats.model import FileTable, Schema, Version
 from .sources import FileSource
 from .told import IndexReport as IndexReport
 from .told import human_bytes as human_bytes
+from .walk import REMEMBERED
 
 if TYPE_CHECKING:
     from metaindex.drawing.markup import Element
@@ -177,7 +178,7 @@ class PruneResult(Shown):
         from .picture import FilesRead, prune_grids
 
         read = FilesRead(self.kept_files, self.total_files, self.kept_bytes, self.total_bytes)
-        return prune_grids(read, [(report, self._by(report)) for report in self.indexes])
+        return prune_grids(read, [(report, self._how(report)) for report in self.indexes])
 
     def _printed(self) -> str:
         lines = [
@@ -191,21 +192,24 @@ class PruneResult(Shown):
             if index.used:
                 lines.append(
                     f"  {index.name}: dropped {counted(index.dropped_files, 'file')},"
-                    f" {human_bytes(index.dropped_bytes)}, by {', '.join(self._by(index)) or 'nothing it knows'};"
+                    f" {human_bytes(index.dropped_bytes)}, {self._how(index)};"
                     f" {counted(index.reads, 'read')},"
                     f" {human_bytes(index.bytes_read)}, {index.seconds * 1000:.1f} ms"
                     + (f" ({index.reason})" if index.reason else "")
                 )
             else:
                 lines.append(f"  {index.name}: not used: {index.reason}")
-        lines.extend(f"  not understood, keeps every file: {text}" for text in self.not_understood)
+        lines.extend(f"  no index answers, keeps every file: {text}" for text in self.not_understood)
         return "\n".join(lines)
 
-    def _by(self, index: IndexReport) -> list[str]:
-        """The columns of an index that answered: none of which only a part was asked that nobody understood."""
+    def _how(self, index: IndexReport) -> str:
+        """By the columns of an index that answered: none of which only a part was asked that nobody understood."""
+        if index.name == REMEMBERED:
+            return "by what such a filter matched before"
         understood = [leaf for leaf in leaves_of(self.predicate) if not isinstance(leaf, Opaque)]
         named = {ref.name for leaf in understood for ref in columns(leaf)}
-        return [name for name in index.columns if name in named or not self.not_understood]
+        by = [name for name in index.columns if name in named or not self.not_understood]
+        return f"by {', '.join(by) or 'nothing it knows'}"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

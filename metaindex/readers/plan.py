@@ -191,7 +191,8 @@ def shown_field(schema: Schema, name: str, version: object) -> Field:
     top = name.split(".", 1)[0]
     if top != name and any(f.name.lower() == top.lower() for f in fields):
         raise ScanError(
-            f"a scan returns top-level columns; {name!r} is inside one; ask for {top!r} and take the field from it"
+            f"columns of a scan, an order and an aggregate are top-level ones; {name!r} is inside one; return"
+            f" {top!r} and take the field from its rows"
         )
     near = difflib.get_close_matches(name, [f.name for f in fields], n=3)
     cure = (

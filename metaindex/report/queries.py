@@ -31,7 +31,7 @@ def query_parts(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Element 
         parts = _parts(explanation)
         if parts is not None:
             yield parts
-        notes = [f"not understood, keeps every file: {text}" for text in result.not_understood]
+        notes = [f"no index answers, keeps every file: {text}" for text in result.not_understood]
         yield listed([*notes, *map(str, explanation.coverage)])
 
 

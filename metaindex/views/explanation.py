@@ -85,7 +85,7 @@ class Explanation(Shown):
         lines = ["Predicate, as understood:"]
         for part in conjuncts(self.result.predicate):
             opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))
-            lines.append(f"  {describe(part)}" + ("   (keeps every file: not understood)" if opaque else ""))
+            lines.append(f"  {describe(part)}" + ("   (keeps every file: no index answers it)" if opaque else ""))
         answers = self._answers()
         if answers:
             lines += ["", "Answered, part by part (files proved to hold no such row, by each kind alone):", *answers]

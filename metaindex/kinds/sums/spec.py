@@ -39,6 +39,7 @@ class Sums(OfFilesKind):
     layout = LayoutRule()
     schema = SUMS
     tells = Told.SUM
+    taken = "integers and decimals, which come to the same in any order"
 
     def __init__(self, *columns: str | Sequence[str]) -> None:
         object.__setattr__(self, "keys", one_column_each("Sums", columns))
