@@ -33,7 +33,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         waiting.daemon = True
         waiting.start()
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_taking) as file:
             if waiting is not None:
                 file.peek(1)  # the first bytes, or the end
                 waiting.cancel()
@@ -41,6 +41,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     finally:
         if waiting is not None:
             waiting.cancel()
+
+
+def _without_taking(path: str, flags: int) -> int:
+    """A terminal does not become that of a process which has none, and ends with it."""
+    return os.open(path, flags | os.O_NOCTTY)
 
 
 def _ends(path: Path) -> bool:

@@ -59,5 +59,5 @@ def test_a_scan_says_at_once_that_a_column_is_not_there(
     tmp_path: Path, predicate: str | None, first: dict[str, object]
 ) -> None:
     pq.write_table(pa.table({"user_id": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(mi.UnknownColumnError, match=r"there is no 'usr_id'; did you mean user_id\?"):
+    with pytest.raises(mi.UnknownColumnError, match=r"there is no 'usr_id'; did you mean 'user_id'\?"):
         mi.open_table(tmp_path).scan(predicate, columns=["usr_id"], **first)  # type: ignore[arg-type]
