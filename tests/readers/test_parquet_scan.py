@@ -83,7 +83,7 @@ def test_an_opaque_part_is_refused_and_never_dropped(numbers: Lake) -> None:
 
 
 def test_unknown_columns_are_named_with_near_ones(numbers: Lake) -> None:
-    with pytest.raises(UnknownColumnError, match=r"no 'bb'.*did you mean b"):
+    with pytest.raises(UnknownColumnError, match=r"no 'bb'.*did you mean 'b'"):
         numbers.scan(columns=["bb"]).to_arrow()
     with pytest.raises(ScanError, match="once"):
         numbers.scan(columns=["b", "B"]).to_arrow()
@@ -94,7 +94,7 @@ def test_unknown_columns_are_named_with_near_ones(numbers: Lake) -> None:
 def test_a_field_inside_a_struct_is_asked_for_by_its_column(tmp_path: Path) -> None:
     lake = Lake(tmp_path, Schema(fields_of(pa.schema({"s": pa.struct({"x": INT})}))))
     lake.add("s.parquet", pa.table({"s": pa.array([{"x": 1}, {"x": 2}, None])}))
-    with pytest.raises(ScanError, match="ask for 's'"):
+    with pytest.raises(ScanError, match="return 's'"):
         lake.scan(columns=["s.x"]).to_arrow()
     assert lake.read("s.x = 2") == [{"s": {"x": 2}}]
 
