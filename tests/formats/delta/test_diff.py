@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metaindex.formats.diff import compare, from_log
@@ -178,7 +178,18 @@ def written(path: Path, history: list[list[tuple[str, str, int]]]) -> list[dict[
     return states
 
 
+def left_to_comparison(states: list[dict[str, tuple[int, int | None]]]) -> bool:
+    """Did a file of the first version get deletes, or lose all, before it was taken out? The log names it by what it
+    was then, and is not believed."""
+    return any(
+        states[-1].get(name, (None,))[0] != size
+        and any(name in state and (state[name][1] is None) != (deletes is None) for state in states[1:])
+        for name, (size, deletes) in states[0].items()
+    )
+
+
 @settings(max_examples=settings.default.max_examples * 60 // 100)
+@example([[("add", "a", 1)], [("dv", "a", 1)], [("remove", "a", 1)]], 0)
 @given(HISTORY, st.integers(0, 7))
 def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, str, int]]], kept: int) -> None:
     table = tmp_path_factory.mktemp("history")
@@ -190,7 +201,8 @@ def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, s
     for base in range(len(states)):
         for target in range(base, len(states)):
             own = from_log(DELTA, ref(table), snapshots[base], At(version=target))
-            assert shown(own) == shown(compare(snapshots[base], snapshots[target]))
+            if own is not None or not left_to_comparison(states[base : target + 1]):
+                assert shown(own) == shown(compare(snapshots[base], snapshots[target]))
     # A checkpoint anywhere changes nothing.
     at = min(kept, len(states) - 1)
     adds = [
