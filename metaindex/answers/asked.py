@@ -102,4 +102,4 @@ def asked_of(
 
 
 def _fine(type_: pa.DataType) -> str:
-    return ", of times those of microseconds" if pa.types.is_temporal(type_) else ""
+    return ", and are no times finer than a microsecond" if pa.types.is_temporal(type_) else ""

@@ -35,9 +35,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a workload: a file of SQL statements (.sql), or of one in each line, a pipe, too"
-        "; an event log of Spark, or a folder "
-        "of them. Can be repeated. Without it: what the table's own query log noted",
+        help=f"{arguments.WORKLOAD}. Can be repeated. Without it: what the table's own query log noted",
     )
     parser.add_argument(
         "--where",

@@ -23,6 +23,12 @@ EXIT_CODES = """exit codes:
   130  interrupted; nothing half-done is visible"""
 
 
+WORKLOAD = (
+    "a workload: a file of SQL statements (.sql), a file or a pipe of one in each line, an event log of Spark, or a"
+    " folder of them"
+)
+
+
 class NotUnderstood(SystemExit):
     """The command line, said on stderr already; `message` is for `--json`."""
 

@@ -36,9 +36,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a workload: a file of SQL statements (.sql), or of one in each line, a pipe, too"
-        "; indexes are recommended for the "
-        "tables that it names. Can be repeated",
+        help=f"{arguments.WORKLOAD}; indexes are recommended for the tables that it names. Can be repeated",
     )
     parser.add_argument(
         "--since",

@@ -30,9 +30,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a workload: a file of SQL statements (.sql), or of one in each line, a pipe, too"
-        ", and the indexes that metaindex "
-        "advise recommends for it. Can be repeated",
+        help=f"{arguments.WORKLOAD}: the page shows what metaindex advise recommends for it, too. Can be repeated",
     )
     parser.add_argument(
         "--as",

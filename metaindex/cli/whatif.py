@@ -29,9 +29,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a workload: a file of SQL statements (.sql), or of one in each line, a pipe, too"
-        "; an event log of Spark, or a folder "
-        "of them; those of this table are asked, each template once. Can be repeated",
+        help=f"{arguments.WORKLOAD}; queries of this table are asked, each template once. Can be repeated",
     )
     parser.add_argument(
         "--as",

@@ -6,17 +6,19 @@ import logging
 import os
 import socket
 import threading
-import time
 from pathlib import Path
+from typing import TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.cli import progress
 from metaindex.workloads import streams
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
+from tests.patience import LONGEST
 
 
 class WhenSaid(logging.Handler):
@@ -86,12 +88,19 @@ def test_what_has_no_end_and_what_is_no_file_is_refused(tmp_path: Path, call: Ca
 
 
 @pytest.mark.parametrize("word", ["advise", "whatif"])
-def test_reading_that_lasts_is_told(tmp_path: Path, call: Call, word: str) -> None:
+def test_reading_that_lasts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call, word: str) -> None:
+    told, show = threading.Event(), progress.show
+
+    def shown(text: str, file: TextIO) -> None:
+        show(text, file)
+        told.set()
+
+    monkeypatch.setattr(progress, "show", shown)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "0.parquet")
     reading, writing = os.pipe()
 
     def late() -> None:
-        time.sleep(2.5)  # progress is told after two seconds
+        told.wait(LONGEST)
         os.write(writing, b"select * from t where a = 1\n")
         os.close(writing)
 

@@ -38,8 +38,9 @@ def configured_catalog(name: str | None, properties: Mapping[str, str] | None = 
 def check_configured(name: str | None, properties: Mapping[str, str] | None = None) -> None:
     """ArgumentError where nothing says what kind of catalog it is, nor where: it cannot be there later either, as
     pyiceberg reads its configuration once. Asks no catalog."""
-    known = _pyiceberg()._ENV_CONFIG
+    catalogs = _pyiceberg()
     try:
+        known = catalogs._ENV_CONFIG
         name = name or known.get_default_catalog_name()
         said = {**(known.get_catalog_config(name) or {}), **(properties or {})}
         names = sorted(known.get_known_catalogs())

@@ -51,7 +51,7 @@ class Sketches(OfFilesKind):
     layout = LayoutRule(frozenset({"entries"}), {}, {"entries": MOST_ENTRIES})
     schema = SKETCHES
     tells = Told.DIFFERENT_VALUES
-    taken = "columns whose values have an order, and times of microseconds"
+    taken = "values that have an order, and are no times finer than a microsecond"
 
     def __init__(self, *columns: str | Sequence[str], entries: int = ENTRIES) -> None:
         if type(entries) is not int or not 16 <= entries <= MOST_ENTRIES:
