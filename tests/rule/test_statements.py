@@ -13,6 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.readers.spark_jobs import setting
 from metaindex.running.results import schema_of
 from metaindex.statements.parsing import parsed
 from tests.rule.parsed_texts import TEXTS
@@ -202,7 +203,10 @@ def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
     try:
         with pytest.raises(PySparkException, match=r"\[NotATableError\] .*no\.such\.Class"):
             sql.sql("DROP INDEX i ON broken.a.b")
-        with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
+        with (
+            setting(sql, "spark.sql.ansi.enabled", "true"),
+            pytest.raises(PySparkException, match="CAST_INVALID_INPUT"),
+        ):
             sql.sql(f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 'x'")
     finally:
         sql.conf.unset("spark.sql.catalog.broken")
