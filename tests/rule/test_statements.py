@@ -212,11 +212,13 @@ def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
         sql.conf.unset("spark.sql.catalog.broken")
 
 
-def test_a_csv_table_without_a_header(sql: SparkSession, tmp_path: Path) -> None:
-    """Spark's default, of a table whose options do not say it."""
+@pytest.mark.parametrize("said", [{}, {"HEADER": "true"}])
+def test_a_csv_table_without_a_header(sql: SparkSession, tmp_path: Path, said: dict[str, str]) -> None:
+    """Spark's default, of a table whose options do not say it in whatever letters."""
     (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "a.csv").write_text("1,x\n2,y\n")
-    sql.sql(f"CREATE OR REPLACE TEMPORARY VIEW plain_csv (a INT, b STRING) USING csv OPTIONS (path '{tmp_path / 't'}')")
+    (tmp_path / "t" / "a.csv").write_text(("a,b\n" if said else "") + "1,x\n2,y\n")
+    read = sql.read.schema("a INT, b STRING").options(**said).csv(str(tmp_path / "t"))
+    read.createOrReplaceTempView("plain_csv")
     try:
         sql.sql("CREATE INDEX i ON plain_csv USING values (a)")
         assert [row.b for row in sql.sql("SELECT b FROM plain_csv WHERE a = 1").collect()] == ["x"]
