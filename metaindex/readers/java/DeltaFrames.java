@@ -36,7 +36,8 @@ public final class DeltaFrames {
     }
     Dataset empty = (Dataset) Defaults.call(log, "createDataFrame", new Object[] {at, Scala.none()});
     HadoopFsRelation all = (HadoopFsRelation) ((LogicalRelation) empty.queryExecution().analyzed()).relation();
-    NamedFiles named = new NamedFiles(session, Scala.sequence(added(files, log.dataPath())), log, at);
+    NamedFiles named = new NamedFiles(session, Scala.sequence(added(files, log.dataPath())), log, log.dataPath(), at,
+        null);
     return session.baseRelationToDataFrame(new HadoopFsRelation(
         named, all.partitionSchema(), all.dataSchema(), all.bucketSpec(), all.fileFormat(), all.options(), session));
   }

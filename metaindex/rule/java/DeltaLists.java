@@ -28,12 +28,34 @@ class DeltaLists {
           return held;
         }
       }
-      Object found = batch(prepared, scan, files);
+      Object found = made(prepared, scan, files);
       made.addFirst(new Object[] {new WeakReference(found), new WeakReference(log), version});
       if (made.size() > HELD) {
         made.removeLast();
       }
       return found;
+    }
+  }
+
+  /** A class of ours, where Delta is on the way of its loader: it is compiled when it is first asked for. */
+  private static Object made(Object prepared, Object scan, Object files) {
+    Class named;
+    try {
+      named = Class.forName("metaindex.NamedFiles", true, DeltaLists.class.getClassLoader());
+    } catch (ClassNotFoundException error) {
+      return batch(prepared, scan, files);
+    } catch (LinkageError error) {
+      return batch(prepared, scan, files);
+    }
+    Object[] values = {Reflected.call(prepared, "spark"), files, Reflected.call(prepared, "deltaLog"),
+        Reflected.call(prepared, "path"), Reflected.call(scan, "scannedSnapshot"),
+        Reflected.call(scan, "partitionFilters")};
+    try {
+      return named.getConstructors()[0].newInstance(values);
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
     }
   }
 
