@@ -18,6 +18,8 @@ import metaindex as mi
 from metaindex import rule
 from tests.figures import count
 from tests.rule import lakes
+from tests.rule.joined_lakes import NARROWED
+from tests.rule.joiners import Joiners
 from tests.rule.queries import ROWS, Queries, batch
 from tests.rule.takers import Takers
 
@@ -32,6 +34,7 @@ IN_SOAK = bool(os.environ.get("METAINDEX_FIGURES"))  # `make soak`, its quick fo
 A_STATE = {"parquet": 28, "csv": 28, "json": 28, "delta": 6, "iceberg": 7}
 COVERED = {"parquet": 14, "csv": 7, "json": 7, "delta": 4, "iceberg": 7}
 TAKERS = {"parquet": 20, "csv": 20, "json": 20, "delta": 10, "iceberg": 10}
+JOINED = {"parquet": 14, "csv": 14, "json": 14, "delta": 7, "iceberg": 7}
 TOGETHER = 14
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # a cast that does not fit is NULL, in whatever order rows come
@@ -163,6 +166,33 @@ def test_first_rows_and_aggregates_are_those_without_the_rule(
             compare(session, queries[start : start + TOGETHER], lake.name)
     counts = rule.counts(session)
     assert (counts.failed, counts.timed_out) == (0, 0), counts
+
+
+@pytest.mark.rotating(of=10)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("keys", ["by broadcasts", "by queries"])
+@pytest.mark.parametrize("name", lakes.FORMATS)
+def test_joins_that_leave_files_out_are_those_without_the_rule(
+    spark: SparkSession, made: Callable[[str], list[lakes.Lake]], name: str, keys: str, seed: int
+) -> None:
+    """However small the scan, and however long its keys take."""
+    own = keys == "by queries"
+    config = mi.RuleConfig(join_queries=own, join_scan_bytes=0, join_seconds=600.0, timeout_seconds=60.0)
+    with enabled(spark, config) as session:
+        if own:
+            session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        narrowed = 0
+        for lake in made(name):
+            looked_at(session, lake)
+            queries = Joiners(f"{lake.name} {seed} {keys}").some(JOINED[name] * (10 if SOAK else 1))
+            for start in range(0, len(queries), TOGETHER):
+                some = queries[start : start + TOGETHER]
+                compare(session, some, lake.name)
+                narrowed += str(session.sql(batch(some))._jdf.queryExecution().optimizedPlan()).count(NARROWED)
+        counts = rule.counts(session)
+        assert (counts.failed, counts.timed_out) == (0, 0), counts
+        assert narrowed > 0
+        count("scans that joins narrow", narrowed)
 
 
 @pytest.mark.rotating
