@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.each_spark import FEATURES, feature_of
 from tests.other_spark import ROOT, SPARKS, TESTS, fetched, turn_of
 
 
@@ -22,6 +23,8 @@ def test_what_is_run_is_there() -> None:
     for name in TESTS:
         file, _, test = name.partition("::")
         assert f"def {test}(" in (ROOT / file).read_text() if test else (ROOT / file).is_file(), name
+    parts = {feature_of(name) for name in TESTS} - {None}
+    assert parts == FEATURES.keys(), FEATURES.keys() - parts
 
 
 def test_a_mirror_that_does_not_answer_is_given_up_with_all_that_waits_for_it(tmp_path: Path) -> None:
