@@ -208,6 +208,8 @@ def _known_form(walk: Compact, form: LeafForm) -> int | None:
             at += size
             if size < width and number in _BOUNDS:
                 answer = _UNSTATED
+        elif number in _BOUNDS:
+            return None
         elif 4 <= kind <= 6:
             for _ in range(10):
                 at += 1

@@ -116,7 +116,20 @@ def _with_other_levels(footer: Struct) -> None:
     footer[ROW_GROUPS].values[0][COLUMNS].values[0][META_DATA][16][3].values.append(0)
 
 
-@pytest.mark.parametrize("damage", [_of_another_type, _of_no_type, _with_a_column_too_few, _with_other_levels])
+def _with_a_bound_that_is_a_number(footer: Struct) -> None:
+    statistics(footer)[0].put(6, I32, 1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _of_another_type,
+        _of_no_type,
+        _with_a_column_too_few,
+        _with_other_levels,
+        _with_a_bound_that_is_a_number,
+    ],
+)
 def test_a_footer_that_contradicts_itself_is_a_failure(damage: object, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path)
