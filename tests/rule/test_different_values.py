@@ -40,7 +40,7 @@ def content(number: int) -> pa.Table:
 
     doubles = [0.0, -0.0, float("nan"), 1.5, -2.25, float("inf")]
     texts = some(["", "a", "A", "a ", "é", "zoë"], pa.string())
-    moments = [-62_000_000_000_000_000, -1, 0, 1_700_000_000_123_456, 10**15]
+    moments = [-2_000_000_000_000_000, -1, 0, 1_700_000_000_123_456, 10**15]
     columns = {
         "at": pa.array(range(number * ROWS, (number + 1) * ROWS), pa.int64()),
         "day": pa.array([number // 2] * ROWS, pa.int32()),
@@ -51,7 +51,7 @@ def content(number: int) -> pa.Table:
         "x": some(doubles, pa.float64()),
         "price": some([Decimal("1.50"), Decimal("-7.25"), Decimal("0.00")], pa.decimal128(9, 2)),
         "wide": some([Decimal(10) ** 30, Decimal(-1), Decimal("0.001")], pa.decimal128(38, 3)),
-        "d": some([-719_162, -1, 0, 20_000], pa.int32()).cast(pa.date32()),
+        "d": some([-25_000, -1, 0, 20_000], pa.int32()).cast(pa.date32()),
         "ts": some(moments, pa.int64()).cast(pa.timestamp("us", "UTC")),
         "local": some(moments, pa.int64()).cast(pa.timestamp("us")),
         "bytes": some([b"", b"\x00\xff", b"\x80"], pa.binary()),
