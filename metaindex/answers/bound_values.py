@@ -1,4 +1,4 @@
-"""Bounds of columns, as values again."""
+"""Bounds of columns, and keys of indexes that keep values, as values again."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.physical import Family, family_of
 from metaindex.expressions.vectors import valid_mask, vector
+from metaindex.kinds.different import key_floats
 
 
 def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
@@ -36,6 +37,15 @@ def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
                 return None
     except (pa.ArrowException, ValueError):
         return None
+
+
+def keyed_values(keys: pa.Array, type_: pa.DataType) -> pa.Array | None:
+    """Of keys as `kinds.different` has them, none of them cut, the values; 0.0 for either zero, and one NaN. None where
+    some are of no value of the type."""
+    if family_of(type_) is not Family.FLOAT:
+        return bound_values(keys if keys.type == pa.int64() else keys.cast(pa.binary()), type_)
+    floats = key_floats(keys)
+    return None if floats is None else floats.cast(type_)
 
 
 def _decimals(bounds: pa.Array, type_: pa.DataType) -> pa.Array:

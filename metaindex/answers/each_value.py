@@ -10,11 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.expressions.deadline import look
 from metaindex.expressions.order import as_compared, as_shown, compared_type
 from metaindex.expressions.vectors import Mask, from_vector, one_array
 from metaindex.formats.model import Field
 from metaindex.kinds.different import keys_type, may_be_cut, value_keys
 
+from .bound_values import keyed_values
 from .known import KnownFiles
 from .measures import Measure
 from .partial import Pile
@@ -22,17 +24,24 @@ from .partial import Pile
 Rows = npt.NDArray[np.int64]
 
 
-class EachValue:
-    """The different values of a column, group by group. All of them are held in memory."""
+class TooManyValues(Exception):
+    """There are more than may be held, or than may be read of an index."""
 
-    def __init__(self, keys: Sequence[Field], measure: Measure) -> None:
-        self.keys, self.measure = keys, measure
+
+class EachValue:
+    """The different values of a column, group by group. All of them are held in memory: up to `most`, where that is
+    said. `entries`: of indexes, that may be read; None: any number."""
+
+    def __init__(
+        self, keys: Sequence[Field], measure: Measure, most: int | None = None, entries: int | None = None
+    ) -> None:
+        self.keys, self.measure, self._most, self._entries = keys, measure, most, entries
         compared = [pa.field(name, compared_type(key.type)) for name, key in zip(self._names, keys, strict=True)]
         self._pile = Pile(pa.schema([*compared, pa.field("value", keys_type(self._field.type))]), _once)
 
     def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
         """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. True, of all files, for
-        those of which not every value is known after all."""
+        those of which not every value is known after all. TooManyValues for more than may be."""
         count = len(files.deletes)
         unsaid, place = np.zeros(count, np.bool_), np.full(count, -1, np.int64)
         place[rows] = np.arange(len(rows))
@@ -49,7 +58,10 @@ class EachValue:
             worth = kept.worth(wanted, files.live.values)
             unsaid |= wanted & ~worth
             wanted &= worth
+            if self._entries is not None and kept.entries(wanted) > self._entries:
+                raise TooManyValues
         for of_rows, values in kept.each(wanted) if kept is not None and wanted.any() else ():
+            look()
             some = may_be_cut(values)
             unsaid[of_rows[some]] = True
             whole = from_vector(np.flatnonzero(~some), None, pa.int64())
@@ -77,6 +89,15 @@ class EachValue:
         # Each value is of a row, and each row of a group: no group is without a place.
         return counted.sort_by("place_max").column("value_count").combine_chunks().cast(pa.int64())
 
+    def different(self) -> list[pa.Array] | None:
+        """Each value once a group: the keys, as they are compared, then the values, as the column has them. None where
+        an index has what is none of its type. TooManyValues for more than may be."""
+        each = self._pile.whole()
+        if self._most is not None and each.num_rows > self._most:
+            raise TooManyValues
+        values = keyed_values(one_array(each.column("value")), self._field.type)
+        return None if values is None else [*(one_array(each.column(name)) for name in self._names), values]
+
     @property
     def _field(self) -> Field:
         assert self.measure.field is not None
@@ -90,6 +111,8 @@ class EachValue:
         """Values that are no NULL, each with the keys of its group."""
         if len(values):
             self._pile.add([*keys, values])
+        if self._most is not None and self._pile.rows > 2 * self._most and self._pile.settled() > self._most:
+            raise TooManyValues
 
 
 def _once(table: pa.Table) -> pa.Table:

@@ -64,6 +64,11 @@ class KeptValues:
     bounds: BoundsOf
     of_runs: tuple[_ValuesOfRun, ...]
 
+    @property
+    def indexes(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(run.index.name for run in self.of_runs)
+
     def worth(self, wanted: Mask, counts: Rows) -> Mask:
         """Of the wanted files, of so many rows, those whose values are read here: a run is read as a whole, so it is
         not where it has more than twice as many entries as these files have rows. LeftOut where one is damaged."""
@@ -74,6 +79,15 @@ class KeptValues:
             with damage_leaves_out(self.bounds, run.index):
                 out[mine] = run.entries <= 2 * int(counts[mine].sum())
         return out
+
+    def entries(self, wanted: Mask) -> int:
+        """All that `each` reads. LeftOut where something is damaged."""
+        count = 0
+        for run in self.of_runs:
+            if wanted[run.rows[run.rows >= 0]].any():
+                with damage_leaves_out(self.bounds, run.index):
+                    count += run.entries
+        return count
 
     def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
         """The values of the wanted files as `KeepsValues` tells them, by rows of the snapshot. LeftOut where something

@@ -31,10 +31,19 @@ class Pile:
     def add(self, columns: Sequence[pa.Array]) -> None:
         self._hold(self.together(pa.Table.from_arrays(columns, schema=self.schema)))
         if self._rows > self._limit:
-            whole = self.whole()
-            self._held, self._rows = [], 0
-            self._hold(whole)
-            self._limit = max(_HELD_ROWS, 2 * self._rows)  # of many: each is put together a few times
+            self._limit = max(_HELD_ROWS, 2 * self.settled())  # of many: each is put together a few times
+
+    @property
+    def rows(self) -> int:
+        """As many as are held, or fewer once they are put together."""
+        return self._rows
+
+    def settled(self) -> int:
+        """So many are held, now that they are put together."""
+        whole = self.whole()
+        self._held, self._rows = [], 0
+        self._hold(whole)
+        return self._rows
 
     def whole(self) -> pa.Table:
         """All of it, put together."""

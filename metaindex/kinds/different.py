@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.expressions.physical import physical_type
-from metaindex.expressions.vectors import Mask, numbers
+from metaindex.expressions.vectors import Mask, from_vector, numbers, valid_mask, vector
 
 from .canonical import plain_type
-from .values.encoding import CUT, encode_values
+from .values.encoding import CUT, doubles, encode_values
 
 
 def keys_type(type_: pa.DataType) -> pa.DataType:
@@ -27,6 +27,15 @@ def value_keys(values: pa.Array, type_: pa.DataType) -> pa.Array:
     texts = physical_type(type_) == pa.binary() and not pa.types.is_decimal(type_) and not pa.types.is_uint64(type_)
     keys = values if texts else encode_values(values, type_)
     return keys.cast(keys_type(type_)).drop_null()
+
+
+def key_floats(keys: pa.Array) -> pa.Array | None:
+    """Of keys of floats the doubles: 0.0 for either zero, and one NaN. None where some are no such keys."""
+    try:
+        words = vector(keys.cast(pa.binary(8)), np.uint8, 8).reshape(-1, 8).copy().view(">u8").ravel()
+    except pa.ArrowException:
+        return None
+    return from_vector(doubles(words.astype(np.uint64)), valid_mask(keys), pa.float64())
 
 
 def may_be_cut(keys: pa.Array) -> Mask:

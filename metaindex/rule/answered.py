@@ -11,7 +11,8 @@ import pyarrow as pa
 from metaindex.advice.bounds import ColumnFacts
 from metaindex.answers.aggregating import from_metadata
 from metaindex.answers.asked import AggregateQuestion
-from metaindex.answers.kept import sums_of
+from metaindex.answers.each_value import TooManyValues
+from metaindex.answers.kept import LeftOut, sums_of
 from metaindex.answers.known import KnownColumn, KnownFiles
 from metaindex.answers.live import physical_rows, with_deletes
 from metaindex.answers.measures import How, Measure
@@ -20,7 +21,9 @@ from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array,
 from metaindex.formats.model import Leaf
 from metaindex.kinds.states import StatState
 from metaindex.pruning.result import PruneResult
+from metaindex.views.words import counted
 
+from .different_values import EachDifferent, each_different, kept_values, nulls_are_known, place_shown, told_apart
 from .reasons import Reason
 from .request import AggregateAsked
 from .stored_values import as_texts
@@ -41,9 +44,11 @@ class Answered:
     rows: list[list[str | None]]
     result: PruneResult
     indexes: tuple[str, ...]
+    values: int = 0  # different ones, that stand in the plan
 
     def __str__(self) -> str:
-        return f"{len(self.files):,} files are answered for by what is known of them"
+        values = f" ({counted(self.values, 'different value')})" if self.values else ""
+        return f"{len(self.files):,} files are answered for by what is known of them{values}"
 
     def reply(self, before: str) -> dict[str, object]:
         """`before`: what the filters' answer is called."""
@@ -54,6 +59,27 @@ class Answered:
 def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     """What files bring in of which every row passes, and all that is asked is known exactly. NaN, zeros of floats and
     deletes: where what the rows would give is not sure to the bit, the file is read."""
+    try:
+        found = _answered(asked, known)
+    except LeftOut:
+        found = Reason.NOTHING_ANSWERED
+    except TooManyValues:
+        found = Reason.TOO_MANY_GROUPS
+    if isinstance(found, Answered) or not _tells_apart(asked):
+        return found
+    try:
+        constants = _answered(asked, known, values_kept=False)  # there may be files of one value each
+    except TooManyValues:
+        return found
+    return constants if isinstance(constants, Answered) else found
+
+
+def _tells_apart(asked: AggregateAsked) -> bool:
+    return not asked.measures or any(how is How.COUNT_DISTINCT for how, _ in asked.measures)
+
+
+def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = True) -> Answered | Reason:
+    """`values_kept`: an index that keeps each value is asked of them. LeftOut where it is damaged; TooManyValues."""
     leaves: dict[str, Leaf] = {}
     for name in asked.columns:
         leaf = known.leaf(name)
@@ -66,16 +92,25 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     columns = {facts.leaf.parts[0]: KnownColumn.of(facts) for facts in told}
     measures = tuple(Measure(how, None if name is None else leaves[name].field) for how, name in asked.measures)
     question = AggregateQuestion(tuple(leaves[name].field for name in asked.keys), measures)
+    if len(question.told_apart) > 1:
+        return Reason.NOTHING_ANSWERED
     live = known.live
     sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(known.bounds, leaves[name])) is not None}
-    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {}, {})
+    asks = values_kept and known.scan.text is None
+    values = kept_values(question, known.bounds, leaves) if asks else {}
+    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {}, values)
+    asked_first, question = question, told_apart(question, files_known, known.certain)
+    shown = place_shown(asked_first, question)
     sure, keys, partials = from_metadata(question, files_known)
-    for field, values in (
+    if shown is not None:
+        sure &= nulls_are_known(question, files_known)
+    extremes = zip(question.added_up, partials, strict=True)
+    for field, compared in (
         *zip(question.keys, keys, strict=True),
-        *((measure.field, values) for measure, values in zip(measures, partials, strict=True) if measure.compares),
+        *((measure.field, partial) for measure, partial in extremes if measure.compares),
     ):
         if field is not None and pa.types.is_floating(field.type):
-            sure &= ~_zero(values)
+            sure &= ~_zero(compared)
     for facts in told:
         if facts.leaf.parts[0] in sums:
             sure &= _cannot_overflow(facts, known) | (numbers(facts.facts.column("state")) == StatState.ALL_NULL)
@@ -83,19 +118,38 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
     files = files[~known.changed(files)]
     if not len(files):
         return Reason.NOTHING_ANSWERED
-    gathered = PartialAnswers(question.keys, question.measures)
-    some = files[live.values[files] > 0]
-    if len(some):
-        at = from_vector(some, None, pa.int64())
-        gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
-    table = gathered.table()
-    if table.num_rows > MOST_GROUPS:
+    each: EachDifferent | None = None
+    if question.told_apart:
+        each = each_different(question, shown, files_known, files, keys, MOST_GROUPS)
+        if each is None or not len(each.files):
+            return Reason.NOTHING_ANSWERED
+        files = each.files
+    rows: list[list[str | None]] = []
+    if shown is None and (question.keys or question.added_up):
+        gathered = PartialAnswers(question.keys, question.added_up)
+        some = files[live.values[files] > 0]
+        if len(some):
+            at = from_vector(some, None, pa.int64())
+            gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
+        rows = _in_their_places(question, gathered.table())
+    count = 0 if each is None else len(each.values)
+    if len(rows) + count > MOST_GROUPS:
         return Reason.TOO_MANY_GROUPS
-    rows = [list(row) for row in zip(*(as_texts(column) for column in table.columns), strict=True)]
+    rows += [] if each is None else each.rows()
     out = np.zeros(len(known.kept), np.bool_)
     out[files] = True
     by = {source.removeprefix("index ") for facts in told for source in facts.sources if source.startswith("index ")}
-    return Answered(known, files, rows, known.without(out), tuple(sorted(by)))
+    by |= {name for kept in files_known.values.values() for name in kept.indexes} if each is not None else set()
+    return Answered(known, files, rows, known.without(out), tuple(sorted(by)), count)
+
+
+def _in_their_places(question: AggregateQuestion, table: pa.Table) -> list[list[str | None]]:
+    """A row a group: keys and answers, and NULL for what is told apart in other rows."""
+    columns = [as_texts(column) for column in table.columns]
+    for at, measure in enumerate(question.measures, len(question.keys)):
+        if measure.tells_apart:
+            columns.insert(at, [None] * table.num_rows)
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:

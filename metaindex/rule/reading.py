@@ -147,7 +147,7 @@ def _measure(node: Any) -> tuple[How, str | None]:
     return _MEASURES[how], _of(node, "column", str) if "column" in node else None
 
 
-_MEASURES: Final = {how.value: how for how in (How.COUNT, How.MIN, How.MAX, How.SUM)}
+_MEASURES: Final = {how.value: how for how in (How.COUNT, How.MIN, How.MAX, How.SUM, How.COUNT_DISTINCT)}
 
 
 def _source(node: Any) -> Delta | Iceberg | Files:

@@ -48,7 +48,7 @@ class Reason(Enum):
     NO_THRESHOLD = "of too few rows it is known where they stand at worst: by an index's statistics of whole files"
     NOTHING_BEHIND = "every file may hold a row that comes as early"
     NOTHING_ANSWERED = "of no file, of which every row passes, all that is asked is known exactly"
-    TOO_MANY_GROUPS = "what is known makes too many groups to be put into a plan"
+    TOO_MANY_GROUPS = "what is known makes too many groups, or different values, to be put into a plan"
     NOTHING_CERTAIN = "of no file, or of all, every row passes"
     # of one index
     NOT_USABLE = "it is deleted, disabled, damaged, or being made"

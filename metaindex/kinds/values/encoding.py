@@ -90,6 +90,12 @@ def ordered(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
     return np.where(np.isnan(doubles), np.uint64(2**64 - 1), flipped)
 
 
+def doubles(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Those of which `ordered` made the words."""
+    bits = np.where(words >> np.uint64(63), words ^ _SIGN, ~words)
+    return np.where(words == np.uint64(2**64 - 1), np.nan, bits.view(np.float64))
+
+
 def _words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     return words.astype(">u8").view(np.uint8).reshape(-1, 8)
 

@@ -48,7 +48,8 @@ import org.apache.spark.sql.types.Metadata;
  * An aggregate over one scan, with filters and projections between, that asks what may be known of a whole file: how
  * many rows, how many values of a column, the least and the greatest, their sum. What is known of some files stands
  * beside the rows of the others in one shape (a row: its group, and what it brings in to each answer), and one
- * aggregate puts both together: counts and sums are added up, extremes are compared.
+ * aggregate puts both together: counts and sums are added up, extremes are compared. Different values that are counted
+ * stand in rows of their own, which bring in nothing else, and are counted once by that aggregate.
  *
  *   Aggregate [day], [day, count(1), max(v)]
  *     Filter, scan
@@ -61,7 +62,7 @@ import org.apache.spark.sql.types.Metadata;
  *         LocalRelation
  */
 class Counted {
-  private static final String COUNT = "count", MIN = "min", MAX = "max", SUM = "sum";
+  private static final String COUNT = "count", MIN = "min", MAX = "max", SUM = "sum", DIFFERENT = "count_distinct";
   final LogicalPlan leaf;
   private final Aggregate plan;
   private final List groups = new ArrayList(); // Attribute: by which the rows are grouped
@@ -89,31 +90,8 @@ class Counted {
       return null;
     }
     Counted out = new Counted(plan, node);
-    return out.groups(out.meanings(projects)) && out.measures(out.meanings(projects)) ? out : null;
-  }
-
-  /** What each attribute above the projections is, of the leaf's attributes: its id to an expression. */
-  private Map meanings(List projects) {
-    Map known = new HashMap();
-    scala.collection.Iterator output = leaf.output().iterator();
-    while (output.hasNext()) {
-      Attribute one = (Attribute) output.next();
-      known.put(Found.id(one), one);
-    }
-    for (int i = projects.size() - 1; i >= 0; i--) {
-      Map above = new HashMap();
-      scala.collection.Iterator list = ((Project) projects.get(i)).projectList().iterator();
-      while (list.hasNext()) {
-        NamedExpression one = (NamedExpression) list.next();
-        Expression from = one instanceof Alias ? (Expression) ((Alias) one).child() : (Expression) one;
-        if (SubqueryExpression$.MODULE$.hasSubquery(from)) {
-          continue;
-        }
-        above.put(Long.valueOf(one.exprId().id()), from.transformUp(new Meant(known)));
-      }
-      known = above;
-    }
-    return known;
+    Map meanings = Meant.above(node, projects);
+    return out.groups(meanings) && out.measures(meanings) ? out : null;
   }
 
   private boolean groups(Map meanings) {
@@ -162,11 +140,15 @@ class Counted {
 
   private boolean measure(AggregateExpression one, Map meanings) {
     Object function = one.aggregateFunction();
-    if (one.isDistinct() || one.filter().isDefined() || one.mode() != Complete$.MODULE$) {
+    if (one.filter().isDefined() || one.mode() != Complete$.MODULE$) {
       return false;
     }
+    boolean counts = function instanceof Count && ((Count) function).children().size() == 1;
     Object[] said;
-    if (function instanceof Count && ((Count) function).children().size() == 1) {
+    if (one.isDistinct()) {
+      said = counts ? column(DIFFERENT, (Expression) ((Count) function).children().head(), meanings) : null;
+      said = number(one) >= 0 || !asks(DIFFERENT) ? said : null; // those of one column
+    } else if (counts) {
       Expression of = (Expression) ((Count) function).children().head();
       boolean rows = of instanceof Literal && ((Literal) of).value() != null;
       said = rows ? new Object[] {COUNT, null} : column(COUNT, of, meanings);
@@ -221,10 +203,21 @@ class Counted {
         : new Cast(one, type, scala.Option.empty(), EvalMode$.MODULE$.LEGACY()); // to a wider type, or to one that fits
   }
 
+  private boolean asks(String how) {
+    for (int i = 0; i < asked.size(); i++) {
+      if (((Object[]) asked.get(i))[0].equals(how)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** The place of a measure that asks the same; -1 where none does. */
   private int number(AggregateExpression one) {
     for (int i = 0; i < measures.size(); i++) {
-      if (((AggregateExpression) measures.get(i)).aggregateFunction().semanticEquals(one.aggregateFunction())) {
+      AggregateExpression other = (AggregateExpression) measures.get(i);
+      if (other.isDistinct() == one.isDistinct()
+          && other.aggregateFunction().semanticEquals(one.aggregateFunction())) {
         return i;
       }
     }
@@ -355,23 +348,6 @@ class Counted {
     return new Literal(Long.valueOf(value), DataTypes.LongType);
   }
 
-  /** Attributes by what they are below. */
-  static class Meant extends scala.runtime.AbstractPartialFunction {
-    private final Map known; // id to Expression
-
-    Meant(Map known) {
-      this.known = known;
-    }
-
-    public boolean isDefinedAt(Object node) {
-      return node instanceof Attribute && known.containsKey(Found.id((Attribute) node));
-    }
-
-    public Object applyOrElse(Object node, scala.Function1 other) {
-      return isDefinedAt(node) ? known.get(Found.id((Attribute) node)) : other.apply(node);
-    }
-  }
-
   /** The measures, of what rows bring in to them. */
   class Merged extends scala.runtime.AbstractPartialFunction {
     private final scala.collection.immutable.Seq partials;
@@ -401,6 +377,10 @@ class Counted {
         return cast(new Sum(partial).toAggregateExpression(), ((AggregateExpression) node).dataType());
       }
       List either = new ArrayList();
+      if (how.equals(DIFFERENT)) {
+        either.add(partial);
+        return new Count(Scala.sequence(either)).toAggregateExpression(true, scala.Option.empty());
+      }
       either.add(new Sum(partial).toAggregateExpression());
       either.add(number(0)); // no row at all
       return new Coalesce(Scala.sequence(either));
