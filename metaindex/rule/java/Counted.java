@@ -26,8 +26,10 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.HyperLogLogPlusPlus;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum;
@@ -145,8 +147,8 @@ class Counted {
     }
     boolean counts = function instanceof Count && ((Count) function).children().size() == 1;
     Object[] said;
-    if (one.isDistinct()) {
-      said = counts ? column(DIFFERENT, (Expression) ((Count) function).children().head(), meanings) : null;
+    if (one.isDistinct() || function instanceof HyperLogLogPlusPlus) {
+      said = counts || isApproximate(function) ? column(DIFFERENT, child(function), meanings) : null;
       said = number(one) >= 0 || !asks(DIFFERENT) ? said : null; // those of one column
     } else if (counts) {
       Expression of = (Expression) ((Count) function).children().head();
@@ -164,6 +166,19 @@ class Counted {
       asked.add(said);
     }
     return said != null;
+  }
+
+  /** A sketch holds the same however often it is given a value; of floats it is not sure to be given the very zero. */
+  private static boolean isApproximate(Object function) {
+    if (!(function instanceof HyperLogLogPlusPlus)) {
+      return false;
+    }
+    DataType type = child(function).dataType();
+    return !type.equals(DataTypes.FloatType) && !type.equals(DataTypes.DoubleType);
+  }
+
+  private static Expression child(Object function) {
+    return (Expression) ((Expression) function).children().head();
   }
 
   private static Object[] column(String how, Expression of, Map meanings) {
@@ -379,7 +394,10 @@ class Counted {
       List either = new ArrayList();
       if (how.equals(DIFFERENT)) {
         either.add(partial);
-        return new Count(Scala.sequence(either)).toAggregateExpression(true, scala.Option.empty());
+        AggregateExpression asked = (AggregateExpression) node;
+        AggregateFunction of = (AggregateFunction) (Object) asked.aggregateFunction();
+        return ((AggregateFunction) ((TreeNode) of).withNewChildren(Scala.sequence(either)))
+            .toAggregateExpression(asked.isDistinct(), scala.Option.empty());
       }
       either.add(new Sum(partial).toAggregateExpression());
       either.add(number(0)); // no row at all
