@@ -23,7 +23,7 @@ REPLACED = "overwritten"
 Indexes = tuple[tuple[str, str, Callable[[], tuple[Any, ...]]], ...]
 SKIPPING: Indexes = (
     ("stats", "local", lambda: (mi.ColumnStats(), mi.Sums("id", "k"))),
-    ("names", "local", lambda: (mi.Values("name"), mi.Bloom("id"))),
+    ("names", "local", lambda: (mi.Values("name"), mi.Bloom("id"), mi.ValueList("k", "day"))),
 )
 INDEXES: Indexes = (
     *SKIPPING,

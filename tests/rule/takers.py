@@ -37,10 +37,12 @@ class Takers(Queries):
             self._of_union,
             self._first,
             self._answers,
+            self._different,
             self._distinct_groups,
             self._under_a_join,
             self._under_a_window,
             self._scalars,
+            self._different,
         ]
 
     def _some(self) -> str:
@@ -85,6 +87,15 @@ class Takers(Queries):
 
     def _distinct_groups(self) -> str:
         return f"SELECT DISTINCT p FROM {self._some()}"
+
+    def _different(self) -> str:
+        pick = self._choice
+        column = pick.choice(["k", "k", "day", "p", "name", "v", "Flag"])
+        how = pick.choice(["count(DISTINCT {0}) AS d", "count(DISTINCT {0}) AS d", "approx_count_distinct({0}) AS d"])
+        more = pick.choice(["", f", {self._asked()}"])
+        grouped = pick.choice(["", "", " GROUP BY p"])
+        shown = pick.choice([f"DISTINCT {column} AS d", f"DISTINCT {column} AS d, p", f"{how.format(column)}{more}"])
+        return f"SELECT {shown} FROM {self._some()}{'' if shown.startswith('DISTINCT') else grouped}"
 
     def _of_union(self) -> str:
         one, other = (f"SELECT id, k AS x, name, v, at, day, Flag, p, k FROM {self._some()}" for _ in range(2))
