@@ -22,6 +22,7 @@ from metaindex.whatif.answer import Rate, Upkeep
 from metaindex.whatif.posterior import Estimate
 
 from .choosing import Budget
+from .repeated import RepeatedFilter, remembering_python, told
 from .texts import create_python, title_of
 
 _LARGE = 0.5
@@ -180,7 +181,7 @@ class TableAdvice:
     """One table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is recommended;
     `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their reasons;
     `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no index
-    helps."""
+    helps; `repeated`: filters that come again and that no index answers, where they are not remembered yet."""
 
     table: str
     format: str
@@ -195,6 +196,7 @@ class TableAdvice:
     passed: tuple[PassedOver, ...] = ()
     unused: tuple[UnusedIndex, ...] = ()
     layouts: tuple[Advice, ...] = ()
+    repeated: tuple[RepeatedFilter, ...] = ()
     sampled: Sampled = field(default_factory=Sampled)
     rate: Rate = field(default_factory=Rate)
     notes: tuple[str, ...] = ()
@@ -227,6 +229,8 @@ class TableAdvice:
             "not_recommended": [passed.to_json() for passed in self.passed],
             "unused": [unused.to_json() for unused in self.unused],
             "layouts": [layout.to_json() for layout in self.layouts],
+            "repeated": [each.to_json() for each in self.repeated],
+            "to_remember": remembering_python(self.table) if self.repeated else None,
             "sampled": self.sampled.to_json(),
             "rate": self.rate.to_json(),
             "notes": list(self.notes),
@@ -388,6 +392,7 @@ class Recommendation(Shown):
         if table.layouts:
             parts.append("what no index helps, another layout does:")
             parts += [part for layout in table.layouts for part in layout.shown]
+        parts += told(table.repeated, table.table)
         parts += _lines([f"{query}: {problem}" for query, problem in table.refused], "not answered", True)
         parts += table.notes
         if table.sampled.files:

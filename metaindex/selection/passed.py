@@ -12,6 +12,7 @@ from .asked import LEAST, TableAsked, adds_of
 from .choosing import Budget, Some
 from .judging import TableCase, less
 from .layouts import columns_left
+from .repeating import repeated_of
 from .unused import unused_of
 
 
@@ -43,6 +44,7 @@ def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> T
         passed=tuple(_passed(case, some, left)),
         unused=unused_of(case, table.sizes, table.helped),
         layouts=layouts,
+        repeated=repeated_of(table, case, some),
         sampled=weighing.sampled if case.candidates else Sampled(),
         rate=weighing.rate,
         notes=tuple(notes),

@@ -403,8 +403,9 @@ class Table:
         processor seconds to build them. What leaves out less than 0.5% of what is read is not recommended; nor, where
         `days` (the time that the workload is of) is known, what writes more than it spares. `tables`, `sample` and the
         files that are read: as for `what_if`; a quarter of what may be read is kept for advice on the layout, where
-        that helps and no index does. Told are also indexes that no query needs. Equal questions have equal answers,
-        but that processor time is measured. Raises ArgumentError.
+        that helps and no index does. Told are also indexes that no query needs, and filters that come again and that no
+        index answers, where they are not remembered. Equal questions have equal answers, but that processor time is
+        measured. Raises ArgumentError.
         """
         from .recommending import RecommendQuestion, recommendation
 

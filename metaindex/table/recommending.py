@@ -8,10 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.advice.advised import Advice
 from metaindex.advice.sample import SMALL_BYTES, Sampled, check_share
+from metaindex.config import remembering
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.protocol import At
@@ -88,11 +90,12 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         check_workplace(handle)
     several = None if question.queries is None else _workload(question.queries, handles)
     noted = [_Noted.of(handle) for handle in handles] if several is None else []
+    logs: list[pa.Table | None] = [log.rows for log in noted] or [None] * len(handles)
     workloads = [log.workload for log in noted] if several is None else [several] * len(handles)
     copies = [question.copies and (several is not None or noted[at].by_spark) for at in range(len(handles))]
     asked = []
-    for handle, queries, rows_too in zip(handles, workloads, copies, strict=True):
-        asked.append(_table(handle, queries, replace(question, copies=rows_too), given))
+    for handle, queries, rows_too, log in zip(handles, workloads, copies, logs, strict=True):
+        asked.append(_table(handle, queries, replace(question, copies=rows_too), given, log))
     days = question.days
     if days is None:
         days = max((queries.days for queries in workloads if queries.days is not None), default=None)
@@ -131,15 +134,16 @@ class _Noted:
 
     workload: Workload
     by_spark: bool
+    rows: pa.Table
 
     @classmethod
     def of(cls, handle: Handle) -> _Noted:
         rows = logged_queries(handle).rows
-        return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()))
+        return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()), rows)
 
 
 def _table(
-    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any]
+    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any], noted: pa.Table | None
 ) -> tuple[TableAsked, OfTable]:
     snapshot = handle.snapshot(At())
     chosen = of_table(queries, _names(handle.path, question), [field.name for field in snapshot.schema.fields])
@@ -167,8 +171,16 @@ def _table(
         helped=_helped(handle),
         layout=_layout(handle, share * _OF_LAYOUT if large else None),
         copies=question.copies,
+        noted=noted,
+        may_remember=_may_remember(handle, file_format),
     )
     return table, chosen
+
+
+def _may_remember(handle: Handle, file_format: str) -> bool:
+    """Could filters be remembered (of text files none is), and are not yet?"""
+    config = handle.config
+    return config.use_indexes and remembering(config.remember_filters) is None and file_format.lower() == "parquet"
 
 
 def _names(path: str, question: RecommendQuestion) -> TableNames:
