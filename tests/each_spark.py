@@ -63,7 +63,10 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/rule/test_sorted_groups.py",
         "tests/rule/test_few_groups.py",
     ),
-    "the rule: `ORDER BY ... LIMIT`, `LIMIT` and aggregates": ("tests/rule/test_first_rows.py",),
+    "the rule: `ORDER BY ... LIMIT`, `LIMIT` and aggregates": (
+        "tests/rule/test_first_rows.py",
+        "tests/rule/test_different_values.py",
+    ),
     "the rule: joins leave files out": (
         "tests/rule/test_joins_skip.py",
         "tests/rule/test_joins_cancelled.py",
