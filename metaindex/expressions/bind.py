@@ -178,8 +178,9 @@ class _Binder:
             case Coerced.UNKNOWN:
                 return None
             case str():
+                alone = " (a column by itself is a condition if it is boolean)" if lit.value is True else ""
                 raise LiteralTypeError(
-                    f"a literal is a value of its column's type; got {lit.value!r} for {column} ({t}); {answer}"
+                    f"a literal is a value of its column's type; got {lit.value!r} for {column} ({t}){alone}; {answer}"
                 )
             case _:
                 assert_never(answer)

@@ -47,6 +47,9 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
             f"a column name fits one column; {name!r} fits {len(fitting)} when case is ignored; write it as the table"
             " does"
         )
+    inside = [ColumnRef(leaf.parts).in_sql for leaf in among if leaf.parts[: len(parts)] == parts]
+    if inside:
+        raise UnknownColumnError(f"{rule}; {name!r} is a struct; name one of its fields: {', '.join(inside[:12])}")
     names = {".".join(leaf.parts): ColumnRef(leaf.parts).in_sql for leaf in among}  # with the backticks that one needs
     near = [names[plain] for plain in difflib.get_close_matches(name, list(names), 3, 0.5)]
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"

@@ -154,6 +154,7 @@ def test_what_spark_would_compare_otherwise_is_opaque(value: object, t: pa.DataT
         ("abc", pa.float64(), "write a number"),
         ("abc", NINE_TWO, "write a number"),
         (True, pa.int32(), "1 instead of True"),
+        (True, pa.string(), "by itself is a condition if it is boolean"),
         (1, pa.bool_(), "True or False"),
         ("yes please", pa.bool_(), "True or False"),
         (dt.date(2020, 1, 1), pa.int32(), "with a number"),

@@ -84,5 +84,8 @@ def test_what_cannot_be_had_is_refused() -> None:
 def test_columns_that_cannot_be_keyed_are_refused_by_name() -> None:
     with pytest.raises(UnknownColumnError, match="near names: user"):
         Values("usr").planned(SCHEMA)
+    for kind in (Values("s"), Bloom("s"), ValueList("s")):
+        with pytest.raises(UnknownColumnError, match=r"'s' is a struct; name one of its fields: s\.x"):
+            kind.planned(SCHEMA)
     with pytest.raises((UnsupportedFeatureError, UnknownColumnError), match="tags"):
         Values("tags").planned(SCHEMA)
