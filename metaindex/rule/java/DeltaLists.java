@@ -12,6 +12,8 @@ import java.util.LinkedList;
 class DeltaLists {
   private static final int HELD = 8;
   private final LinkedList made = new LinkedList();
+  private Class named;
+  private boolean isSought;
 
   Object of(Object prepared, Object scan, Object files) {
     Object log = Reflected.call(prepared, "deltaLog");
@@ -37,14 +39,9 @@ class DeltaLists {
     }
   }
 
-  /** A class of ours, where Delta is on the way of its loader: it is compiled when it is first asked for. */
-  private static Object made(Object prepared, Object scan, Object files) {
-    Class named;
-    try {
-      named = Class.forName("metaindex.NamedFiles", true, DeltaLists.class.getClassLoader());
-    } catch (ClassNotFoundException error) {
-      return batch(prepared, scan, files);
-    } catch (LinkageError error) {
+  private Object made(Object prepared, Object scan, Object files) {
+    Class named = named();
+    if (named == null) {
       return batch(prepared, scan, files);
     }
     Object[] values = {Reflected.call(prepared, "spark"), files, Reflected.call(prepared, "deltaLog"),
@@ -57,6 +54,24 @@ class DeltaLists {
     } catch (Exception error) {
       throw new IllegalStateException(error);
     }
+  }
+
+  /**
+   * A class of ours, which is compiled when it is first asked for; null where Delta is not on the way of its loader, or
+   * has a list of another shape.
+   */
+  private Class named() {
+    if (!isSought) {
+      isSought = true;
+      try {
+        named = Class.forName("metaindex.NamedFiles", true, DeltaLists.class.getClassLoader());
+      } catch (ClassNotFoundException error) {
+        named = null;
+      } catch (LinkageError error) {
+        named = null;
+      }
+    }
+    return named;
   }
 
   private static Object batch(Object prepared, Object scan, Object files) {
