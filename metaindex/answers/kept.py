@@ -40,11 +40,12 @@ _SKETCHES_AT_ONCE = 256
 @dataclass(frozen=True, slots=True)
 class KeptSums:
     """Of each file the sum of a column, deleted rows included: `totals` (decimal256 of the column's scale; NULL where
-    there is no value) where it is `known`. `rows`: how many rows it is of."""
+    there is no value) where it is `known`. `rows`: how many rows it is of; `indexes`: names of those that keep them."""
 
     totals: pa.Array
     known: Mask
     rows: KnownCounts
+    indexes: frozenset[str]
 
 
 class LeftOut(Exception):
@@ -118,17 +119,19 @@ def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
     if not can_be_summed(leaf.type):
         return None
     count, held = len(bounds.snapshot.files), 0
-    at, pieces = np.full(count, -1, np.int64), []
+    at, pieces, indexes = np.full(count, -1, np.int64), [], set()
     for place, table in _kept(bounds, leaf, Told.SUM, _of_one_scale, ("sum", "row_count"), _with_totals):
         rows = place.rows
         fresh = at[rows] < 0
         at[rows[fresh]] = held + np.flatnonzero(fresh)
+        indexes |= {place.index.name} if fresh.any() else set()
         held += table.num_rows
         pieces.append(table)
     if not pieces:
         return None
     table = pa.concat_tables(pieces).take(from_vector(np.maximum(at, 0), at >= 0, pa.int64()))
-    return KeptSums(one_array(table.column("total")), at >= 0, KnownCounts.of(table.column("row_count")))
+    rows_of = KnownCounts.of(table.column("row_count"))
+    return KeptSums(one_array(table.column("total")), at >= 0, rows_of, frozenset(indexes))
 
 
 def sketches_of(bounds: BoundsOf, leaf: Leaf) -> KeptSketches | None:

@@ -139,6 +139,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
     out = np.zeros(len(known.kept), np.bool_)
     out[files] = True
     by = {source.removeprefix("index ") for facts in told for source in facts.sources if source.startswith("index ")}
+    by |= {name for kept in sums.values() for name in kept.indexes}
     by |= {name for kept in files_known.values.values() for name in kept.indexes} if each is not None else set()
     return Answered(known, files, rows, known.without(out), tuple(sorted(by)), count)
 

@@ -168,7 +168,7 @@ class QueryExplanation(Shown):
 
     def _in_all(self) -> str:
         expected = f", {human_bytes(self.expected_bytes)} expected" if self.expected_bytes is not None else ""
-        return f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns{expected}"
+        return f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns and of footers{expected}"
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""

@@ -47,7 +47,9 @@ class Reason(Enum):
     PART_UNKNOWN = "its filters say something that no index judges, so it is not known of which files every row passes"
     NO_THRESHOLD = "of too few rows it is known where they stand at worst: by an index's statistics of whole files"
     NOTHING_BEHIND = "every file may hold a row that comes as early"
-    NOTHING_ANSWERED = "of no file, of which every row passes, all that is asked is known exactly"
+    NOTHING_ANSWERED = (
+        "of no file, of which every row passes, all that is asked is known exactly (sums are, by an index of Sums)"
+    )
     TOO_MANY_GROUPS = "what is known makes too many groups, or different values, to be put into a plan"
     NOTHING_CERTAIN = "of no file, or of all, every row passes"
     # of one index

@@ -145,6 +145,18 @@ def test_sums_are_answered_for(enabled: SparkSession, tables: dict[str, str], na
     assert opened(same(enabled, f"SELECT sum(big) FROM {t} WHERE at < 500")) == (5 if iceberg else 10)
 
 
+def test_each_index_that_answers_is_credited(enabled: SparkSession, tmp_path: Path) -> None:
+    for number in range(4):
+        pq.write_table(pa.table({"n": pa.array([number, 1], pa.int32())}), tmp_path / f"{number}.parquet")
+    table, text = mi.open_table(str(tmp_path)), f"SELECT sum(n), count(*) FROM parquet.`{tmp_path}`"
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    unanswered = mi.explain(enabled.sql(text))
+    assert "sums are, by an index of Sums" in str(unanswered)
+    table.create_index("totals", mi.Sums("n"), builder="local")
+    (scan,) = mi.explain(enabled.sql(text)).scans
+    assert {verdict.index for verdict in scan.indexes if verdict.reason is None} == {"stats", "totals"}
+
+
 @pytest.mark.rotating
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dict[str, str], name: str) -> None:
