@@ -110,7 +110,8 @@ class AskedColumns:
     them that are compared for equality and whose values stand in the files, and those that lie in a range.
 
     Where whole queries are known, and not conditions alone: `together`, columns that must all be equal to something in
-    one query; `joined`, `grouped` and `ordered`, by which it joins, groups and sorts; `needed`, all that it reads."""
+    one query; `joined`, `grouped` and `ordered`, by which it joins, groups and sorts; `needed`, all that it reads: a
+    struct by its own name where it is read whole, else by its fields."""
 
     named: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()

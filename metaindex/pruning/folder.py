@@ -220,14 +220,19 @@ def plain_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
+    """Why an index that was built under `stored` is of other values, or None: see `differing_options`."""
+    differing = differing_options(stored, asked)
+    return f"it was built with other reader options ({', '.join(differing)})" if differing else None
+
+
+def differing_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:
     """Text files mean what the reader's options make of them: an index built under other options is of other values. Of
     Parquet files those count that say which columns folders have: a file may hold another value of such a column."""
     built, now = _meant(stored), _meant(plain_options(asked))
     if stored.get("file_format") not in ("csv", "json"):
         built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
     differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
-    differing += ["format"] if says_other_format(stored, asked) else []
-    return f"it was built with other reader options ({', '.join(differing)})" if differing else None
+    return differing + (["format"] if says_other_format(stored, asked) else [])
 
 
 def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object]) -> bool:

@@ -27,8 +27,8 @@ class Reason(Enum):
     NO_FILTER = "no filter stands right above it"
     NOT_UNDERSTOOD = "nothing that its filters say can be judged from an index"
     READER_OPTIONS = (
-        "it is read with options, or in a session, that no index of it was built with, or that may change what its"
-        " columns mean"
+        "it is read with other options, or in another session, than those that an index of it was built with, or that"
+        " may change what its columns mean"
     )
     OTHER_TYPES = "the session reads its columns as other types than the files were indexed with"
     NO_VERSION = "the table has no version yet, or Iceberg does not tell which one is read"

@@ -22,10 +22,11 @@ from metaindex.formats.files.schema import plain_type
 from metaindex.formats.files.table import version_named
 from metaindex.formats.model import Schema
 from metaindex.log.entry import IndexLogEntry
+from metaindex.pruning.folder import differing_options
 from metaindex.table.face import Table, handle_of
 from metaindex.text import TextReader
 
-from .request import Files, Session
+from .request import Files, Session, SparkScan
 
 _NO_SAY: Final = frozenset(
     {
@@ -105,11 +106,12 @@ def usual_session(session: Session | None) -> bool:
 
 def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
     """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None
-    where there is no such index.
+    where there is no such index. Of several those whose columns are the scan's go first.
 
     `table` is the same as it is opened without any option.
     """
     asked = meaning(file_format, scan.options)
+    first: Table | None = None
     for entry in handle_of(table).entries():
         stored = entry.table.options
         if not entry.readable or stored.get("file_format") != file_format:
@@ -119,9 +121,28 @@ def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
         options = FilesOptions.of(given).read_options(file_format)
         if meaning(file_format, options) == asked:
             opened = _opened(table, entry, file_format, given)
-            if opened is not None and _is_read_alike(file_format, options, opened):
+            if opened is None or not _is_read_alike(file_format, options, opened):
+                continue
+            if all(same_columns(schema, file_format, scan) for _, schema in handle_of(opened).recorded()):
                 return opened
-    return None
+            first = first or opened
+    return first
+
+
+def other_options(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> list[str]:
+    """The reader options of an index that are others than those of a scan; of `table` as it is opened for the scan.
+    `none_fits`: it is opened without any, as no index was built with those of the scan."""
+    stored, opened = entry.table.options, handle_of(table).ref.options
+    source = scan.source
+    if not isinstance(source, Files) or source.text is None or stored.get("file_format") != source.text:
+        return differing_options(stored, opened)
+    built = FilesOptions.of({name: value for name, value in stored.items() if name not in ("file_format", "schema")})
+    ours, theirs = meaning(source.text, built.read_options(source.text)), meaning(source.text, source.options)
+    differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    if none_fits:
+        return sorted(differing)
+    more = differing_options(stored, opened)
+    return sorted(differing | ({"schema"} & set(more))) or more
 
 
 def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping[str, object]) -> Table | None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.shown import counted
 from metaindex.kinds.registry import serves_rows
 from metaindex.pruning.result import PruneResult, human_bytes
-from metaindex.table.face import handle_of, queries_of
+from metaindex.table.face import Table, handle_of, queries_of
 
 from .reasons import Reason
 from .request import SparkScan
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
+from .text_scans import other_options
 
 if TYPE_CHECKING:
     from metaindex.views.explanation import Credit
@@ -46,26 +48,43 @@ def verdicts(skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleCo
     table = skipping.table_of(scan, rule)
     helps = isinstance(answer, PruneResult) and answer.dropped_files > 0
     credit = queries_of(table).credit(answer) if helps and isinstance(answer, PruneResult) else None
-    usable = frozenset(handle_of(table).usable_indexes())
     infos = table.indexes(staleness=False)
-    return tuple(_verdict(info, info.name in usable, answer, planned, rule, credit) for info in infos)
+    unusable = _unusable(table, scan, infos, answer)
+    told = []
+    for info in infos:
+        if not rule.allows(info.name):
+            told.append(IndexVerdict(info.name, Reason.NOT_ALLOWED))
+        else:
+            told.append(unusable.get(info.name) or _verdict(info, answer, planned, credit))
+    return tuple(told)
 
 
-def _verdict(
-    info: IndexInfo,
-    usable: bool,
-    answer: PruneResult | Reason,
-    planned: Planned,
-    rule: RuleConfig,
-    credit: Credit | None,
-) -> IndexVerdict:
+def _unusable(
+    table: Table, scan: SparkScan, infos: Iterable[IndexInfo], answer: PruneResult | Reason
+) -> dict[str, IndexVerdict]:
+    """Of the indexes that no query uses of the table as it is opened for the scan. One that is whole was built with
+    other reader options; why else it is left out it is asked itself."""
+    why = {report.name: report.reason for report in handle_of(table).open_indexes(None)[1]}
+    entries = {entry.name: entry for entry in handle_of(table).entries()}
+    told = {}
+    for info in infos:
+        if info.name not in why:
+            continue
+        entry = entries.get(info.name)
+        if info.problem or entry is None or not entry.readable:
+            broken = info.problem or info.state + ("" if info.enabled else ", disabled")
+            told[info.name] = IndexVerdict(info.name, Reason.NOT_USABLE, broken)
+            continue
+        other = other_options(table, entry, scan, none_fits=answer is Reason.READER_OPTIONS)
+        if other or answer is Reason.READER_OPTIONS:
+            told[info.name] = IndexVerdict(info.name, Reason.READER_OPTIONS, ", ".join(other))
+        else:
+            told[info.name] = IndexVerdict(info.name, Reason.NOT_USABLE, why[info.name])
+    return told
+
+
+def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, credit: Credit | None) -> IndexVerdict:
     name, cover = info.name, planned.cover
-    if not rule.allows(name):
-        return IndexVerdict(name, Reason.NOT_ALLOWED)
-    if not usable and answer is not Reason.READER_OPTIONS:
-        return IndexVerdict(
-            name, Reason.NOT_USABLE, info.problem or info.state + ("" if info.enabled else ", disabled")
-        )
     if cover is not None and cover.index == name:
         expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
         return IndexVerdict(name, None, f"stands for the scan, {expected}")

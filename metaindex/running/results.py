@@ -57,9 +57,13 @@ VERIFIED: Final = _schema(
     runs=pa.int64(),
     versions=pa.int64(),
     files=pa.int64(),
+    statistics=pa.int64(),
+    keys=pa.int64(),
+    rows_compared=pa.int64(),
     findings=_TEXTS,
     not_compared=_TEXTS,
 )
+"""`files`: data files of whose rows anything was compared: statistics, keys, or the rows that an index stores."""
 EXPLAINED: Final = _schema(
     scan=pa.string(),
     index=pa.string(),
@@ -199,7 +203,10 @@ def verified(report: Verification) -> StatementResult:
         "sound": report.sound,
         "runs": report.runs,
         "versions": report.versions,
-        "files": report.files,
+        "files": len(report.compared),
+        "statistics": report.statistics,
+        "keys": report.keys,
+        "rows_compared": report.rows_compared,
         "findings": [str(finding) for finding in report.findings],
         "not_compared": [f"{why} ({count:,} times)" for why, count in report.unchecked.items()],
     }

@@ -19,7 +19,7 @@ from metaindex.kinds.described import FactKind
 from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.kinds.registry import KINDS, asked, others
 from metaindex.kinds.served import RowKind
-from metaindex.whatif.candidates import asked_columns
+from metaindex.whatif.candidates import asked_columns, in_part
 from metaindex.whatif.weigh import AskedQuery
 
 MOST_COLUMNS: Final = 12
@@ -61,9 +61,11 @@ class Suggestions:
 
 def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) -> Suggestions:
     """Facts of all columns that are named, keys of each column and of those that are compared together, copies for each
-    query and for the queries that begin with the same column. `copies`: also kinds that keep rows of the table."""
+    query and for the queries that begin with the same column. `copies`: also kinds that keep rows of the table, for
+    queries that Spark could read from such rows."""
     ordered = sorted(queries, key=lambda query: -query.weight)
     of_query = [of_queries([query], schema) for query in ordered]
+    copied = [told for query, told in zip(ordered, of_query, strict=True) if not in_part(query.asked.needs)]
     whole = _merged(of_query)
     out = Suggestions()
     columns = [name for name in whole.named if name in {*whole.compared, *whole.ranged}]
@@ -75,7 +77,7 @@ def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) ->
             out.add(kind, replace(whole, together=()))
         elif issubclass(kind, RowKind):
             if copies:
-                _copies(out, kind, of_query, columns)
+                _copies(out, kind, copied, columns)
         else:
             for name in columns[:MOST_COLUMNS]:
                 out.add(kind, _alone(whole, name))

@@ -20,12 +20,13 @@ from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.recovery import newest_readable, revive
 from metaindex.log.states import State
+from metaindex.pruning.folder import plain_options
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.writer import RunSink, new_run_id
 from metaindex.verify import Verification, verify
 from metaindex.verify.dropped import check_dropped
 from metaindex.views.history import History, history
-from metaindex.views.info import IndexList
+from metaindex.views.info import IndexInfo, IndexList
 from metaindex.views.latest import index_info
 from metaindex.views.staleness import Staleness
 from metaindex.views.staleness import staleness as how_far_behind
@@ -56,19 +57,31 @@ def indexes(
     """See `Table.indexes`."""
     at = at_version(version, timestamp)
     only = _only(handle, names)
-    asked: Version | None = None
-    if handle.format == "files":
-        for entry in handle.entries():
-            handle = handle.as_said(entry)
+    as_said = {entry.name: handle.as_said(entry) for entry in handle.entries()} if handle.format == "files" else {}
+    looks: dict[str, tuple[Version | None, Callable[[OpenIndex], Staleness] | None]] = {}
+
+    def told(name: str) -> IndexInfo:
+        """Of files that nobody said how to read, as the index reads them."""
+        own = as_said.get(name, handle)
+        options = plain_options(own.ref.options)
+        look = str(sorted(options.items()))
+        if look not in looks:
+            version_asked = _version_asked(own, at)
+            looks[look] = version_asked, _behind(own, at, version_asked) if staleness else None
+        return index_info(name, own.log(name), *looks[look], options if name in as_said else None)
+
+    infos = IndexList(told(name) for name in only or handle.indexes().names())
+    return IndexList(info for info in infos if vacuumed or only or info.state != State.DOESNOTEXIST.value)
+
+
+def _version_asked(handle: Handle, at: At) -> Version | None:
     try:
-        asked = handle.resolved(at).version
+        return handle.resolved(at).version
     except MetaIndexError as error:
         if at != At():
             raise
         logger.warning("the table's version is not known, so staleness is not either: %s", error)
-    behind = _behind(handle, at, asked) if staleness else None
-    infos = IndexList(index_info(name, handle.log(name), asked, behind) for name in only or handle.indexes().names())
-    return IndexList(info for info in infos if vacuumed or only or info.state != State.DOESNOTEXIST.value)
+        return None
 
 
 def _only(handle: Handle, names: Sequence[str]) -> list[str]:

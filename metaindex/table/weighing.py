@@ -8,14 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.references import columns
 from metaindex.expressions.shown import one_line
 from metaindex.formats.model import Leaf, Schema
+from metaindex.kinds.columns import columns_of
 from metaindex.kinds.kind import Kind
 from metaindex.readers.scan import Scan
 from metaindex.whatif.asking import Standing
-from metaindex.whatif.candidates import named
+from metaindex.whatif.candidates import A_PART, named
 from metaindex.whatif.growth import rate_of
 from metaindex.whatif.weigh import Asked, AskedQuery, AtHand, weigh
 from metaindex.workloads.asked import OfTable, TableNames, TableQuery, of_table
@@ -109,18 +112,48 @@ def _are_statements(queries: object) -> bool:
 def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery:
     """`columns` by the names of the table; one that it does not have is none."""
     types = {tuple(part.lower() for part in leaf.parts): leaf.type for leaf in schema.leaves()}
-    names = {leaf.parts[0].lower() for leaf in schema.leaves()}
-    every = {tuple(part.lower() for part in leaf.parts): leaf.parts for leaf in schema.leaves()}
-    wanted = query.columns if query.columns is not None else frozenset((name,) for name in names)
-    needs = {
-        parts
-        for lower, parts in every.items()
-        for column in wanted
-        if lower[: len(column)] == tuple(part.lower() for part in column)
-    }
     keys = query.joined, query.grouped, query.ordered
     predicate = typed(query.predicate, types, time_zone)
-    return AskedQuery(predicate, query.text, query.seen, frozenset(needs), *keys, query.stands)
+    wanted = query.columns if query.columns is not None else frozenset((field.name,) for field in schema)
+    needs = _needs([*wanted, *(ref.parts for ref in columns(predicate))], schema)
+    return AskedQuery(predicate, query.text, query.seen, needs, *keys, query.stands)
+
+
+def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozenset[tuple[str, ...]]:
+    """The columns that a scan of such a query needs, as the rule of Spark's optimizer counts them (`Fields.java`): a
+    field of a struct by itself, the whole column where it is named anywhere. Of what is named inside lists and maps, of
+    a struct in a struct, and of a field that is required in a struct that may be NULL, Spark reads a part of the
+    column, unless the whole is read anyway."""
+    every = {_folded(leaf.parts): leaf for leaf in columns_of(schema)}
+    needs: set[tuple[str, ...]] = set()
+    for path in map(_folded, named_columns):
+        inner = next((every[path[:end]] for end in range(len(path), 0, -1) if path[:end] in every), None)
+        if inner is None or (len(inner.parts) < len(path) and inner.field.children):
+            continue
+        behind = len(inner.parts) < len(path) and _has_struct(inner.type)
+        inside = len(inner.parts) > 1 and bool(inner.field.children)
+        required = not all(field.nullable for field in inner.path[1:])
+        needs.add((inner.parts[0], A_PART) if behind or inside or required else inner.parts)
+    parted = {parts[0] for parts in needs if parts[1:] == (A_PART,)}
+    whole = {parts[0] for parts in needs if len(parts) == 1}
+    return frozenset(
+        parts
+        for parts in needs
+        if len(parts) == 1 or (parts[0] not in whole and (parts[0] not in parted or parts[1:] == (A_PART,)))
+    )
+
+
+def _has_struct(type_: pa.DataType) -> bool:
+    """Is there a struct in a list or map, of which a field can be read alone?"""
+    if pa.types.is_struct(type_):
+        return True
+    if pa.types.is_map(type_):
+        return _has_struct(type_.key_type) or _has_struct(type_.item_type)
+    return pa.types.is_nested(type_) and any(_has_struct(type_.field(at).type) for at in range(type_.num_fields))
+
+
+def _folded(parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
 
 
 def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:

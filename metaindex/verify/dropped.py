@@ -18,6 +18,7 @@ def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> It
     scan = scan.whole()
     dropped = np.setdiff1d(np.arange(len(scan.snapshot.files)), scan.file_rows)
     report.files += len(dropped)
+    report.compared.update(scan.snapshot.files.paths[int(row)].as_py() for row in dropped)
     if not _rows(replace(scan, rows=dropped)):
         return
     for row in dropped:

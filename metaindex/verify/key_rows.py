@@ -135,6 +135,7 @@ def _check_some(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinal
             unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
             compared = [o for o in paths if o not in scanned.unread and o not in unkeyed]
             compared_keys += len(compared)
+            report.compared.update(paths[ordinal] for ordinal in compared)
             name = ", ".join(column.name for column in key.columns)
             findings += [
                 Finding("keys", f"{key.kind} of ({name}): {message}", run=run_rows.run.run, file=paths[ordinal])

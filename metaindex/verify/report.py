@@ -81,6 +81,7 @@ class Verification(Shown):
     gone: int = 0  # sampled files that are not on storage any more
     replaced: int = 0  # indexed files in whose place the table has others now
     unchecked: dict[str, int] = field(default_factory=dict)
+    compared: set[str] = field(default_factory=set)  # data files of whose rows anything was compared
 
     @property
     def sound(self) -> bool:
@@ -100,7 +101,12 @@ class Verification(Shown):
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         plain: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**plain, "sound": self.sound, "findings": [finding.to_json() for finding in self.findings]}
+        return {
+            **plain,
+            "compared": len(self.compared),
+            "sound": self.sound,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
 
     def _printed(self) -> str:
         looked = (

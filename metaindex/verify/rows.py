@@ -102,6 +102,7 @@ def _scan(
                 _ScannedFile(ordinal, file["path"], scanner(ref.storage, file["path"], file["size_bytes"], leaves))
             )
             report.files += 1
+            report.compared.add(file["path"])
         except FileNotFoundError:
             report.gone += 1
         except (*UNREADABLE, MetaIndexError) as error:

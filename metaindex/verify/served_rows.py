@@ -96,6 +96,7 @@ def _compare(
     held = stored.filter(pc.equal(stored.column(ORDINAL), ordinal)).sort_by(ROW).select(schema.names)
     there = pa.concat_tables(pieces) if pieces else schema.empty_table()
     report.rows_compared += there.num_rows
+    report.compared.add(file.path)
     if held.num_rows != there.num_rows:
         return f"the index has {held.num_rows:,} rows of it, it has {there.num_rows:,}"
     for name in schema.names:

@@ -41,6 +41,8 @@ class IndexInfo(Shown):
       replaced: no new query reads them, and `clean` removes them once they are out of use for its retention.
     * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign
       of life for minutes: `cancel` may be due.
+    * `other_options`: reader options that it was built with otherwise than the table is opened here: no query of the
+      table as it is opened uses it, and `fresh` is None.
     * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look.
     * `problem`: why the index, or what is told of it, cannot be read.
     """
@@ -71,6 +73,7 @@ class IndexInfo(Shown):
     under_way: tuple[str, ...] = ()
     suspected: tuple[str, ...] = ()
     problem: str = ""
+    other_options: tuple[str, ...] = ()
 
     @property
     def brief(self) -> str:
@@ -240,6 +243,8 @@ def state_in_words(info: IndexInfo) -> str:
 
 def fresh_in_words(info: IndexInfo) -> str:
     """Is the version asked recorded?"""
+    if info.other_options:
+        return f"- (built with other reader options: {', '.join(info.other_options)})"
     return {True: "yes", False: "no", None: "-"}[info.fresh]
 
 

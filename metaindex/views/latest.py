@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from metaindex.log.entry import CoveredKey, IndexLogEntry
 from metaindex.log.liveness import held, suspected
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
-from metaindex.pruning.folder import check, not_looked_at, why
+from metaindex.pruning.folder import check, differing_options, not_looked_at, why
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import run_of
 from metaindex.store.reader import StoreCache, manifest_path
@@ -28,16 +28,21 @@ if TYPE_CHECKING:
 
 
 def index_info(
-    name: str, log: OperationLog, version: Version | None, behind: Callable[[OpenIndex], Staleness] | None = None
+    name: str,
+    log: OperationLog,
+    version: Version | None,
+    behind: Callable[[OpenIndex], Staleness] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> IndexInfo:
     """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
-    what lies on storage."""
+    what lies on storage; with `options`, whether it is of the table as these read it."""
     where = log.storage.uri("")
     try:
         entry = log.latest()
         if entry is None:
             return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
-        return _told(name, log, entry, version, behind)
+        other = () if options is None else tuple(differing_options(entry.table.options, options))
+        return _told(name, log, entry, None if other else version, behind, other)
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
         state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
         return IndexInfo(name, state, location=where, problem=why(error))
@@ -49,6 +54,7 @@ def _told(
     entry: IndexLogEntry,
     version: Version | None,
     behind: Callable[[OpenIndex], Staleness] | None,
+    other_options: tuple[str, ...],
 ) -> IndexInfo:
     where, content = log.storage.uri(""), entry.content
     index = OpenIndex.of(name, entry, log.storage, StoreCache())
@@ -99,6 +105,7 @@ def _told(
         under_way=tuple(held(mark) for mark in entry.under_way),
         suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
         problem=problem,
+        other_options=other_options,
     )
 
 

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.normalize import gathered_form
 from metaindex.expressions.physical import physical_type
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import Comparison, In, Op, Predicate, StartsWith
+from metaindex.expressions.tree import ColumnRef, Comparison, In, Op, Predicate, StartsWith
 from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.described import FactKind
 from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.kinds.registry import KINDS, check_kinds
 from metaindex.kinds.served import RowKind
+
+A_PART: Final = "*"
+"""Behind a column among what a query needs: Spark reads a part of it, as a type of its own, which no copy of rows has.
+"""
+
+
+def in_part(needs: Iterable[tuple[str, ...]]) -> list[str]:
+    """The columns of which a part is needed."""
+    return sorted(ColumnRef(parts[:1]).name for parts in needs if parts[1:] == (A_PART,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from metaindex.store.writer import RunSink, new_run_id
 
 from .along import Left, Pieces
 from .answer import Reads
+from .candidates import in_part
 from .cost import Weighed, Weight, size_of
 from .effect import Now
 from .posterior import Estimate, Floats
@@ -156,8 +157,12 @@ class CopyRead:
 
 
 def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Copy) -> CopyRead:
-    """By the rules of covering indexes: all columns of the query are there, and it asks the first one."""
-    asked_for = [*(ref.parts for ref in columns(now.tree)), *sorted(needs)]
+    """By the rules of covering indexes: all columns of the query are there, a struct that it needs whole as such, and
+    it asks the first one."""
+    if parts_of := in_part(needs):
+        return CopyRead(None, note=f"the query reads a part of the column {parts_of[0]}, which Spark reads alone")
+    own = (ref.parts for ref in columns(now.tree))
+    asked_for = [*(parts for parts in own if parts[:1] == parts or parts[:1] not in needs), *sorted(needs)]
     missing = [ColumnRef(parts).name for parts in asked_for if parts not in copy.names]
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")

@@ -19,6 +19,7 @@ from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import Predicate
 from metaindex.expressions.vectors import from_truths, numbers
 from metaindex.formats.model import FileTable, Leaf, Schema, Snapshot
+from metaindex.kinds.columns import columns_of
 from metaindex.kinds.described import FactKind, footers_tell
 from metaindex.kinds.kind import KeyKind, Kind
 from metaindex.kinds.served import RowKind
@@ -89,7 +90,7 @@ def needs_of(
     those that they show."""
     asked = _asked(trees, schema)
     if not candidates:
-        by_name = {leaf.parts: leaf.source for leaf in schema.leaves()}
+        by_name = {leaf.parts: leaf.source for leaf in columns_of(schema)}
         return SampleNeeds(asked, asked | {by_name[parts] for parts in shown if parts in by_name})
     narrow: set[tuple[str, ...]] = set()
     wide: set[tuple[str, ...]] = set()

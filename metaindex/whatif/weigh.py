@@ -41,8 +41,8 @@ _REMEMBERED = 64
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
     """A condition in whatever words, and how it is called. `seen`: how often it is asked; `needs`: the columns that the
-    query reads beside those of its condition, by their paths; `joined`, `grouped`, `ordered`: by which, by name;
-    `stands`: for others with other literals, None where `seen` is how often it came."""
+    query reads, by their paths (`candidates.A_PART`), none where its condition alone is known; `joined`, `grouped`,
+    `ordered`: by which, by name; `stands`: for others with other literals, None where `seen` is how often it came."""
 
     condition: object
     text: str

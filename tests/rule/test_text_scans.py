@@ -239,3 +239,40 @@ def test_inferred_types_partitions_views_and_tabs(session: SparkSession, tmp_pat
     assert why_not(broken.where("name = 'n21'")) == {rule.Reason.READER_OPTIONS}
     assert answered(session, lambda: broken.where("k IS NULL"))[1] == FILES
     assert rule.counts(session).failed == 0, rule.counts(session).last_error
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("names", [("q", "q2"), ("q2", "q")], ids=["fits first", "fits last"])
+def test_of_indexes_that_differ_by_reader_options_each_says_so(
+    session: SparkSession, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """The one that fits is used whatever the others are called; those that do not fit say which options differ."""
+    fits, other = names
+    path = write_csv(tmp_path / "t")
+    for name, options in (
+        (fits, {"header": True, "schema": SCHEMA}),
+        (other, {"header": True}),
+        ("sep", {"header": True, "schema": SCHEMA, "nullValue": "n21"}),
+        ("gone", {"header": True}),
+    ):
+        mi.open_table(path, format="csv", **options).create_index(name, mi.ColumnStats(), builder="local")  # type: ignore[arg-type]
+    mi.open_table(path, format="csv", header=True).delete_index("gone")
+    Reason = rule.Reason  # noqa: N806
+    read = session.read.options(header=True)
+    (scan,) = mi.explain(read.schema(SCHEMA).csv(path).where("id = 21")).scans
+    told = {verdict.index: (verdict.reason, verdict.detail) for verdict in scan.indexes}
+    assert told[fits][0] is None
+    del told[fits]
+    assert told == {
+        other: (Reason.READER_OPTIONS, "schema"),
+        "sep": (Reason.READER_OPTIONS, "nullvalue"),
+        "gone": (Reason.NOT_USABLE, "DELETED"),
+    }
+    (scan,) = mi.explain(read.schema(SCHEMA).option("escape", '"').csv(path).where("id = 21")).scans
+    told = {verdict.index: (verdict.reason, verdict.detail) for verdict in scan.indexes}
+    assert told == {
+        fits: (Reason.READER_OPTIONS, "escape"),
+        other: (Reason.READER_OPTIONS, "escape"),
+        "sep": (Reason.READER_OPTIONS, "escape, nullvalue"),
+        "gone": (Reason.NOT_USABLE, "DELETED"),
+    }

@@ -7,7 +7,6 @@ import pytest
 import metaindex as mi
 from metaindex.kinds.kind import Kind
 from metaindex.rule.reasons import Reason
-from metaindex.rule.settings import RuleConfig
 from metaindex.rule.skipping import Planned
 from metaindex.rule.why_not import _verdict
 from metaindex.views.info import IndexInfo
@@ -28,4 +27,4 @@ def test_one_that_is_asked_too_says_what_its_answer_was(kind: Kind) -> None:
 def said_of(kinds: list[Kind]) -> Reason | None:
     info = IndexInfo("one", "ACTIVE", kinds=tuple(kind.name for kind in kinds))
     planned = Planned(Reason.NO_FILTER, None, {"one": Reason.NOT_COVERED}, None, Reason.NO_FILTER)
-    return _verdict(info, True, Reason.NO_FILTER, planned, RuleConfig(), None).reason
+    return _verdict(info, Reason.NO_FILTER, planned, None).reason

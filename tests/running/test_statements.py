@@ -62,6 +62,23 @@ def told(statement: str, **how: Any) -> list[dict[str, Any]]:
     return found.to_json()
 
 
+@pytest.mark.parametrize(
+    ("using", "compared"),
+    [
+        ("USING column_stats", {"files": 3, "statistics": 6, "keys": 0, "rows_compared": 0}),
+        ("USING values (user)", {"files": 3, "statistics": 0, "keys": 3, "rows_compared": 0}),
+        ("USING minmax (n) USING values (user)", {"files": 3, "statistics": 3, "keys": 3, "rows_compared": 0}),
+    ],
+)
+def test_a_verification_says_of_how_many_files_it_compared_what(
+    using: str, compared: dict[str, int], tmp_path: Path
+) -> None:
+    table = named(filled(tmp_path, "parquet"))
+    told(f"CREATE INDEX a ON {table} {using}")
+    (verified,) = told(f"VERIFY INDEX a ON {table} OPTIONS (files = all)")
+    assert {name: verified[name] for name in compared} == compared
+
+
 def test_every_kind_that_needs_no_spark_is_here() -> None:
     here = {kind.name for text in USING.values() for kind in parsed(f"CREATE INDEX a ON t {text}").kinds}  # type: ignore[union-attr]
     assert here == {kind.name for kind in registry.KINDS if not kind.needs_spark}

@@ -14,8 +14,14 @@ import metaindex as mi
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.references import conjuncts
 from metaindex.expressions.tree import ColumnRef
+from metaindex.formats.protocol import At
 from metaindex.kinds.covering.parts import stored_parts
 from metaindex.kinds.covering.spec import CoveredRows
+from metaindex.selection.suggesting import QueryAsked, suggested
+from metaindex.table.face import handle_of
+from metaindex.table.weighing import asked_query
+from metaindex.whatif.weigh import _tree
+from metaindex.workloads.asked import TableNames, of_table
 from tests.kinds.covering.arrow_builder import ArrowBuilder
 from tests.kinds.covering.served import Held
 from tests.tables import FORMATS, settle
@@ -147,6 +153,110 @@ def test_rows_that_are_too_many_to_be_held_are_told(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("metaindex.whatif.copy._MOST_BYTES", 1000)
     (cost,) = table.what_if("id = 77", mi.Covering("id")).candidates
     assert "give a smaller sample" in cost.problem
+
+
+def nested(folder: Path, files: int = 6, count: int = 2_000) -> mi.Table:
+    """Rows with a struct, one inside a struct, a list and a map."""
+    rng = np.random.default_rng(4)
+    lake = folder / "lake"
+    lake.mkdir()
+    text = pa.string()
+    inner = pa.struct([("zip", pa.int64()), ("city", text)])
+    types = {
+        "payload": pa.struct([("user", text), ("n", pa.int32()), ("tags", pa.list_(text)), ("home", inner)]),
+        "tags": pa.list_(pa.int64()),
+        "props": pa.map_(text, pa.int64()),
+        "items": pa.list_(pa.struct([("x", pa.int64()), ("y", text)])),
+    }
+    for number in range(files):
+        keys = rng.integers(0, 5_000, count).tolist()
+        home = [{"zip": key, "city": f"c{key}"} for key in keys]
+        payload = [
+            {"user": f"p{key}", "n": key % 7, "tags": [f"t{key}"], "home": where}
+            for key, where in zip(keys, home, strict=True)
+        ]
+        columns = {
+            "email": pa.array([f"u{key}@x.example" for key in keys]),
+            "id": pa.array(range(number * count, (number + 1) * count)),
+            "payload": pa.array(payload, types["payload"]),
+            "tags": pa.array([[key % 3, key % 5] for key in keys], types["tags"]),
+            "props": pa.array([[("a", key)] for key in keys], types["props"]),
+            "items": pa.array([[{"x": key, "y": f"y{key}"}] for key in keys], types["items"]),
+            "text": pa.array([f"a text that is long, of row {one}" for one in rng.integers(0, 10**9, count)]),
+        }
+        pq.write_table(pa.table(columns), lake / f"f{number:03d}.parquet")
+    settle(lake)
+    return mi.open_table(str(lake))
+
+
+NEEDED: dict[str, list[str] | None] = {
+    "SELECT * FROM lake WHERE email = 'u7@x.example'": ["id", "items", "payload", "props", "tags", "text"],
+    "SELECT payload FROM lake WHERE email = 'u7@x.example' AND payload.n = 3": ["payload"],
+    "SELECT id, payload.user FROM lake WHERE email = 'u7@x.example' AND payload.n = 3": [
+        "id",
+        "payload.n",
+        "payload.user",
+    ],
+    "SELECT payload.home FROM lake WHERE email = 'u7@x.example'": None,
+    "SELECT payload.home, payload.user FROM lake WHERE email = 'u7@x.example'": None,
+    "SELECT items.x FROM lake WHERE email = 'u7@x.example'": None,
+    "SELECT items.x, items FROM lake WHERE email = 'u7@x.example'": ["items"],
+    "SELECT payload.home.zip, payload.tags FROM lake WHERE email = 'u7@x.example'": [
+        "payload.home.zip",
+        "payload.tags",
+    ],
+    "SELECT payload.home.zip, payload FROM lake WHERE email = 'u7@x.example'": ["payload"],
+    "SELECT tags[0], props['a'] FROM lake WHERE email = 'u7@x.example'": ["props", "tags"],
+    "SELECT PAYLOAD.User FROM lake WHERE EMAIL = 'u7@x.example'": ["payload.user"],
+}
+"""What a covering index by `email` has to include for a query; None where Spark reads a part of a column."""
+
+
+@pytest.mark.parametrize("query", NEEDED)
+def test_a_copy_has_the_columns_that_the_rule_asks_for(tmp_path: Path, query: str) -> None:
+    """A struct as such where it is read whole, lists and maps too; fields where only they are."""
+    table = nested(tmp_path)
+    snapshot = handle_of(table).snapshot(At())
+    schema = snapshot.schema
+    chosen = of_table(mi.workload([query]), TableNames(table.path, {}), [field.name for field in schema])
+    (asked,) = (asked_query(found, schema, "UTC") for found in chosen.queries)
+    bound = _tree(asked.condition, snapshot, "UTC")
+    assert not isinstance(bound, str)
+    kinds = suggested([QueryAsked(asked, bound, 1.0)], schema, copies=True).kinds
+    needed = NEEDED[query]
+    included = [sorted(kind.included) for kind in kinds if isinstance(kind, mi.Covering)]
+    assert included == ([] if needed is None else [needed])
+    fitting = mi.Covering("email", needed or ["payload", "items"])
+    leaves = ["id", "payload.home.city", "payload.home.zip", "payload.n", "payload.tags", "payload.user", "text"]
+    found = table.what_if([query], [fitting], mi.Covering("email", leaves), sample=1.0)
+    (first, second) = found.queries[0].effects
+    assert "does not have" not in first.note
+    if needed is None:
+        assert "reads a part of the column" in first.note
+        assert "reads a part of the column" in second.note
+    else:
+        assert ("does not have the column" in second.note) is any(name not in leaves for name in needed)
+
+
+@pytest.mark.spark
+def test_what_is_suggested_is_what_spark_uses(spark: SparkSession, tmp_path: Path) -> None:
+    table, whole = nested(tmp_path), ["payload", "items"]
+    mi.enable(spark)
+    try:
+        for number, (query, names) in enumerate(NEEDED.items()):
+            name = f"i{number}"
+            mi.open_table(table.path, spark=spark).create_index(name, mi.Covering("email", names or whole, buckets=2))
+            frame = spark.sql(query.replace("lake", f"parquet.`{table.path}`"))
+            (scan,) = mi.explain(frame).scans
+            (verdict,) = [verdict for verdict in scan.indexes if verdict.index == name]
+            assert (scan.cover is None) is (names is None), (query, verdict)
+            used = sorted(map(str, frame.collect()))
+            mi.disable(spark)
+            assert used == sorted(map(str, spark.sql(query.replace("lake", f"parquet.`{table.path}`")).collect()))
+            mi.enable(spark)
+            mi.open_table(table.path).delete_index(name)
+    finally:
+        mi.disable(spark)
 
 
 @pytest.mark.spark

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.statistics import Mask
@@ -251,8 +252,10 @@ class CoveringRange(RowKind):
 
 
 def other_columns(asked: AskedColumns, *indexed: str) -> list[str]:
-    """What such queries read beside the indexed columns."""
-    return [name for name in dict.fromkeys((*asked.named, *asked.needed)) if name not in indexed]
+    """What such queries read beside the indexed columns. Fields of a struct that is read whole are read in it."""
+    needed = {parse_path(name) for name in asked.needed}
+    named = [name for name in asked.named if len(path := parse_path(name)) == 1 or path[:1] not in needed]
+    return [name for name in dict.fromkeys((*named, *asked.needed)) if name not in indexed]
 
 
 def names_of(kind: str, what: str, columns: str | Sequence[str]) -> tuple[str, ...]:

@@ -158,3 +158,19 @@ def test_schemas_are_said_alike_where_they_are_read_alike(one: pa.Schema, other:
     if not schema_said(one).startswith("?"):
         assert [(field.name, field.type) for field in parse_ddl(schema_said(one))] == plain[0]
         assert schema_said(schema_said(one)) == schema_said(one)
+
+
+def test_an_index_of_other_reader_options_says_so_among_the_indexes(tmp_path: Path) -> None:
+    """Where nobody says how the files are read each index is told of as it was built; else it says what differs."""
+    root = tmp_path / "t"
+    put(root, "1.csv", "a,b\n1,5\n")
+    mi.open_table(root, header=True, schema="a BIGINT, b BIGINT").create_index("said", *KINDS)
+    mi.open_table(root, header=True).create_index("plain", *KINDS)
+    told = {info.name: (info.fresh, info.other_options) for info in mi.open_table(root).indexes()}
+    assert told == {"said": (True, ()), "plain": (True, ())}
+    asked = mi.open_table(root, header=True).indexes()
+    told = {info.name: (info.fresh, info.other_options) for info in asked}
+    assert told == {"said": (None, ("schema",)), "plain": (True, ())}
+    assert "built with other reader options: schema" in str(asked)
+    assert "built with other reader options: schema" in str(asked["said"])
+    assert asked["said"].to_json()["other_options"] == ("schema",)
