@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterator
@@ -180,6 +181,32 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
     sql.sql("CREATE OR REPLACE TEMPORARY VIEW narrowed AS SELECT 1 AS id")
     with pytest.raises(PySparkException, match=r"\[UnsupportedFeatureError\]"):
         sql.sql("CREATE INDEX a ON narrowed (id)")
+
+
+def test_pyspark_logs_no_error_but_the_users_own(sql: SparkSession) -> None:
+    """It logs errors with their stacks where they are made, also those that are the answer to a question of ours."""
+    pytest.importorskip("pyspark.logger")  # of Spark 4
+    from pyspark.errors import ParseException, PySparkException
+    from pyspark.logger import PySparkLogger
+
+    kept: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = kept.append  # type: ignore[method-assign]
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
+    try:
+        for text in ("SHOW INDEXES", "CREATE INDEX", "CREATE INDEX x ON", "SHOW INDEXES ON :t"):
+            with pytest.raises(ParseException):
+                sql.sql(text)
+        for text in ("SHOW INDEXES ON no.such", "EXPLAIN INDEXES SELECT nope FROM VALUES (1) AS t(a)"):
+            with pytest.raises(PySparkException, match=r"\[\w+Error\]"):
+                sql.sql(text)
+        assert not kept
+        with pytest.raises(PySparkException):
+            sql.sql("SELECT nope FROM VALUES (1) AS t(a)")
+        assert len(kept) == 1, "of other statements all is logged"
+    finally:
+        logger.removeHandler(handler)
 
 
 def test_a_metadata_table_is_not_the_table_that_it_tells_of(sql: SparkSession, tmp_path: Path) -> None:
