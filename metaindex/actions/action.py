@@ -78,7 +78,9 @@ class Outcome(Shown):
 
     def _printed(self) -> str:
         what = f"{self.operation} of index {self.index!r}: " + ("done" if self.changed else "nothing to do")
-        return "; ".join((f"{what}, {self.entry.state.value} (entry {self.entry.id})", *self.notes))
+        gone = self.entry.state is State.DOESNOTEXIST
+        is_now = "the index is gone" if gone and self.changed else self.entry.state.value
+        return "; ".join((f"{what}, {is_now} (entry {self.entry.id})", *self.notes))
 
 
 class NothingToDo(Exception):

@@ -29,9 +29,9 @@ def validate(operation: Operation, base: IndexLogEntry | None, name: str, verb: 
         return
     if operation is Operation.CREATE:
         cure = (
-            "refresh it, choose another name"
+            "refresh it, or choose another name"
             if stable is State.ACTIVE
-            else "restore it, vacuum it, choose another name"
+            else "restore it, vacuum it, or choose another name"
         )
         raise IndexExistsError(f"an index name is used once a table; {name!r} is {stable.value}; {cure}")
     if stable is State.DOESNOTEXIST:

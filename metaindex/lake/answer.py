@@ -115,6 +115,8 @@ class Lake(Shown):
         parts: list[str | Tabular] = [f"{self.place}: {self.summary}; told in {duration(round(self.seconds * 1000))}"]
         if self.tables:
             parts += ["", self.table]
+            if any(_told(table) != _shortened(_told(table)) for table in self.tables):
+                parts.append("what is cut off (...) stands whole in to_json(), --json, and in the page (--html)")
         if self.recommended is not None:
             parts += ["", *self.recommended.shown]
         return (*parts, *([""] if self.notes else []), *self.notes)
@@ -212,8 +214,12 @@ def _row(table: LakeTable) -> tuple[str, ...]:
         human_bytes(table.index_bytes) if table.indexes else "-",
         behind_in_words(table),
         left_out_in_words(table),
-        _shortened(table.problem or "; ".join(table.advice)),
+        _shortened(_told(table)),
     )
+
+
+def _told(table: LakeTable) -> str:
+    return table.problem or "; ".join(table.advice)
 
 
 def behind_in_words(table: LakeTable) -> str:

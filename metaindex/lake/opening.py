@@ -161,7 +161,8 @@ def places_of(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
 def _in_folders(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
     storage, root = storage_for(str(asked.place), asked.storage_options)
     if not is_remote(root) and not os.path.isdir(root):
-        raise NotATableError(f"a lake is a folder with tables below it; {root!r} is none; check the path")
+        fact = "is a file" if os.path.exists(root) else "does not exist"
+        raise NotATableError(f"a lake is a folder with tables below it; {root!r} {fact}; check the path")
     walk = Walk(storage, asked.most_folders, container=True)
     for found in walk.tables():
         yield _place(found, root, asked)

@@ -63,11 +63,18 @@ class IndexFolder:
     def missing(self, said: str, name: str) -> IndexNotFoundError:
         """The error of an index that is not there: a folder without a log counts for none."""
         names = self.names()
-        there = [other for other in names if self.log(other).numbers()]
-        gone = (
-            f" (its folder at {self.log(name).storage.root} has no log)" if name in names and name not in there else ""
-        )
+        there = [other for other in names if self._is_there(other)]
+        no_log = name in names and not self.log(name).numbers()
+        gone = f" (its folder at {self.log(name).storage.root} has no log)" if no_log else ""
         return IndexNotFoundError(f"{said}{gone}; there are: {', '.join(there) or 'none'}")
+
+    def _is_there(self, name: str) -> bool:
+        """One that was vacuumed has a log, and is not."""
+        try:
+            latest = self.log(name).latest()
+        except MetaIndexError:  # its log cannot be read
+            return True
+        return latest is not None and (latest.stable is not State.DOESNOTEXIST or bool(latest.under_way))
 
     def check_told_apart(self, name: str) -> None:
         """IndexExistsError where another index's name differs in capital letters alone: where a file system knows none,

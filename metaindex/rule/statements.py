@@ -14,12 +14,18 @@ import pyarrow as pa
 from metaindex.advice.statements import column_sql
 from metaindex.config import Config
 from metaindex.errors import StatementError
-from metaindex.expressions.errors import ArgumentError, MetaIndexError, NotATableError, first_line
+from metaindex.expressions.errors import (
+    ArgumentError,
+    ExpressionError,
+    MetaIndexError,
+    NotATableError,
+    first_line,
+)
 from metaindex.readers.jvm import jvm_of
-from metaindex.running.files import FORMATS, explained_table
-from metaindex.running.results import EXPLAINED, FORMATTED, StatementResult, result, schema_of
+from metaindex.running.files import FORMATS, explained
+from metaindex.running.results import FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
-from metaindex.running.tables import AskedTables
+from metaindex.running.tables import AskedTables, not_asked
 from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
@@ -32,6 +38,7 @@ from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
 from .enabling import rule_of
+from .quiet import unlogged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +49,7 @@ _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOU
 _QUERY: Final = re.compile(
     r"(?:\s|\(|--(?:\\\n|[^\r\n])*+[\r\n]|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|table|values)\b", re.IGNORECASE
 )
+_NO_TABLE: Final = re.compile(r"\[(?:TABLE_OR_VIEW|PATH|SCHEMA)_NOT_FOUND")
 _INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
 
 
@@ -62,9 +70,10 @@ class Answering:
         asked = json.loads(request)
         text = str(asked["text"])
         try:
-            return json.dumps(
-                {"parse": self._parsed, "script": self._script, "run": self._run}[str(asked["what"])](text)
-            )
+            with unlogged():
+                return json.dumps(
+                    {"parse": self._parsed, "script": self._script, "run": self._run}[str(asked["what"])](text)
+                )
         except OthersIndexError:
             return json.dumps({"other": True})
         except Exception as error:  # noqa: BLE001 - told to whoever runs the statement
@@ -146,6 +155,11 @@ def _sparks(error: Exception) -> str:
     return first_line(error if said is None else Exception(str(said.toString())))
 
 
+def _fact(error: Exception) -> str:
+    """What Spark says, as a part of a line of ours."""
+    return f"Spark says: {_sparks(error)[:300].rstrip(' .;')}"
+
+
 def _plain(value: object) -> object:
     """JSON has no NaN."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -167,7 +181,9 @@ class SparkTables:
         if name.path:
             return open_table(name.path, spark=self.spark, **self._how, **options)
         if not options:
-            return table_of(self._frame(f"TABLE {column_sql(name.parts)}"), **self._how, others=self._others)
+            return table_of(
+                self._frame(f"TABLE {column_sql(name.parts)}", named=True), **self._how, others=self._others
+            )
         if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
             raise ArgumentError(
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
@@ -184,7 +200,7 @@ class SparkTables:
         try:
             return bool(self.spark.catalog.tableExists(column_sql(parts)))
         except (PySparkException, Py4JJavaError) as error:
-            raise NotATableError(f"a table is one that Spark finds; it says: {_sparks(error)[:300]}; mend it") from None
+            raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
 
     def _read(self, format_: str, path: str, options: Mapping[str, str]) -> DataFrame:
         from pyspark.errors import PySparkException
@@ -195,7 +211,8 @@ class SparkTables:
         try:
             return (reader if schema is None else reader.schema(schema)).load(path)
         except PySparkException as error:
-            raise NotATableError(f"a table is one that Spark can read; {first_line(error)[:300]}; mend it") from None
+            said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
+            raise NotATableError(said) from None
 
     def _others(self, table: Any) -> None:
         """Of a table that no catalog of ours has."""
@@ -203,8 +220,8 @@ class SparkTables:
         if self._passed_on and _INDEXED in names:
             raise OthersIndexError
 
-    def _frame(self, query: str) -> DataFrame:
-        """A query, and nothing that changes anything."""
+    def _frame(self, query: str, *, named: bool = False) -> DataFrame:
+        """A query, and nothing that changes anything. `named`: it is the name of a table."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -212,9 +229,12 @@ class SparkTables:
             self._check(query)
             return self.spark.sql(query)
         except (PySparkException, Py4JJavaError) as error:
-            raise NotATableError(
-                f"a statement names tables, and queries, that Spark can read; it says: {_sparks(error)[:300]}; mend it"
-            ) from None
+            said = _fact(error)
+            if named or _NO_TABLE.search(said):
+                cure = "check the name, or the path"
+                raise NotATableError(f"a statement names tables that Spark can read; {said}; {cure}") from None
+            rule = "a statement has a query that Spark can analyse"
+            raise ExpressionError(f"{rule}; {said}; correct the query") from None
 
     def _check(self, query: str) -> None:
         """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an
@@ -240,7 +260,7 @@ class SparkTables:
             opened.setdefault(table.path, table)
         if not opened:
             why = queries.problems[0].reason if queries.problems else "it reads none"
-            raise ArgumentError(f"a query reads tables that can have an index; of this one none can: {why}")
+            raise not_asked("none can", why)
         return AskedTables(queries, tuple(opened.values()), {})
 
     def workload(self, path: str, tables: Sequence[Table]) -> Workload:
@@ -252,8 +272,7 @@ class SparkTables:
         told = explain(self._frame(query))
         if formatted:
             return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
-        rows = [row for scan in told.scans for row in _scan_rows(scan)]
-        return result(EXPLAINED, rows, explained_table(rows))
+        return explained([row for scan in told.scans for row in _scan_rows(scan)])
 
 
 def _scan_rows(scan: Any) -> Iterator[dict[str, object]]:

@@ -24,7 +24,7 @@ from metaindex.workloads.template import Workload
 
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import run
-from .tables import AskedTables
+from .tables import AskedTables, not_asked
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Progress
@@ -102,7 +102,7 @@ class FileTables:
         queries = workload(_paths_as_names(query))
         if queries.problems or not queries.templates:
             why = queries.problems[0].reason if queries.problems else "it is empty"
-            raise ArgumentError(f"a query reads tables that can have an index; of this one that cannot be told: {why}")
+            raise not_asked("that cannot be told", why)
         names = dict.fromkeys(read.table for template in queries.templates for read in template.tables)
         if "" in names:
             raise ArgumentError("a query says which table it reads; a condition alone does not; write SELECT ... FROM")
@@ -143,7 +143,7 @@ class FileTables:
                 ] or [row]
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
-        return result(EXPLAINED, rows, explained_table(rows))
+        return explained(rows)
 
 
 def _unused(report: IndexReport, credit: Credit | None) -> str:
@@ -155,7 +155,13 @@ def _unused(report: IndexReport, credit: Credit | None) -> str:
     return ""
 
 
-def explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
+def explained(rows: Sequence[Mapping[str, object]]) -> StatementResult:
+    """A row a scan and index; where nothing is scanned, one that says so."""
+    rows = rows or [{"reason": "the query reads no table"}]
+    return result(EXPLAINED, rows, _explained_table(rows))
+
+
+def _explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
     """For a person: a row a scan and index."""
     columns = [
         Column(name, right=name in ("files", "bytes")) for name in ("scan", "index", "used", "files", "bytes", "reason")
@@ -166,9 +172,9 @@ def explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
 
     cells = [
         (
-            str(row["scan"]),
+            str(row.get("scan") or "-"),
             str(row.get("index") or "-"),
-            "yes" if row.get("used") else "no",
+            "-" if row.get("scan") is None else "yes" if row.get("used") else "no",
             of(row, "files", "total_files"),
             of(row, "size_bytes", "total_bytes"),
             str(row.get("reason") or "-"),

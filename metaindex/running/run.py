@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 
-from metaindex.errors import IndexNotFoundError
+from metaindex.errors import IndexNotFoundError, IndexStateError
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.shown import Tabular
 from metaindex.kinds.kind import Kind
@@ -44,8 +44,14 @@ from .results import (
 )
 from .tables import NamedTables
 
+if TYPE_CHECKING:
+    from metaindex.selection.answer import Recommendation
+
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
 _HOUR_SECONDS: Final = 3600
+_LISTED: Final = "list them with indexes()"
+_DROPS: Final = {"delete needs": "drop needs", "delete it": "drop it"}
+_DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
 
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
@@ -54,7 +60,7 @@ def run(statement: Statement, tables: NamedTables) -> StatementResult:
         case CreateIndex():
             return _create(statement, tables)
         case RefreshIndex() | ChangeIndex():
-            return _change(statement, tables)
+            return _in_its_words(statement, tables)
         case ShowIndexes(name, at):
             infos = tables.open(name).indexes(version=at.version, timestamp=at.timestamp)
             return StatementResult(infos.to_arrow(), tuple(infos.shown))
@@ -91,6 +97,20 @@ def _create(statement: CreateIndex, tables: NamedTables) -> StatementResult:
         if_not_exists=statement.if_not_exists,
     )
     return changed(outcome)
+
+
+def _in_its_words(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
+    """A verb whose errors say which indexes there are, and call the verbs as statements do."""
+    try:
+        return _change(statement, tables)
+    except IndexStateError as error:
+        raise IndexStateError(_DELETE.sub(lambda found: _DROPS[found[0]], str(error))) from error
+    except IndexNotFoundError as error:
+        if _LISTED not in str(error):
+            raise
+        verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
+        fact = f"{verb} needs an index; there is none named {statement.name!r}"
+        raise handle_of(tables.open(statement.table)).indexes().missing(fact, statement.name) from error
 
 
 def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
@@ -228,7 +248,19 @@ def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementRes
         tables=names or None,
         progress=tables.progress,
     )
+    if not answer.templates:
+        raise ArgumentError(f"indexes are recommended for queries; {_without_queries(statement.queries, answer)}")
     return recommended(answer)
+
+
+def _without_queries(path: str, answer: Recommendation) -> str:
+    """Fact and cure."""
+    if path:
+        return "; ".join((f"of {path} none can be read", *answer.notes[:1], "name another file behind FROM"))
+    return (
+        "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted by"
+        " Config(query_log=True), in a session of Spark by SET spark.metaindex.queryLog = kept"
+    )
 
 
 # -- options -----------------------------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.statements.tree import TableName
 from metaindex.table.face import Table
@@ -15,6 +17,9 @@ from .results import StatementResult
 if TYPE_CHECKING:
     from metaindex.build.protocol import Progress
 
+_SAID: Final = re.compile(r"\Aa (?:query|statement) of a workload reads tables[^;]*; ")
+"""The same rule, as a workload says it."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskedTables:
@@ -23,6 +28,13 @@ class AskedTables:
     workload: Workload
     tables: tuple[Table, ...]
     names: Mapping[str, str]
+
+
+def not_asked(how: str, why: str) -> ArgumentError:
+    """Of a query that says nothing of tables; `why` may be what a workload says of it."""
+    fact = _SAID.sub("", why)
+    cure = "" if ";" in fact else "; name one behind FROM"
+    return ArgumentError(f"a query reads tables that can have an index; of this one {how}: {fact}{cure}")
 
 
 class NamedTables(Protocol):

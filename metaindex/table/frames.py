@@ -147,6 +147,6 @@ def _path(uri: str) -> str:
 
 def _refused(fact: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"an index is of one table as it is now; the DataFrame may leave out columns and nothing more; {fact}; give"
-        " mi.open_table(path).create_index(...) the table"
+        f"an index is of one table as it is now; a DataFrame, or a view, of it may leave out columns and nothing more;"
+        f" {fact}; name the table itself (in Python mi.open_table(path))"
     )

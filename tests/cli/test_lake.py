@@ -38,6 +38,17 @@ def test_a_table_for_people_and_json_for_programs(lake: Path, call: Call) -> Non
     assert plain["tables"][0]["layout"] is None
 
 
+def test_what_is_cut_off_says_where_it_stands_whole(lake: Path, call: Call) -> None:
+    whole = "what is cut off (...) stands whole in"
+    assert whole not in call("lake", lake, "--no-layout").out
+    (log,) = (lake / "b" / "lake" / "_delta_log").glob("*0.json")
+    log.write_text("no log")
+    assert whole in call("lake", lake, "--no-layout").out
+    problem = call("lake", lake, "--no-layout", "--json").json["tables"][1]["problem"]
+    assert len(problem) > 60
+    assert not problem.endswith("...")
+
+
 def test_the_page_and_those_of_its_tables(lake: Path, tmp_path: Path, call: Call) -> None:
     page = tmp_path / "lake.html"
     told = call("lake", lake, "--html", page, "--reports", tmp_path / "pages")

@@ -216,7 +216,7 @@ def test_no_page_goes_into_a_table(tmp_path: Path, there: bool) -> None:
     [
         (lambda root: mi.open_lake(""), "a lake is a folder"),
         (lambda root: mi.open_lake(7), "a lake is a folder"),
-        (lambda root: mi.open_lake(root / "none"), "is none; check the path"),
+        (lambda root: mi.open_lake(root / "none"), "/none' does not exist; check the path"),
         (lambda root: mi.open_lake(root, timeout_seconds=0), "timeout_seconds="),
         (lambda root: mi.open_lake(root, most_folders=True), "most_folders="),
         (lambda root: mi.open_lake(root, catalog={"uri": "x"}), "leave catalog= out"),

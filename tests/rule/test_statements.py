@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterator
@@ -167,8 +168,14 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
     name, _ = made(sql, "parquet", tmp_path)
     for statement, told in (
         (f"CREATE INDEX a ON {name} (idd)", "[UnknownColumnError] .* near names: id.*; line 1, column"),
-        (f"DROP INDEX nope ON {name}", r"\[IndexNotFoundError\]"),
-        ("DROP INDEX nope ON no.such", r"\[NotATableError\] .*TABLE_OR_VIEW_NOT_FOUND"),
+        (
+            f"DROP INDEX nope ON {name}",
+            r"\[IndexNotFoundError\] drop needs an index; there is none named 'nope'; there are: none; line 1, column",
+        ),
+        ("DROP INDEX nope ON no.such", r"\[NotATableError\] .*TABLE_OR_VIEW_NOT_FOUND.*[^.;]; check the name"),
+        (f"EXPLAIN INDEXES SELECT idd FROM {name}", r"\[ExpressionError\] .*UNRESOLVED_COLUMN.*[^.;]; correct the qu"),
+        ("EXPLAIN WHATIF SELECT * FROM no.such", r"\[NotATableError\] .*TABLE_OR_VIEW_NOT_FOUND"),
+        (f"RECOMMEND INDEXES ON {name}", r"\[ArgumentError\] .*FROM 'queries.sql'.* SET spark.metaindex.queryLog"),
         ("CREATE INDEX a ON iceberg.no.such (b)", r"\[NotATableError\]"),
         ("EXPLAIN INDEXES DROP TABLE t", r"\[ArgumentError\] a query begins with"),
         ("EXPLAIN INDEXES EXECUTE IMMEDIATE 'DROP TABLE t'", r"\[ArgumentError\] a query begins with"),
@@ -178,13 +185,44 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
             r"\[ArgumentError\] a query changes",
         ),
         (f"EXPLAIN INDEXES FROM {name} INSERT INTO {name} SELECT *", r"\[ArgumentError\] a query changes"),
-        ("EXPLAIN WHATIF SELECT 1", r"\[ArgumentError\]"),
+        (
+            "EXPLAIN WHATIF SELECT 1",
+            r"\[ArgumentError\] .*have an index; of this one none can: it reads none; name",
+        ),
     ):
         with pytest.raises(PySparkException, match=told):
             sql.sql(statement)
     sql.sql("CREATE OR REPLACE TEMPORARY VIEW narrowed AS SELECT 1 AS id")
-    with pytest.raises(PySparkException, match=r"\[UnsupportedFeatureError\]"):
+    with pytest.raises(PySparkException, match=r"\[UnsupportedFeatureError\] .*; name the table itself"):
         sql.sql("CREATE INDEX a ON narrowed (id)")
+    (unread,) = rows(sql, "EXPLAIN INDEXES SELECT 1")
+    assert (unread["scan"], unread["reason"]) == (None, "the query reads no table")
+
+
+def test_pyspark_logs_no_error_but_the_users_own(sql: SparkSession) -> None:
+    """It logs errors with their stacks where they are made, also those that are the answer to a question of ours."""
+    pytest.importorskip("pyspark.logger")  # of Spark 4
+    from pyspark.errors import ParseException, PySparkException
+    from pyspark.logger import PySparkLogger
+
+    kept: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = kept.append  # type: ignore[method-assign]
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
+    try:
+        for text in ("SHOW INDEXES", "CREATE INDEX", "CREATE INDEX x ON", "SHOW INDEXES ON :t"):
+            with pytest.raises(ParseException):
+                sql.sql(text)
+        for text in ("SHOW INDEXES ON no.such", "EXPLAIN INDEXES SELECT nope FROM VALUES (1) AS t(a)"):
+            with pytest.raises(PySparkException, match=r"\[\w+Error\]"):
+                sql.sql(text)
+        assert not kept
+        with pytest.raises(PySparkException):
+            sql.sql("SELECT nope FROM VALUES (1) AS t(a)")
+        assert len(kept) == 1, "of other statements all is logged"
+    finally:
+        logger.removeHandler(handler)
 
 
 def test_a_metadata_table_is_not_the_table_that_it_tells_of(sql: SparkSession, tmp_path: Path) -> None:

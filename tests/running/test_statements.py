@@ -117,14 +117,14 @@ def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_pat
     assert told(f"DROP INDEX `a.b` ON {table}")[0]["state"] == "DELETED"
     assert told(f"DROP INDEX IF EXISTS `a.b` ON {table}")[0]["changed"] is False
     assert told(f"RESTORE INDEX `a.b` ON {table}")[0]["state"] == "ACTIVE"
-    with pytest.raises(IndexStateError):
+    with pytest.raises(IndexStateError, match="; drop it first"):
         told(f"VACUUM INDEX `a.b` ON {table}")
     told(f"DROP INDEX `a.b` ON {table}")
     assert told(f"VACUUM INDEX `a.b` ON {table}")[0]["state"] == "DOESNOTEXIST"
     for verb in ("REFRESH", "OPTIMIZE", "DROP", "RESTORE", "VACUUM", "CANCEL", "ENABLE", "CLEAN", "ERASE", "REPAIR"):
         assert told(f"{verb} INDEX IF EXISTS `a.b` ON {table}")[0]["changed"] is False
     assert told(f"SHOW INDEXES ON {table}") == []
-    with pytest.raises(mi.IndexNotFoundError):
+    with pytest.raises(mi.IndexNotFoundError, match=r"drop needs an index; .* there are: none"):
         told(f"DROP INDEX `a.b` ON {table}")
 
 
@@ -214,18 +214,21 @@ def test_what_is_no_table_is_refused(plain: Path, name: str, error: type[Excepti
         ("REFRESH INDEX a ON 'ä b' WHERE id = 1", "no"),
         ("VERIFY INDEX a ON 'ä b' OPTIONS (files = many)", "is a number"),
         ("EXPLAIN INDEXES id = 1", "SELECT ... FROM"),
-        ("EXPLAIN INDEXES SELECT 1", "reads"),
+        ("EXPLAIN INDEXES SELECT 1", "can have an index; of this one that cannot be told: it names none; give q"),
         ("EXPLAIN INDEXES SELECT FROM WHERE", "cannot be told"),
         ("EXPLAIN WHATIF SELECT * FROM 'ä b' WITH INDEX ON t USING values (id)", "does not read"),
         ("RECOMMEND INDEXES ON 'ä b' FROM 'nowhere.sql'", "nowhere.sql"),
+        ("RECOMMEND INDEXES ON 'ä b'", "none are given, and none are noted; name their file"),
+        ("RECOMMEND INDEXES ON 'ä b' FROM '{wrong}'", "none can be read"),
         ("RECOMMEND INDEXES ON 'ä b' OPTIONS (budget = much)", "is a size"),
     ],
 )
 def test_what_cannot_be_done_is_said(plain: Path, statement: str, said: str) -> None:
-    other = plain.parent / "other"
+    other, wrong = plain.parent / "other", plain.parent.parent / "wrong.sql"
     shutil.copytree(plain, other)
+    wrong.write_text("SELECT FROM WHERE;")
     with pytest.raises(mi.MetaIndexError, match=said):
-        mi.sql(statement, builder="local", tables={"t": other})
+        mi.sql(statement.replace("{wrong}", str(wrong).replace("'", "''")), builder="local", tables={"t": other})
 
 
 def test_if_not_exists_takes_the_same_kinds_only(plain: Path) -> None:

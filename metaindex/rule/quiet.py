@@ -1,0 +1,40 @@
+"""PySpark logs each error of Spark's that has a place in a text, with its stack, where it is made: also those that are
+caught, told in other words, or the answer to a question."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_INSIDE: Final[ContextVar[bool]] = ContextVar("errors of Spark's are ours to tell", default=False)
+
+
+class _NotInside(logging.Filter):
+    """What other threads meet is logged as ever."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not _INSIDE.get()
+
+
+_NOT_INSIDE: Final = _NotInside()
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Inside, in this thread, PySpark logs no error: whoever asked is told."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # Spark 3.5 logs none
+        yield
+        return
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).addFilter(_NOT_INSIDE)
+    token = _INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _INSIDE.reset(token)
