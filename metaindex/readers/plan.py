@@ -203,6 +203,8 @@ def shown_field(schema: Schema, name: str, version: object) -> Field:
 
 def narrowest(schema: pa.Schema) -> str:
     """A column that is cheap to read where only the number of rows is asked."""
+    if not len(schema):
+        raise ScanError("rows are counted by a column; the table has none; check that its files have a line or a row")
 
     def width(field: pa.Field) -> int:
         try:

@@ -29,22 +29,27 @@ def data_schema(
     storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
 ) -> pa.Schema:
     """The columns of the data files, in path order. `times`: when each was modified; only the first and the newest file
-    are opened, save with Spark's mergeSchema."""
+    are opened, save with Spark's mergeSchema; of texts the first that has a line."""
     if options.schema is not None:
         if file_format == "csv" and "header" not in options.reader:
-            look_for_data(storage, paths[0], options.reader, options.schema)
+            look_for_data(storage, [paths[0], *_newest(paths, times)], options.reader, options.schema)
         return options.schema
-    newest = len(paths) - 1 - int(np.argmax(np.asarray(times, np.int64)[::-1]))  # the last of several
-    chosen = [paths[0]] + ([paths[newest]] if newest else [])
+    newest = _newest(paths, times)
     match file_format:
         case "parquet":
             if options.reader.get("mergeschema", "false").lower() == "true":
                 return merged([(path, _parquet(storage, path)) for path in paths])
-            return _united([_parquet(storage, path) for path in chosen])
+            return _united([_parquet(storage, path) for path in (paths[0], *newest)])
         case "csv":
-            return csv_schema(storage, chosen, options.reader)
+            return csv_schema(storage, paths, [paths[0], *newest][-1], options.reader)
         case _:
-            return json_schema(storage, chosen, options.reader)
+            return json_schema(storage, paths, [paths[0], *newest][-1], options.reader)
+
+
+def _newest(paths: Sequence[str], times: Sequence[int]) -> list[str]:
+    """The newest file, the last of several; none where it is the first of all."""
+    newest = len(paths) - 1 - int(np.argmax(np.asarray(times, np.int64)[::-1]))
+    return [paths[newest]] if newest else []
 
 
 def with_partitions(data: pa.Schema, parts: Partitions, file_format: str) -> Schema:

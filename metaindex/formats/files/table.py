@@ -22,7 +22,7 @@ from metaindex.expressions.errors import NotATableError, StorageError, Unsupport
 from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
 from metaindex.expressions.statistics import ColumnBounds
 from metaindex.expressions.vectors import from_vector
-from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, Version, partition_text
+from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Schema, Snapshot, Version, partition_text
 from metaindex.formats.protocol import At, Resolved, TableRef
 
 from .columns import long_texts, numbers, texts
@@ -225,6 +225,8 @@ def _snapshot(
 ) -> Snapshot:
     assert recalled.data_schema is not None  # read where it was not kept
     schema = with_partitions(recalled.data_schema, parts, recalled.file_format)
+    if recalled.file_format == "csv" and options.schema is None:
+        _refuse_partitions_amid(schema)
     reading = options.read_options(recalled.file_format)
     if recalled.file_format == "csv" and "sep" not in reading and _by_tabs(recalled.files):
         reading["sep"] = "\t"
@@ -240,6 +242,19 @@ def _snapshot(
         FilesDetails(parts, folder, reading, recalled.bases),
         tuple(f.name for f in schema if f.partition),
     )
+
+
+def _refuse_partitions_amid(schema: Schema) -> None:
+    """Of columns that files say themselves: readers count the places of those that are no partition."""
+    columns = list(schema)
+    last = max((at for at, field in enumerate(columns) if not field.partition), default=-1)
+    amid = [field.name for field in columns[: max(last, 0)] if field.partition]
+    if amid:
+        raise UnsupportedFeatureError(
+            f"columns of CSV files are found by their places; {amid[0]!r} is a partition, by the folders' names, and"
+            " stands in the files before other columns, too; say recursiveFileLookup=True, which reads it from the"
+            " files"
+        )
 
 
 def _by_tabs(files: FileTable) -> bool:

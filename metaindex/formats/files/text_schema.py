@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -38,11 +38,43 @@ _LONGS = range(-(1 << 63), 1 << 63)
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 
 
-def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
-    """Names of the first file's header (`_c0`, `_c1` ... without one), types that hold the values of all `paths`."""
-    tables = [_csv_text(storage, path, reader) for path in paths]
+def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
+    """Names of the header of the first of `paths` that has a line (`_c0`, `_c1` ... without one), types that hold the
+    values of it and of the newest file."""
+    path, table = _first(paths, lambda path: _csv_text(storage, path, reader), lambda table: table.num_columns > 0)
+    tables = {path: table}
+    if newest != path:
+        tables[newest] = _csv_text(storage, newest, reader)
+    return _csv_columns([each for each in tables.items() if each[1].num_columns] or [(path, table)], reader)
+
+
+_LOOKED_FOR_TEXT = 1_000
+_Read = TypeVar("_Read")
+
+
+def _first(paths: Sequence[str], read: Callable[[str], _Read], says: Callable[[_Read], bool]) -> tuple[str, _Read]:
+    """The first file that says something of columns, as Spark takes the first line of all files: an export may begin
+    with parts that have none."""
+    first = paths[0], read(paths[0])
+    if says(first[1]):
+        return first
+    for path in paths[1:_LOOKED_FOR_TEXT]:
+        found = read(path)
+        if says(found):
+            return path, found
+    if len(paths) > _LOOKED_FOR_TEXT:
+        raise CorruptTableError(
+            f"columns are found in a file that has a line; the first {_LOOKED_FOR_TEXT:,} files, from {paths[0]!r} on,"
+            " have none; name the columns with schema="
+        )
+    return first
+
+
+def _csv_columns(read: Sequence[tuple[str, pa.Table]], reader: Mapping[str, str]) -> pa.Schema:
     if "header" not in reader:
-        check_header(paths[0], tables[0], None)
+        for path, table in read:
+            check_header(path, table, None)
+    tables = [table for _, table in read]
     first = tables[0].column_names
     names = _header_names(first) if _header(reader) else [f"_c{i}" for i in range(len(first))]
     fields = []
@@ -57,13 +89,14 @@ def csv_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]
     return pa.schema(fields)
 
 
-def look_for_data(storage: Storage, path: str, reader: Mapping[str, str], schema: pa.Schema) -> None:
+def look_for_data(storage: Storage, paths: Sequence[str], reader: Mapping[str, str], schema: pa.Schema) -> None:
     """See `check_header`, of columns that the user names. What cannot be read is the business of whoever reads it."""
-    try:
-        table = _csv_text(storage, path, reader, 1 << 16)
-    except MetaIndexError:
-        return
-    check_header(path, table, schema)
+    for path in paths:
+        try:
+            table = _csv_text(storage, path, reader, 1 << 16)
+        except MetaIndexError:
+            continue
+        check_header(path, table, schema)
 
 
 def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int = _LOOKED_AT) -> pa.Table:
@@ -77,10 +110,11 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
         if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
             cure = "name the columns with schema=" if len(value) == 1 else "name another"
             raise UnsupportedFeatureError(f"{name} of CSV files is one ASCII character; got {value!r}; {cure}")
-    text = _text(storage, path, reader, most)
+    text = _without_comments(_text(storage, path, reader, most), reader)
     if not text.strip():
         return pa.table({})
     _check_utf8(text, path)
+    text = text if text.endswith(b"\n") else text + b"\n"
     # Names are wanted before types can be fixed to text, so the first line is read alone.
     parse = csv.ParseOptions(
         delimiter={"\\t": "\t"}.get(separator, separator),
@@ -122,6 +156,23 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
     return table
 
 
+_IN_LINE = rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+"  # blanks, as Java trims them
+_ENDED = rb"(?:\r\n|\r|\n)"
+
+
+def _without_comments(text: bytes, reader: Mapping[str, str]) -> bytes:
+    """Without the lines that the parser passes over: comments, and before the first row blank ones. In quotes that go
+    over lines (multiLine) a line may begin like one, so that only the first ones are taken for some."""
+    mark = re.escape(reader.get("comment", "").encode())
+    comment = mark + rb"[^\r\n]*+" if mark else rb"(?!)"
+    blank = rb"(?!)" if is_whole(reader) else _IN_LINE
+    begun = re.compile(rb"(?:(?:" + comment + rb"|" + blank + rb")" + _ENDED + rb")*+").match(text)
+    text = text if begun is None else text[begun.end() :]
+    if not mark or is_whole(reader):
+        return text
+    return re.sub(rb"(?m)^" + comment + rb"(?:" + _ENDED + rb"|\Z)", b"", text)
+
+
 _BEGINNINGS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -130,6 +181,7 @@ _BEGINNINGS = (
 )
 _OTHER_BEGINNINGS = {
     b"PAR1": "Parquet: say format='parquet'",
+    b"\x1f\x8b": "gzip: a packed file has a name that ends in .gz",
     b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as text",
 }
 _UNMARKED = (
@@ -209,30 +261,50 @@ def _header_names(names: Sequence[str]) -> list[str]:
     return [f"_c{i}" if not n else f"{n}{i}" if folded.count(folded[i]) > 1 else n for i, n in enumerate(names)]
 
 
-def json_schema(storage: Storage, paths: Sequence[str], reader: Mapping[str, str]) -> pa.Schema:
-    """Fields of the objects in order of appearance; numbers are long, double, or decimal where integers are beyond 64
-    bits, and texts stay texts, as in Spark."""
-    schemas = []
-    for path in paths:
-        text = _text(storage, path, reader)
-        if not text.strip():
-            continue
-        try:
-            schemas.append(_columns(_lines_of(text) if is_whole(reader) else text))
-        except (pa.ArrowInvalid, ValueError, RecursionError) as error:
-            raw = _beginning(storage, path, _LOOKED_AT)
-            array = text.lstrip()[:1] == b"[" and not is_whole(reader)
-            cure = "multiLine=True reads a file that is one array" if array else by_its_name(path, "json")
-            cure = cure or _begins_as(raw) or ("" if _is_utf8(text) else f"it is not in UTF-8: {_SAY_ENCODING}")
-            raise CorruptTableError(
-                f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
-                f" {cure or 'name the columns with schema='}"
-            ) from error
-    fields: dict[str, pa.DataType] = {}
-    for schema in schemas:
-        for name, t in schema.items():
+def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
+    """Fields of the objects in order of appearance, in the first of `paths` that has some and in the newest file;
+    numbers are long, double, or decimal where integers are beyond 64 bits, and texts stay texts, as in Spark."""
+    path, first = _first(paths, lambda path: _json_columns(storage, path, reader), bool)
+    fields = dict(first)
+    if newest != path:
+        for name, t in _json_columns(storage, newest, reader).items():
             fields[name] = _common(fields.get(name), t)
     return pa.schema([pa.field(name, _no_null(t)) for name, t in fields.items()])
+
+
+def _json_columns(storage: Storage, path: str, reader: Mapping[str, str]) -> dict[str, pa.DataType]:
+    """Of one file."""
+    text = _text(storage, path, reader)
+    if not text.strip():
+        return {}
+    try:
+        if is_whole(reader):
+            return _columns(_lines_of(text))
+        _refuse_over_lines(text)
+        return _columns(text)
+    except (pa.ArrowInvalid, ValueError, RecursionError) as error:
+        raw = _beginning(storage, path, _LOOKED_AT)
+        whole = text.lstrip()[:1] == b"[" and not is_whole(reader)
+        cure = "multiLine=True reads a file that is one array" if whole else by_its_name(path, "json")
+        cure = cure or _begins_as(raw) or ("" if _is_utf8(text) else f"it is not in UTF-8: {_SAY_ENCODING}")
+        raise CorruptTableError(
+            f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
+            f" {cure or 'name the columns with schema='}"
+        ) from error
+
+
+def _refuse_over_lines(text: bytes) -> None:
+    """Arrow reads objects that go over lines; a line is a row, and one of them would have none of its columns."""
+    line = text.lstrip().partition(b"\n")[0]
+    if line[:1] != b"{" or line.rstrip()[-1:] == b"}":
+        return
+    try:
+        json.loads(line)
+    except json.JSONDecodeError:
+        raise ValueError(
+            "an object stands in one line, and the first goes over several (multiLine=True reads a file that is one"
+            " object, or an array of them)"
+        ) from None
 
 
 def _columns(text: bytes) -> dict[str, pa.DataType]:
