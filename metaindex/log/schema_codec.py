@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.formats.model import Field, Schema
 
 from .fields import Fields
@@ -17,8 +18,17 @@ from .repeated import Repeated
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """UnsupportedFeatureError where nobody could read it again."""
+    arrow = schema.arrow().serialize()
+    try:
+        pa.ipc.read_schema(arrow)
+    except (OSError, pa.ArrowException) as error:
+        raise UnsupportedFeatureError(
+            "an index records the table's columns, nested as deep as Arrow reads them (some 120 levels); a column is"
+            " nested deeper; name the others with schema="
+        ) from error
     return {
-        "arrow": base64.b64encode(schema.arrow().serialize().to_pybytes()).decode(),
+        "arrow": base64.b64encode(arrow.to_pybytes()).decode(),
         "fields": [_field_to_json(f) for f in schema.fields],
     }
 

@@ -114,3 +114,9 @@ def test_gzip_by_another_name_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(gzip.compress(CSV * 50))
     with pytest.raises(CorruptTableError, match=r"ends in \.gz"):
         mi.open_table(tmp_path).scan()
+
+
+def test_columns_that_are_nested_too_deep_are_told(tmp_path: Path) -> None:
+    root = lake(tmp_path / "t", {"a.json": b'{"a":' * 130 + b"1" + b"}" * 130 + b"\n"})
+    with pytest.raises(UnsupportedFeatureError, match="120 levels"):
+        mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
