@@ -23,10 +23,11 @@ REPLACED = "overwritten"
 Indexes = tuple[tuple[str, str, Callable[[], tuple[Any, ...]]], ...]
 SKIPPING: Indexes = (
     ("stats", "local", lambda: (mi.ColumnStats(), mi.Sums("id", "k"))),
-    ("names", "local", lambda: (mi.Values("name"), mi.Bloom("id"), mi.ValueList("k", "day"))),
+    ("names", "local", lambda: (mi.Values("name"), mi.Bloom("id"))),
 )
 INDEXES: Indexes = (
     *SKIPPING,
+    ("each", "local", lambda: (mi.ValueList("k", "day"),)),
     (COPIES, "spark", lambda: (_copy("id"), _copy("k"), mi.CoveringRange(["at"], _but("at")))),
 )
 """Of every table: the name, the builder and the kinds of each."""
