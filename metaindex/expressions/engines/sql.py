@@ -129,7 +129,7 @@ class _SqlReader:
             return self._read(node)
         except NotReadable:
             return self._of_scalars(node)
-        except RecursionError:
+        except (RecursionError, SqlglotError):  # the parser says the first in words of the second
             return Opaque(self._text(node), _columns(node))
 
     def _of_scalars(self, node: exp.Expression) -> Predicate:
@@ -141,7 +141,7 @@ class _SqlReader:
             return condition_of_scalar(self._scalars.boolean(node), text, named)
         except UnknownMeaning as error:
             return Opaque(text, named, why=str(error))
-        except RecursionError:
+        except (RecursionError, SqlglotError):
             return Opaque(text, named)
 
     @cached_property
@@ -393,8 +393,8 @@ def _reads_column(node: exp.Expression) -> bool:
 def _columns(node: exp.Expression) -> tuple[ColumnRef, ...]:
     """The columns that an Opaque reads, as far as they can be told: those of a subquery are its own."""
     refs: dict[ColumnRef, None] = {}
-    for column in node.find_all(exp.Column):
-        if column.find_ancestor(exp.Query, exp.Lambda) is None and all(type(p) is exp.Identifier for p in column.parts):
+    for column in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
+        if isinstance(column, exp.Column) and all(type(part) is exp.Identifier for part in column.parts):
             refs[ColumnRef(tuple(str(part.this) for part in column.parts))] = None
     return tuple(refs)
 
