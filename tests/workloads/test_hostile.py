@@ -64,6 +64,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "a choice": lambda n: f"CASE {' '.join(f'WHEN a = {i} THEN {i}' for i in range(n))} END = 3",
     "constant conditions": lambda n: f"a = 1 AND ({' AND '.join(['1 = 1'] * n)})",
     "all of sums": lambda n: " AND ".join(f"a = b + {i}" for i in range(n)),
+    "questions of questions": lambda n: "a" + " IS NULL" * n,
     "casts of casts": lambda n: "a = 1" + "::int" * n,
 }
 
@@ -99,6 +100,12 @@ def test_arithmetic_of_literals_is_worked_out_but_for_what_is_too_long() -> None
         f"a IN ({', '.join(f'{i + 1}' for i in range(500))}) AND b = 2"
     )
     assert isinstance(predicate(f"a = {'+'.join(['1'] * 1_000)}"), Opaque)
+
+
+def test_a_question_of_very_many_questions_is_opaque() -> None:
+    schema = pa.schema([("a", pa.int64())])
+    assert to_predicate("a IS NULL" + " IS NULL" * 19, schema) == to_predicate("a IS NULL IS NULL", schema)
+    assert isinstance(to_predicate("a IS NULL" + " IS NULL" * 50, schema), Opaque)
 
 
 def test_a_condition_that_ends_the_stack_while_it_is_written_is_opaque() -> None:

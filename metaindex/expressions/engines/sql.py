@@ -61,6 +61,7 @@ _OPS: Final = {
 }
 MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _MOST_COLUMN_PARTS: Final = 64
+_MOST_ASKED: Final = 20
 
 
 def parse(
@@ -209,6 +210,8 @@ class _SqlReader:
     def _is(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "expression")
         asked, what = node.this.unnest(), node.expression
+        if _asks_too_often(asked):
+            raise NotReadable
         if isinstance(what, exp.Null):
             return self._is_null(asked)
         if not isinstance(what, exp.Boolean):
@@ -380,6 +383,15 @@ def _only(node: exp.Expression, *known: str) -> None:
     """An argument that we do not know may change what the node means."""
     if any(value for name, value in node.args.items() if name not in known):
         raise NotReadable
+
+
+def _asks_too_often(node: exp.Expression) -> bool:
+    """`a IS NULL IS NULL ...`: each level would be tried anew where the one below cannot be read."""
+    for _ in range(_MOST_ASKED):
+        if type(node) is not exp.Is:
+            return False
+        node = node.this.unnest()
+    return True
 
 
 def _may_be_column(node: exp.Expression) -> bool:
