@@ -367,6 +367,6 @@ def at_least_one(text: str) -> int:
 
 
 def at_least_zero(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"a whole number from 0 on is needed; got {text!r}")
     return int(text)

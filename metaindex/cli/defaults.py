@@ -24,7 +24,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, first_line
 from metaindex.expressions.shown import one_line
 
 from .arguments import NotUnderstood, near
@@ -90,7 +90,7 @@ def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
     try:
         whole = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{_shown(path)} is TOML: {one_line(str(error))}; {_CURE}") from error
+        raise ArgumentError(f"{_shown(path)} is TOML: {one_line(first_line(error))}; {_CURE}") from error
     return dict(_sections(path, whole))
 
 

@@ -104,9 +104,35 @@ class ArgumentError(MetaIndexError, ValueError, TypeError):
     Nothing was done."""
 
 
+_DIGITS = "Exceeds the limit ("
+
+
 def first_line(error: BaseException) -> str:
     """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says
-    nothing, or cannot be asked: what raises while something is being mended would be worse than what it tells."""
+    nothing, or cannot be asked: what raises while something is being mended would be worse than what it tells. Of
+    Python's own limits it is told which one was met, not how a program moves it."""
+    return _limit_met(error) or _first_line(error)
+
+
+def named_line(error: BaseException) -> str:
+    """The same behind the error's name, without which a message like 'schema' (a KeyError) says nothing."""
+    name, said = type(error).__name__, _first_line(error)
+    return _limit_met(error) or (name if said == name else f"{name}: {said[:200]}")
+
+
+def _limit_met(error: BaseException) -> str | None:
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    said = _first_line(error)
+    if isinstance(error, ValueError) and _DIGITS in said:
+        return "it has a number of too many digits"
+    return said if said == TOO_DEEP else None
+
+
+TOO_DEEP = "it is nested too deep"
+
+
+def _first_line(error: BaseException) -> str:
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - a stranger's error, whatever is wrong with it

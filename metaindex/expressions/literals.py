@@ -100,6 +100,10 @@ def kind(value: LiteralValue) -> str:
             return "uuid"
 
 
+_MOST_BITS = 10_000
+"""Of an integer: Python writes no text of one that is far longer."""
+
+
 def literal(value: object) -> Literal:
     """The literal of a Python or NumPy value. Aware datetimes become UTC; what has no kind, or would lose something, is
     refused."""
@@ -109,6 +113,11 @@ def literal(value: object) -> Literal:
         case None | bool():
             return Literal(value)
         case int():
+            if int(value).bit_length() > _MOST_BITS:
+                raise LiteralTypeError(
+                    f"a whole number has at most {_MOST_BITS:,} bits; got one of {int(value).bit_length():,}; no column"
+                    " holds such a value"
+                )
             return Literal(int(value))
         case float():
             return Literal(float(value))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from metaindex.expressions.errors import CorruptTableError
+from metaindex.expressions.errors import CorruptTableError, named_line
 
 from .footer_schema import Compact, Kinds, Node, Struct, varint
 
@@ -101,7 +101,7 @@ def look(footer: bytes, start: int, forms: tuple[LeafForm, ...], ending: bytes =
                 _of(dict, walk.value(kind))
     except _SHAPES as error:
         raise CorruptTableError(
-            f"the row groups in the Parquet footer cannot be read ({error!r}): the file is damaged"
+            f"the row groups in the Parquet footer cannot be read ({named_line(error)}): the file is damaged"
         ) from error
     return Chunks(frozenset(encrypted), frozenset(unstated)) if encrypted or unstated else _NOTHING
 

@@ -184,7 +184,9 @@ def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: boo
 @lru_cache(maxsize=256)
 def writer(created_by: str) -> tuple[str, tuple[int, ...]]:
     """Application and version of a `created_by`; version () where none is said, which is less than any."""
-    match = re.match(r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+(?:[a-z]+-|v)?(\d+)(?:\.(\d+))?(?:\.(\d+))?", created_by)
+    match = re.match(
+        r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+(?:[a-z]+-|v)?(\d{1,9})(?!\d)(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", created_by
+    )
     if match is None:
         return created_by.split(" ")[0] if created_by else "", ()
     return match[1], tuple(int(part or 0) for part in match.groups()[1:])

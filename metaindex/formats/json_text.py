@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from metaindex.expressions.errors import TOO_DEEP
+
 
 def parse_json(data: str | bytes) -> Any:
     """The document. ValueError too for one that is nested beyond the stack, and for halves of characters, which no
@@ -15,5 +17,5 @@ def parse_json(data: str | bytes) -> Any:
         if (b"\\u" if isinstance(data, bytes) else "\\u") in data:  # type: ignore[operator]
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+        raise ValueError(TOO_DEEP) from error
     return value

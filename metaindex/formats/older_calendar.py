@@ -23,7 +23,7 @@ def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False
         return True
     if _VERSION not in said:
         return False
-    version = re.match(rb"(\d+)\.(\d+)", said[_VERSION])
+    version = re.match(rb"(\d{1,9})\.(\d{1,9})", said[_VERSION])
     return version is None or (int(version[1]), int(version[2])) < (_INT96_SINCE if int96 else _SINCE)
 
 

@@ -16,7 +16,7 @@ import json
 from typing import Any
 
 from metaindex.errors import DamagedIndexError, ForeignIndexError
-from metaindex.expressions.errors import first_line
+from metaindex.expressions.errors import named_line
 
 from .fields import Fields
 
@@ -89,8 +89,7 @@ CURE = "repair the index: that mends it, or says which folder to remove before i
 
 def one_line(error: BaseException) -> str:
     """What an error says, for a reason of one line."""
-    name, said = type(error).__name__, first_line(error)
-    return name if said == name else f"{name}: {said[:200]}"
+    return named_line(error)
 
 
 def _keyed(text: bytes, key: bytes) -> str:

@@ -37,8 +37,8 @@ _SIMPLE: dict[str, pa.DataType] = {
     )
 }
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:, tz=(.+))?\]\Z")
-_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)\Z")
-_FIXED = re.compile(r"fixed_size_binary\[(\d+)\]\Z")
+_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d{1,9}), (-?\d{1,9})\)\Z")
+_FIXED = re.compile(r"fixed_size_binary\[(\d{1,9})\]\Z")
 
 
 def type_from_text(text: str) -> pa.DataType | None:

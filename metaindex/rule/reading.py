@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from metaindex.answers.measures import How
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, first_line
 from metaindex.expressions.order import Direction
 
 from .request import (
@@ -98,7 +98,9 @@ def _loaded(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ArgumentError(f"a request of the rule is JSON; {error}; call metaindex.enable(spark) again") from None
+        raise ArgumentError(
+            f"a request of the rule is JSON; {first_line(error)}; call metaindex.enable(spark) again"
+        ) from None
 
 
 def _scans(node: Any) -> tuple[SparkScan, ...]:

@@ -26,6 +26,8 @@ def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
         return At.of(version)
     if version is not None and (isinstance(version, bool) or not isinstance(version, str | int)):
         raise ArgumentError(f"a version is a number, or text as versions() gives it; got {type(version).__name__}")
+    if isinstance(version, int) and version.bit_length() > 64:
+        raise VersionNotFoundError("a version is a number of 64 bits at most; got a longer one; versions() lists them")
     if isinstance(timestamp, dt.date) and not isinstance(timestamp, dt.datetime):
         timestamp = dt.datetime.combine(timestamp, dt.time())
     if isinstance(timestamp, dt.datetime):

@@ -64,7 +64,8 @@ def test_a_table_has_a_name_and_its_options(file: Path, lake: Path, tmp_path: Pa
         ("[tables]\nt = 3", "[tables.t]"),
         ("[defaults\n", "is TOML"),
         ("\x00", "is TOML"),
-        ("a = " + "[" * 5000, "is TOML"),
+        ("a = " + "[" * 5000, "is TOML: it is nested too deep;"),
+        ("a = " + "9" * 10_000, "is TOML: it has a number of too many digits;"),
         ("# " + "x" * (1 << 20), "at most 1,048,576 bytes"),
     ],
 )

@@ -63,6 +63,8 @@ def test_literal_takes_what_people_hand_in(given_value: object, value: object) -
         np.timedelta64(1, "D"),
         pd.Timestamp("2020-01-01T00:00:00.000000001"),
         np.complex64(1),
+        pytest.param(10**5000, id="many digits"),
+        pytest.param(-(10**5000), id="many digits below zero"),
     ],
 )
 def test_literal_refuses_what_has_no_kind_or_would_lose(value: object) -> None:

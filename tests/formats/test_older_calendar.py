@@ -24,6 +24,7 @@ VERSION = b"org.apache.spark.version"
         ({VERSION: b"3.10.0"}, False, False),
         ({VERSION: b"10.0.0"}, False, False),
         ({VERSION: b"odd"}, True, True),
+        ({VERSION: b"9" * 5_000 + b".1"}, True, True),
         ({VERSION: b"4.1.0", b"org.apache.spark.legacyDateTime": b""}, True, True),
         ({VERSION: b"4.1.0", b"org.apache.spark.legacyINT96": b""}, True, True),
     ],

@@ -16,7 +16,7 @@ from metaindex.expressions.tree import ColumnRef
 
 _RANK: Final = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 10, "double": 11}
 _DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-_DECIMAL: Final = re.compile(r"decimal\(([0-9]+), ?(-?[0-9]+)\)")
+_DECIMAL: Final = re.compile(r"decimal\(([0-9]{1,9}), ?(-?[0-9]{1,9})\)")
 _SYNONYMS: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float"}
 
 

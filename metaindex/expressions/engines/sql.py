@@ -61,6 +61,7 @@ _OPS: Final = {
 }
 MIRRORED: Final = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _MOST_COLUMN_PARTS: Final = 64
+_MOST_ASKED: Final = 20
 
 
 def parse(
@@ -129,7 +130,7 @@ class _SqlReader:
             return self._read(node)
         except NotReadable:
             return self._of_scalars(node)
-        except RecursionError:
+        except (RecursionError, SqlglotError):  # the parser says the first in words of the second
             return Opaque(self._text(node), _columns(node))
 
     def _of_scalars(self, node: exp.Expression) -> Predicate:
@@ -141,7 +142,7 @@ class _SqlReader:
             return condition_of_scalar(self._scalars.boolean(node), text, named)
         except UnknownMeaning as error:
             return Opaque(text, named, why=str(error))
-        except RecursionError:
+        except (RecursionError, SqlglotError):
             return Opaque(text, named)
 
     @cached_property
@@ -209,6 +210,8 @@ class _SqlReader:
     def _is(self, node: exp.Expression) -> Predicate:
         _only(node, "this", "expression")
         asked, what = node.this.unnest(), node.expression
+        if _asks_too_often(asked):
+            raise NotReadable
         if isinstance(what, exp.Null):
             return self._is_null(asked)
         if not isinstance(what, exp.Boolean):
@@ -382,6 +385,15 @@ def _only(node: exp.Expression, *known: str) -> None:
         raise NotReadable
 
 
+def _asks_too_often(node: exp.Expression) -> bool:
+    """`a IS NULL IS NULL ...`: each level would be tried anew where the one below cannot be read."""
+    for _ in range(_MOST_ASKED):
+        if type(node) is not exp.Is:
+            return False
+        node = node.this.unnest()
+    return True
+
+
 def _may_be_column(node: exp.Expression) -> bool:
     return type(node) in {exp.Cast, exp.TryCast, exp.Dot, exp.Column}
 
@@ -393,8 +405,8 @@ def _reads_column(node: exp.Expression) -> bool:
 def _columns(node: exp.Expression) -> tuple[ColumnRef, ...]:
     """The columns that an Opaque reads, as far as they can be told: those of a subquery are its own."""
     refs: dict[ColumnRef, None] = {}
-    for column in node.find_all(exp.Column):
-        if column.find_ancestor(exp.Query, exp.Lambda) is None and all(type(p) is exp.Identifier for p in column.parts):
+    for column in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
+        if isinstance(column, exp.Column) and all(type(part) is exp.Identifier for part in column.parts):
             refs[ColumnRef(tuple(str(part.this) for part in column.parts))] = None
     return tuple(refs)
 

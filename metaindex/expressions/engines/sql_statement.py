@@ -46,6 +46,11 @@ _TOKEN: Final = re.compile(r"<Token.*", re.DOTALL)
 _DEEPEST: Final = 200
 _MOST_SOURCES: Final = 200
 """Of one SELECT: each is held against every name and condition in it."""
+_MOST_QUERIES: Final = 2_000
+"""In one statement: of each it is asked which stand around it."""
+_LARGEST_CONSTANT: Final = 400
+"""Literals and operators of one part that is worked out."""
+_SUMS: Final = (exp.Cast, exp.Interval, exp.Literal, exp.Neg, exp.Paren, exp.DataType, exp.Var, exp.Add, exp.Sub)
 _BRACKETS: Final = re.compile(
     r"'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)|`[^`]*+(?:`|\Z)|([(\[])|([)\]])", re.DOTALL
 )
@@ -177,6 +182,10 @@ class _StatementReader:
         self.joins: list[JoinKey] = []
         self.ctes = {str(cte.alias).lower() for cte in tree.find_all(exp.CTE)}
         every = list(tree.find_all(exp.Select))
+        if len(every) > _MOST_QUERIES:
+            raise ExpressionError(
+                f"a query of a workload is made of {_MOST_QUERIES:,} at most; one is of {len(every):,}; leave it out"
+            )
         within = {str(node.alias_or_name).lower() for node in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
         self.names: dict[int, _Names] = {}
         for select in every:  # those around come first
@@ -258,9 +267,16 @@ class _StatementReader:
 
     def _predicate(self, node: exp.Expression) -> Predicate:
         node = node.copy()
-        for part in list(node.walk(prune=lambda part: isinstance(part, exp.Query))):
-            if isinstance(part, exp.Binary) and part.parent is not None and _is_constant(part):
-                part.replace(simplify(part.copy(), dialect=self.dialect))
+        lists: dict[tuple[int, str], tuple[exp.Expression, list[exp.Expression]]] = {}
+        for part in _constant_parts(node):
+            worked_out, parent, name = simplify(part.copy(), dialect=self.dialect), part.parent, part.arg_key
+            if part.index is None or parent is None or name is None:
+                part.replace(worked_out)
+            else:
+                values = lists.setdefault((id(parent), name), (parent, list(parent.args[name])))[1]
+                values[part.index] = worked_out
+        for (_, name), (parent, values) in lists.items():
+            parent.set(name, values)  # at once: for each of them alone the parser walks over the whole list
         return normalize(condition_of(node, self.dialect, self.timezone))
 
     def _note_joins(self, node: exp.Expression, names: _Names) -> None:
@@ -288,11 +304,28 @@ def _is_source(select: exp.Select, join: exp.Join) -> bool:
     return False
 
 
-def _is_constant(node: exp.Expression) -> bool:
-    return node.find(exp.Column, exp.Query, exp.Func) is None or all(
-        type(part) in (exp.Cast, exp.Interval, exp.Literal, exp.Neg, exp.Paren, exp.DataType, exp.Var, exp.Add, exp.Sub)
-        for part in node.walk()
-    )
+def _constant_parts(node: exp.Expression) -> list[exp.Expression]:
+    """The outermost parts that are worked out from literals alone, without those that are too large to be: the parser's
+    own arithmetic takes the square of their size."""
+    sizes: dict[int, int] = {}
+    constant: set[int] = set()  # without any column, query or function
+    plain: set[int] = set()  # of casts, which are functions to the parser, and sums
+    for part in reversed(list(node.walk(prune=lambda part: isinstance(part, exp.Query)))):  # those inside come first
+        inner = [id(child) for child in part.iter_expressions()]
+        sizes[id(part)] = 1 + sum(sizes.get(child, 0) for child in inner)
+        if not isinstance(part, exp.Column | exp.Query | exp.Func) and constant.issuperset(inner):
+            constant.add(id(part))
+        if type(part) in _SUMS and plain.issuperset(inner):
+            plain.add(id(part))
+
+    def is_constant(part: exp.Expression) -> bool:
+        return isinstance(part, exp.Binary) and part.parent is not None and (id(part) in constant or id(part) in plain)
+
+    def is_whole(part: exp.Expression) -> bool:
+        large = sizes[id(part)] > _LARGEST_CONSTANT
+        return isinstance(part, exp.Query) or (is_constant(part) and not (large and isinstance(part, exp.Connector)))
+
+    return [part for part in node.walk(prune=is_whole) if is_constant(part) and sizes[id(part)] <= _LARGEST_CONSTANT]
 
 
 def _equalities(node: exp.Expression, names: dict[int, _Names]) -> set[tuple[ColumnRef, ColumnRef, _Names | None]]:

@@ -202,7 +202,10 @@ def _as_float(value: LiteralValue, name: str) -> float:
 
 
 def _as_decimal(value: LiteralValue, name: str) -> Decimal:
-    sizes = [int(size) for size in re.findall(r"[0-9]+", name)]
+    written = re.findall(r"[0-9]+", name)
+    if any(len(size) > 2 for size in written):
+        raise NotReadable  # no decimal has so many digits
+    sizes = [int(size) for size in written]
     precision, scale = [*sizes, 0][:2] if sizes else (10, 0)
     if isinstance(value, str) and _REAL.fullmatch(value):
         value = _decimal(value)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.expressions.errors import CorruptTableError, UnsupportedFeatureError, named_line
 
 from .action_fields import (
     check_add,
@@ -165,9 +165,9 @@ def parse_commit(data: bytes, where: str) -> Commit:
             _take(out, json.loads(line))
         except CorruptTableError as error:
             raise CorruptTableError(f"{where}, line {number}: {error}") from error
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise CorruptTableError(
-                f"{where}, line {number} is no Delta action: {error!r}; the log is damaged"
+                f"{where}, line {number} is no Delta action: {named_line(error)}; the log is damaged"
             ) from error
     return out
 

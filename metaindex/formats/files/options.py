@@ -152,8 +152,10 @@ def format_of(name: str) -> str | None:
 def most_columns(reader: Mapping[str, str]) -> int:
     """Spark's maxColumns."""
     said = reader.get("maxcolumns", str(MOST_COLUMNS))
-    if not said.isascii() or not said.isdecimal() or not 0 < int(said) < 1 << 31:
-        raise UnsupportedFeatureError(f"maxColumns is a number from 1 on; got {said!r}; name another, or leave it out")
+    if not said.isascii() or not said.isdecimal() or len(said) > 10 or not 0 < int(said) < 1 << 31:
+        raise UnsupportedFeatureError(
+            f"maxColumns is a number from 1 on; got {said[:80]!r}; name another, or leave it out"
+        )
     return int(said)
 
 

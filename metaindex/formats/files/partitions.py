@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import FormatError, UnsupportedFeatureError
+from metaindex.expressions.errors import FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
 from metaindex.formats.spark_texts import NUMBER, TRUTHS, java_double
 
@@ -138,8 +138,8 @@ def _typed(name: str, raw: list[str], given: pa.Schema | None) -> tuple[pa.DataT
         return wanted, _array([by_raw[value] for value in raw], wanted)
     except (ValueError, InvalidOperation, OverflowError, pa.ArrowInvalid) as error:
         raise FormatError(
-            f"the values of partition column {name!r} are of its type {wanted}; one is not ({error}); name another type"
-            " in schema="
+            f"the values of partition column {name!r} are of its type {wanted}; one is not ({first_line(error)}); name"
+            " another type in schema="
         ) from error
 
 

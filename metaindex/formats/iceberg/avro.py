@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError
+from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError, first_line
 from metaindex.formats.footer_schema import varint
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.unpacked import deflated, hold, zstandard
@@ -68,7 +68,9 @@ def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str]
         EOFError,
         pa.ArrowException,
     ) as damage:
-        raise CorruptTableError(f"an Avro file must be whole; {name} is not ({damage}); restore it") from damage
+        raise CorruptTableError(
+            f"an Avro file must be whole; {name} is not ({first_line(damage)}); restore it"
+        ) from damage
     count = sum(rows for rows, _ in blocks)
     plain = b"".join([_plain_header(json.dumps(same_bytes)), *_plain_blocks(blocks)])
     wanted = None if only is None else [field_name for field_name in only if field_name in names]

@@ -23,31 +23,30 @@ def locate(storage: Storage, path: str) -> str:
         return path
     folder = path.rstrip("/") + "/metadata"
     hinted = _hinted(storage, folder)
-    if hinted is not None and hinted.isdecimal() and (latest := _latest_from(storage, folder, int(hinted))):
+    hint = _number(hinted)
+    if hint is not None and (latest := _latest_from(storage, folder, hint)):
         return latest  # without a listing: the folder holds every manifest too
     numbers = _listed(storage, folder)
     if not numbers:
         if hinted is not None:
             raise CorruptTableError(
-                f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is"
-                " none; restore it"
+                f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted[:80]!r} and there"
+                " is none; restore it"
             )
         raise NotATableError(
             f"an Iceberg table has metadata/*.metadata.json; {path} has none; name the metadata file or a catalog"
         )
     if hinted is None:
         return _highest(storage, numbers)
-    if hinted.isdecimal():
-        later = [
-            name for name, number in numbers.items() if number >= int(hinted) and re.match(r"v\d", name.split("/")[-1])
-        ]
+    if hint is not None:
+        later = [name for name, number in numbers.items() if number >= hint and re.match(r"v\d", name.split("/")[-1])]
         if later:
             return max(later, key=lambda name: numbers[name])
     for candidate in (hinted, f"{hinted}.metadata.json", f"v{hinted}.metadata.json"):
         if f"{folder}/{candidate}" in numbers:
             return f"{folder}/{candidate}"
     raise CorruptTableError(
-        f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted!r} and there is none;"
+        f"a version hint must name a metadata file; {folder}/version-hint.text says {hinted[:80]!r} and there is none;"
         " restore it or name the file"
     )
 
@@ -58,6 +57,10 @@ def _hinted(storage: Storage, folder: str) -> str | None:
     except ObjectNotFoundError:
         return None
     return text or None
+
+
+def _number(hinted: str | None) -> int | None:
+    return int(hinted) if hinted is not None and hinted.isdecimal() and len(hinted) < 19 else None
 
 
 def _latest_from(storage: Storage, folder: str, number: int) -> str | None:
@@ -72,7 +75,7 @@ def _listed(storage: Storage, folder: str) -> dict[str, int]:
     out: dict[str, int] = {}
     for info in storage.list(folder, recursive=False):
         name = info.path.rsplit("/", 1)[-1]
-        if "metadata.json" in name and (number := re.match(r"v?(\d+)[.-]", name)):
+        if "metadata.json" in name and (number := re.match(r"v?(\d{1,18})[.-]", name)):
             out[f"{folder}/{name}"] = int(number[1])
     return out
 

@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnsupportedFeatureError
+from metaindex.expressions.errors import (
+    CorruptTableError,
+    MetaIndexError,
+    ObjectNotFoundError,
+    UnsupportedFeatureError,
+    first_line,
+)
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.storage import Storage
 
@@ -171,11 +177,14 @@ def _as_specified(whose: str) -> Iterator[None]:
         LookupError,
         TypeError,
         ValueError,
+        OverflowError,
         StopIteration,
     ) as damage:
         if isinstance(damage, MetaIndexError):
             raise
-        raise CorruptTableError(f"{whose} must have the fields of the specification ({damage}); restore it") from damage
+        raise CorruptTableError(
+            f"{whose} must have the fields of the specification ({first_line(damage)}); restore it"
+        ) from damage
 
 
 def _each(task: Callable[[Manifest], pl.DataFrame], manifests: Sequence[Manifest]) -> list[pl.DataFrame]:

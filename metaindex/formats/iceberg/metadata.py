@@ -16,6 +16,7 @@ from metaindex.expressions.errors import (
     ObjectNotFoundError,
     UnsupportedFeatureError,
     VersionNotFoundError,
+    named_line,
 )
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.protocol import At
@@ -127,7 +128,7 @@ def _select(metadata: TableMetadata, at: At) -> Selected:
     if at.version is None:
         return Selected(_known(metadata, metadata.current_snapshot_id), current)
     name = str(at.version)
-    if re.fullmatch(r"-?\d+", name) and int(name) in metadata.snapshots:
+    if re.fullmatch(r"-?\d{1,19}", name) and int(name) in metadata.snapshots:
         return _dated(metadata, int(name))
     if name == NO_SNAPSHOT:
         return Selected(None, current)
@@ -192,10 +193,19 @@ def read_metadata(storage: Storage, file: str) -> TableMetadata:
     try:
         content = parse_json(_plain(data))
         return _parse(content, file)
-    except (RecursionError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as damage:
+    except (
+        RecursionError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        OSError,
+        EOFError,
+        zlib.error,
+    ) as damage:
         raise CorruptTableError(
-            f"an Iceberg metadata file must be whole JSON; {file} is not ({type(damage).__name__}: {damage});"
-            " restore it"
+            f"an Iceberg metadata file must be whole JSON; {file} is not ({named_line(damage)}); restore it"
         ) from damage
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import xxhash
 
-from metaindex.expressions.errors import CorruptTableError
+from metaindex.expressions.errors import CorruptTableError, first_line
 from metaindex.formats.json_text import parse_json
 
 from .metadata import TableMetadata
@@ -27,10 +27,10 @@ def mapping_text(metadata: TableMetadata) -> str | None:
         return None
     try:
         _check(parse_json(text))
-    except (ValueError, TypeError, AttributeError, RecursionError) as damage:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as damage:
         raise CorruptTableError(
             f"a name mapping is a list of fields in JSON; property {NAME_MAPPING} of {metadata.location} is none"
-            f" ({damage}) in {metadata.file}; set it right"
+            f" ({first_line(damage)}) in {metadata.file}; set it right"
         ) from damage
     return text
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError
+from metaindex.expressions.errors import CorruptTableError, first_line
 from metaindex.formats.model import Field, Leaf, Schema
 
 VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
@@ -49,9 +49,9 @@ def read_schema(content: Mapping[str, Any], table: str, mapped: Mapping[int, tup
     """The schema of one `schemas` entry. `mapped`: the names that fields have in files without ids."""
     try:
         return Schema(tuple(_field(field, mapped) for field in content["fields"]))
-    except (RecursionError, KeyError, TypeError, AttributeError, ValueError) as damage:
+    except (RecursionError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as damage:
         raise CorruptTableError(
-            f"an Iceberg schema must follow the specification; a schema of {table} does not ({damage})"
+            f"an Iceberg schema must follow the specification; a schema of {table} does not ({first_line(damage)})"
         ) from damage
 
 

@@ -34,7 +34,7 @@ class Transform:
 
     @classmethod
     def parse(cls, text: str) -> Transform:
-        match = re.fullmatch(r"(\w+)(?:\[\s*(\d+)\s*\])?", text)
+        match = re.fullmatch(r"(\w+)(?:\[\s*(\d{1,9})\s*\])?", text)
         return cls("unknown") if match is None else cls(match[1], int(match[2] or 0))
 
 

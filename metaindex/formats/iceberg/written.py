@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-_METADATA = re.compile(r"(?:^|/)v(\d+)\.metadata\.json$", re.ASCII)
+_METADATA = re.compile(r"(?:^|/)v(\d{1,18})\.metadata\.json$", re.ASCII)
 _PROPERTY = "written-by"
 
 

@@ -51,7 +51,7 @@ SAMPLE_ROWS, DICTIONARY_BYTES = 1 << 16, 256 << 10
 """A column has a dictionary where half of so many rows have a value that came before, and its values take so much at
 most."""
 
-_BUCKET = re.compile(r".*_(\d+)\.mix\Z")
+_BUCKET = re.compile(r".*_(\d{1,9})\.mix\Z")
 _SPARK = {b"org.apache.spark.version": b"4.0.0"}
 """Tells Spark that days and instants are of the Gregorian calendar, whatever the session says of files by others."""
 MARK = b"metaindex.part"

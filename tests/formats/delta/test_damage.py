@@ -84,6 +84,33 @@ def refusal(work: Callable[[], object]) -> str:
     return ""
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[" * 100_000, "it is nested too deep"),
+        ('{"commitInfo": ' + '{"a":' * 100_000, "it is nested too deep"),
+        ('{"add": {"size": ' + "9" * 5_000 + "}}", "it has a number of too many digits"),
+    ],
+)
+def test_what_is_too_large_for_python_is_told_in_words_of_ours(tmp_path: Path, line: str, said: str) -> None:
+    commit(tmp_path, 0, *FULL[:2])
+    (tmp_path / "_delta_log" / f"{1:020}.json").write_text(line)
+    told = refusal(lambda: snapshot(tmp_path))
+    assert f"line 1 is no Delta action: {said}; the log is damaged" in told
+
+
+@pytest.mark.parametrize("kind", [f"decimal({'9' * 5_000},2)", '{"type":"array","elementType":' * 100_000])
+def test_a_schema_too_large_for_python_is_told_in_words_of_ours(tmp_path: Path, kind: str) -> None:
+    said = metadata(column("id", "@"))
+    said["metaData"]["schemaString"] = said["metaData"]["schemaString"].replace(
+        '"@"', kind if "{" in kind else f'"{kind}"'
+    )
+    commit(tmp_path, 0, protocol(), said)
+    told = refusal(lambda: snapshot(tmp_path))
+    assert "is no Delta schema: it " in told
+    assert "sys." not in told
+
+
 @given(st.data())
 def test_any_value_in_any_place_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

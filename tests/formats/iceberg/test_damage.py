@@ -101,6 +101,43 @@ def test_a_hint_at_a_missing_file_is_named(table: HandTable) -> None:
         open_now(table.root)
 
 
+@pytest.mark.parametrize("hint", ["9" * 5_000, "9" * 19])
+def test_a_hint_of_very_many_digits_names_no_version(table: HandTable, hint: str) -> None:
+    (table.root / "metadata/version-hint.text").write_text(hint)
+    with pytest.raises(CorruptTableError, match=r"version-hint\.text says '9{19,80}' and there is none; restore it"):
+        open_now(table.root)
+
+
+MANY = "9" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 100_000, "it is nested too deep"),
+        (f'{{"format-version": {MANY}}}', "it has a number of too many digits"),
+        (f'{{"format-version": "{MANY}"}}', "it has a number of too many digits"),
+        ('{"format-version": Infinity}', "OverflowError"),
+    ],
+)
+def test_what_is_too_large_for_python_is_told_in_words_of_ours(table: HandTable, text: str, said: str) -> None:
+    (table.root / "metadata/v1.metadata.json").write_text(text)
+    with pytest.raises(CorruptTableError, match=rf"v1\.metadata\.json is not \({said}") as told:
+        open_now(table.root)
+    assert "sys." not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", [f"decimal({MANY}, 2)", f"fixed[{MANY}]", "fixed[99999999999]"])
+def test_a_type_of_a_size_that_none_has_is_damage(table: HandTable, kind: str) -> None:
+    path = table.root / "metadata/v1.metadata.json"
+    said = json.loads(path.read_text())
+    said["schemas"][0]["fields"][0]["type"] = kind
+    path.write_text(json.dumps(said))
+    with pytest.raises(CorruptTableError, match="must follow the specification") as told:
+        open_now(table.root)
+    assert "sys." not in str(told.value)
+
+
 def test_a_named_metadata_file_that_is_missing_is_an_error(table: HandTable) -> None:
     with pytest.raises(CorruptTableError, match=r"v9\.metadata\.json"):
         open_now(table.path("metadata/v9.metadata.json"))
