@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import CorruptTableError, StorageError
+from metaindex.formats.files.beginnings import is_whole
 from metaindex.formats.files.compressed import open_text
-from metaindex.formats.files.text_schema import is_whole
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field, Schema
 

@@ -20,9 +20,10 @@ from metaindex.formats.footers import read_metadata
 from metaindex.formats.model import Field, Schema
 from metaindex.formats.storage import Storage
 
+from .csv_schema import csv_schema, look_for_data
+from .json_schema import json_schema
 from .options import FilesOptions, by_its_name
 from .partitions import Partitions
-from .text_schema import csv_schema, json_schema, look_for_data
 
 
 def data_schema(

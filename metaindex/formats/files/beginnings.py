@@ -1,0 +1,131 @@
+"""The beginnings of CSV and JSON files, as texts in which columns are found."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import (
+    CorruptTableError,
+    StorageError,
+    UnsupportedFeatureError,
+    first_line,
+)
+from metaindex.formats.encodings import codec_of
+from metaindex.formats.storage import Storage
+
+from .compressed import open_text
+
+LOOKED_AT = 32 << 20
+
+_LOOKED_FOR_TEXT = 1_000
+_Read = TypeVar("_Read")
+
+
+def first_that_says(
+    paths: Sequence[str], read: Callable[[str], _Read], says: Callable[[_Read], bool]
+) -> tuple[str, _Read]:
+    """The first file that says something of columns, as Spark takes the first line of all files: an export may begin
+    with parts that have none."""
+    first = paths[0], read(paths[0])
+    if says(first[1]):
+        return first
+    for path in paths[1:_LOOKED_FOR_TEXT]:
+        found = read(path)
+        if says(found):
+            return path, found
+    if len(paths) > _LOOKED_FOR_TEXT:
+        raise CorruptTableError(
+            f"columns are found in a file that has a line; the first {_LOOKED_FOR_TEXT:,} files, from {paths[0]!r} on,"
+            " have none; name the columns with schema="
+        )
+    return first
+
+
+def is_whole(reader: Mapping[str, str]) -> bool:
+    """Is a file one text, not a line a row?"""
+    return "true" in (reader.get("multiline", "").lower(), reader.get("wholefile", "").lower())
+
+
+def text_of(storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT) -> bytes:
+    """The beginning of a file in UTF-8, its lines ended by \\n."""
+    text = beginning(storage, path, most)
+    encoding = reader.get("encoding", reader.get("charset", "utf-8"))
+    codec = codec_of(encoding)
+    if codec is None:
+        raise UnsupportedFeatureError(
+            "columns of text files are found in UTF-8, UTF-16, UTF-32 and encodings of one byte that Java decodes"
+            f" alike; got {encoding!r}; name the columns with schema="
+        )
+    if codec != "utf-8":
+        text = text.decode(codec, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
+    end = reader.get("linesep", "\n").encode()
+    if not end:
+        raise UnsupportedFeatureError("lineSep is one character or more; it is empty; name one, or leave it out")
+    return text if end == b"\n" else text.replace(end, b"\n")
+
+
+def beginning(storage: Storage, path: str, most: int) -> bytes:
+    """Up to so many bytes of a file's text, decompressed, in whole lines."""
+    with storage.open_input(path) as raw:
+        try:
+            source = open_text(raw, path)
+            parts, size = [], 0
+            while size <= most and (part := source.read(min(1 << 20, most + 1 - size))):
+                parts.append(part)
+                size += len(part)
+        except StorageError:
+            raise  # a store that does not answer is no damage
+        except (OSError, EOFError, zlib.error, pa.ArrowInvalid, CorruptTableError) as error:
+            raise CorruptTableError(
+                f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
+            ) from error
+    text = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
+    return text[: text.rfind(b"\n") + 1] if size > most else text
+
+
+_BEGINNINGS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_OTHER_BEGINNINGS = {
+    b"PAR1": "Parquet: say format='parquet'",
+    b"\x1f\x8b": "gzip: a packed file has a name that ends in .gz",
+    b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as text",
+}
+_UNMARKED = (
+    (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "UTF-32LE"),
+    (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "UTF-32BE"),
+    (re.compile(rb"[^\0]\0[^\0]\0", re.DOTALL), "UTF-16LE"),
+    (re.compile(rb"\0[^\0]\0[^\0]", re.DOTALL), "UTF-16BE"),
+)
+"""Of a text whose first characters are ASCII, as those of JSON are, and of most names of columns."""
+
+
+SAY_ENCODING = "say encoding= ('ISO-8859-1', 'windows-1252' ...)"
+
+
+def is_utf8(text: bytes) -> bool:
+    try:
+        pa.array([text], pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def begins_as(text: bytes) -> str:
+    """What a text is by its first bytes, and what is said to have it read; empty where they tell nothing."""
+    encoding = next((name for mark, name in _BEGINNINGS if text.startswith(mark)), "") or next(
+        (name for pattern, name in _UNMARKED if pattern.match(text)), ""
+    )
+    if encoding:
+        return f"it begins as {encoding}: say encoding={encoding!r} and multiLine=True"
+    like = next((said for mark, said in _OTHER_BEGINNINGS.items() if text.startswith(mark)), "")
+    return f"it begins as {like}" if like else ""

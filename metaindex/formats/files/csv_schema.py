@@ -1,0 +1,183 @@
+"""Columns and types of CSV lines, from what stands in a file or two.
+
+Values become the narrowest of int, long, decimal without a fraction, double, date, timestamp, boolean, string that
+holds them all, by the forms that Spark's inferSchema knows. Only the beginning of a file (32 MB) is looked at: a later
+value that is none of the type is known where it is read, not here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line
+from metaindex.formats.column_names import alike
+from metaindex.formats.storage import Storage
+
+from .beginnings import LOOKED_AT, SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
+from .header import check_header
+from .options import most_columns
+from .text_types import infer_text
+
+
+def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
+    """Names of the header of the first of `paths` that has a line (`_c0`, `_c1` ... without one), types that hold the
+    values of it and of the newest file."""
+    path, table = first_that_says(
+        paths, lambda path: _csv_text(storage, path, reader), lambda table: table.num_columns > 0
+    )
+    tables = {path: table}
+    if newest != path:
+        tables[newest] = _csv_text(storage, newest, reader)
+    return _csv_columns([each for each in tables.items() if each[1].num_columns] or [(path, table)], reader)
+
+
+def _csv_columns(read: Sequence[tuple[str, pa.Table]], reader: Mapping[str, str]) -> pa.Schema:
+    if "header" not in reader:
+        for path, table in read:
+            check_header(path, table, None)
+    tables = [table for _, table in read]
+    first = tables[0].column_names
+    names = _header_names(first) if _header(reader) else [f"_c{i}" for i in range(len(first))]
+    fields = []
+    for at, name in enumerate(names):
+        columns = [t.column(at) for t in tables if t.num_columns > at]
+        fields.append(
+            pa.field(
+                name,
+                infer_text(pa.chunked_array([c for column in columns for c in column.chunks], pa.string()), reader),
+            )
+        )
+    return pa.schema(fields)
+
+
+def look_for_data(storage: Storage, paths: Sequence[str], reader: Mapping[str, str], schema: pa.Schema) -> None:
+    """See `check_header`, of columns that the user names. What cannot be read is the business of whoever reads it."""
+    for path in paths:
+        try:
+            table = _csv_text(storage, path, reader, 1 << 16)
+        except MetaIndexError:
+            continue
+        check_header(path, table, schema)
+
+
+def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT) -> pa.Table:
+    """All columns of the beginning of a file as texts, under what its header says."""
+    import pyarrow.csv as csv
+
+    header = _header(reader)
+    quote, escape = reader.get("quote", '"'), reader.get("escape", "\\")
+    separator = reader.get("sep", "\t" if ".tsv" in path.lower() else ",")
+    for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
+        if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
+            cure = "name the columns with schema=" if len(value) == 1 else "name another"
+            raise UnsupportedFeatureError(f"{name} of CSV files is one ASCII character; got {value!r}; {cure}")
+    text = _without_comments(text_of(storage, path, reader, most), reader)
+    if not text.strip():
+        return pa.table({})
+    _check_utf8(text, path)
+    text = text if text.endswith(b"\n") else text + b"\n"
+    # Names are wanted before types can be fixed to text, so the first line is read alone.
+    parse = csv.ParseOptions(
+        delimiter={"\\t": "\t"}.get(separator, separator),
+        quote_char=quote or False,
+        double_quote=escape == quote,
+        escape_char=escape if escape and escape != quote else False,
+        newlines_in_values=is_whole(reader),
+        invalid_row_handler=lambda _row: "skip",
+    )
+    _hold_columns(text, path, parse.delimiter, quote if is_whole(reader) else "", most_columns(reader))
+    nulls = csv.ConvertOptions(
+        null_values=["", reader.get("nullvalue", "")], strings_can_be_null=True, quoted_strings_can_be_null=True
+    )
+    head = text if is_whole(reader) else _head(text)
+    try:
+        # No stream: its thread may outlive a short process, and ends it with an abort.
+        names = csv.read_csv(
+            pa.BufferReader(head),
+            read_options=csv.ReadOptions(
+                autogenerate_column_names=not header, use_threads=False, block_size=max(len(head) + 1, 1024)
+            ),
+            parse_options=parse,
+            convert_options=nulls,
+        ).column_names
+        nulls.column_types = dict.fromkeys(names, pa.string())
+        table = csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(
+                column_names=names, skip_rows_after_names=1 if header else 0, block_size=max(len(text) + 1, 1024)
+            ),
+            parse_options=parse,
+            convert_options=nulls,
+        )
+    except pa.ArrowInvalid as error:
+        raise CorruptTableError(
+            f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
+            " and header, or name the columns with schema="
+        ) from error
+    return table
+
+
+_IN_LINE = rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+"  # blanks, as Java trims them
+_ENDED = rb"(?:\r\n|\r|\n)"
+
+
+def _without_comments(text: bytes, reader: Mapping[str, str]) -> bytes:
+    """Without the lines that the parser passes over: comments, and before the first row blank ones. In quotes that go
+    over lines (multiLine) a line may begin like one, so that only the first ones are taken for some."""
+    mark = re.escape(reader.get("comment", "").encode())
+    comment = mark + rb"[^\r\n]*+" if mark else rb"(?!)"
+    blank = rb"(?!)" if is_whole(reader) else _IN_LINE
+    begun = re.compile(rb"(?:(?:" + comment + rb"|" + blank + rb")" + _ENDED + rb")*+").match(text)
+    text = text if begun is None else text[begun.end() :]
+    if not mark or is_whole(reader):
+        return text
+    return re.sub(rb"(?m)^" + comment + rb"(?:" + _ENDED + rb"|\Z)", b"", text)
+
+
+def _check_utf8(text: bytes, path: str) -> None:
+    """Before Arrow parses it: what is no text in a row is decoded where no error can be caught."""
+    if not is_utf8(text):
+        like = begins_as(text)
+        raise CorruptTableError(
+            f"columns of CSV files are found in UTF-8 where encoding= does not say otherwise; {path!r} is not"
+            f" in UTF-8; {like or SAY_ENCODING}, or name the columns with schema="
+        )
+
+
+def _head(text: bytes) -> bytes:
+    """The first row, and what is blank before it."""
+    found = re.compile(rb"\s*+[^\r\n]*+").match(text)
+    return (text if found is None else found[0]) + b"\n"
+
+
+def _first_row(text: bytes, quote: str) -> bytes:
+    """`quote`: where a name between two of them may go over lines."""
+    q = re.escape(quote.encode())
+    row = rb"(?:[^%b\r\n]|%b[^%b]*+%b?)*+" % (q, q, q, q) if quote else rb"[^\r\n]*+"
+    first_row = re.compile(rb"\s*+(" + row + rb")").match(text)
+    return b"" if first_row is None else first_row[1]
+
+
+def _hold_columns(text: bytes, path: str, separator: str, over_lines: str, most: int) -> None:
+    """Arrow makes a column of whatever the first row says, and ends the process where there is no memory for it."""
+    if _first_row(text, over_lines).count(separator.encode()) >= most:
+        raise CorruptTableError(
+            f"a line of CSV has at most {most:,} columns, as in Spark; the first of {path!r} has more; name their"
+            " number by maxColumns=, or check sep and quote"
+        )
+
+
+def _header(reader: Mapping[str, str]) -> bool:
+    said = reader.get("header", "true")
+    if said.lower() not in ("true", "false"):
+        raise UnsupportedFeatureError(f"header of CSV files is true or false; got {said!r}; name one of these")
+    return said.lower() == "true"
+
+
+def _header_names(names: Sequence[str]) -> list[str]:
+    """As Spark names them: nameless columns `_c<place>`, columns of one name with their place behind."""
+    folded = [alike(n) for n in names]
+    return [f"_c{i}" if not n else f"{n}{i}" if folded.count(folded[i]) > 1 else n for i, n in enumerate(names)]

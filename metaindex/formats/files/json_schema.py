@@ -1,0 +1,165 @@
+"""Columns and types of JSON lines, from what stands in a file or two, as Spark infers them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from metaindex.expressions.errors import CorruptTableError, first_line
+from metaindex.formats.storage import Storage
+
+from . import json_bounds
+from .beginnings import LOOKED_AT, SAY_ENCODING, beginning, begins_as, first_that_says, is_utf8, is_whole, text_of
+from .options import MOST_COLUMNS, by_its_name
+
+_LONGS = range(-(1 << 63), 1 << 63)
+_Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
+
+
+def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
+    """Fields of the objects in order of appearance, in the first of `paths` that has some and in the newest file;
+    numbers are long, double, or decimal where integers are beyond 64 bits, and texts stay texts, as in Spark."""
+    path, first = first_that_says(paths, lambda path: _json_columns(storage, path, reader), bool)
+    fields = dict(first)
+    if newest != path:
+        for name, t in _json_columns(storage, newest, reader).items():
+            fields[name] = _common(fields.get(name), t)
+    return pa.schema([pa.field(name, _no_null(t)) for name, t in fields.items()])
+
+
+def _json_columns(storage: Storage, path: str, reader: Mapping[str, str]) -> dict[str, pa.DataType]:
+    """Of one file."""
+    text = text_of(storage, path, reader)
+    if not text.strip():
+        return {}
+    try:
+        if is_whole(reader):
+            return _columns(_lines_of(text))
+        _refuse_over_lines(text)
+        return _columns(text)
+    except (pa.ArrowInvalid, ValueError, RecursionError) as error:
+        raw = beginning(storage, path, LOOKED_AT)
+        whole = text.lstrip()[:1] == b"[" and not is_whole(reader)
+        cure = "multiLine=True reads a file that is one array" if whole else by_its_name(path, "json")
+        cure = cure or begins_as(raw) or ("" if is_utf8(text) else f"it is not in UTF-8: {SAY_ENCODING}")
+        raise CorruptTableError(
+            f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
+            f" {cure or 'name the columns with schema='}"
+        ) from error
+
+
+def _refuse_over_lines(text: bytes) -> None:
+    """Arrow reads objects that go over lines; a line is a row, and one of them would have none of its columns."""
+    line = text.lstrip().partition(b"\n")[0]
+    if line[:1] != b"{" or line.rstrip()[-1:] == b"}":
+        return
+    try:
+        json.loads(line)
+    except json.JSONDecodeError:
+        raise ValueError(
+            "an object stands in one line, and the first goes over several (multiLine=True reads a file that is one"
+            " object, or an array of them)"
+        ) from None
+
+
+def _columns(text: bytes) -> dict[str, pa.DataType]:
+    import pyarrow.json as arrow_json
+
+    fields: dict[str, pa.DataType] = {}
+    for piece in json_bounds.pieces(text):
+        read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        schema = arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema
+        rows = json_bounds.large_integers(piece)
+        for field in schema:
+            t = _json_type(field.type)
+            t = t if rows is None else _exact(t, [row.get(field.name) for row in rows])
+            fields[field.name] = _common(fields.get(field.name), t, other=_refused)
+        if len(fields) > MOST_COLUMNS:
+            raise ValueError(f"it has more than {MOST_COLUMNS:,} names")
+    return fields
+
+
+def _refused(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    raise ValueError(f"a column changes from {a} to {b}")
+
+
+def _text_of_both(_a: pa.DataType, _b: pa.DataType) -> pa.DataType:
+    return pa.string()
+
+
+def _json_type(t: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_temporal(t) else _inside(t, _json_type)
+
+
+def _exact(t: pa.DataType, values: list[Any]) -> pa.DataType:
+    """Arrow takes integers beyond 64 bits for doubles, in which neighbours are one value."""
+    if pa.types.is_struct(t):
+        of = [value for value in values if isinstance(value, dict)]
+        return pa.struct([(f.name, _exact(f.type, [value.get(f.name) for value in of])) for f in t])
+    if pa.types.is_list(t):
+        return pa.list_(_exact(t.value_type, [item for value in values if isinstance(value, list) for item in value]))
+    numbers = [value for value in values if value is not None]
+    if t != pa.float64() or not all(isinstance(number, int) for number in numbers):
+        return t
+    large = [len(str(abs(number))) for number in numbers if number not in _LONGS]
+    if not large:
+        return t
+    exact = pa.decimal128(max(large), 0)
+    return exact if len(large) == len(numbers) else _with_longs(exact)
+
+
+def _with_longs(t: pa.DataType) -> pa.DataType:
+    return pa.decimal128(max(t.precision, 20), 0)
+
+
+def _common(a: pa.DataType | None, b: pa.DataType, other: _Merge = _text_of_both) -> pa.DataType:
+    """`other`: of two types that nothing but text has in common."""
+    if a is None or pa.types.is_null(a) or a == b:
+        return b
+    if pa.types.is_null(b):
+        return a
+    if _is_number(a) and _is_number(b):
+        return _common_number(a, b)
+    if pa.types.is_struct(a) and pa.types.is_struct(b):
+        fields = {a.field(i).name: a.field(i).type for i in range(a.num_fields)}
+        for i in range(b.num_fields):
+            fields[b.field(i).name] = _common(fields.get(b.field(i).name), b.field(i).type, other)
+        return pa.struct(list(fields.items()))
+    if pa.types.is_list(a) and pa.types.is_list(b):
+        return pa.list_(_common(a.value_type, b.value_type, other))
+    return other(a, b)
+
+
+def _is_number(t: pa.DataType) -> bool:
+    return t in (pa.int64(), pa.float64()) or pa.types.is_decimal(t)
+
+
+def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """Of two that are not the same."""
+    decimals = [t for t in (a, b) if pa.types.is_decimal(t)]
+    if pa.float64() in (a, b) or not decimals:
+        return pa.float64()
+    wider = max(decimals, key=lambda t: int(t.precision))
+    return wider if len(decimals) == 2 else _with_longs(wider)
+
+
+def _no_null(t: pa.DataType) -> pa.DataType:
+    """A column that was never other than null is text, as in Spark."""
+    return pa.string() if pa.types.is_null(t) else _inside(t, _no_null)
+
+
+def _inside(t: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with its fields, or its elements, changed."""
+    if pa.types.is_struct(t):
+        return pa.struct([pa.field(t.field(i).name, change(t.field(i).type)) for i in range(t.num_fields)])
+    return pa.list_(change(t.value_type)) if pa.types.is_list(t) else t
+
+
+def _lines_of(text: bytes) -> bytes:
+    """One object, or an array of them, as JSON lines."""
+    start = text.lstrip()
+    value, _ = json.JSONDecoder().raw_decode(start.decode())
+    return "\n".join(json.dumps(item) for item in (value if isinstance(value, list) else [value])).encode()
