@@ -24,21 +24,22 @@ from .compressed import open_text
 LOOKED_AT = 32 << 20
 
 _LOOKED_FOR_TEXT = 1_000
+_PROBED = 1 << 20
+"""Bytes of each of those: whoever writes blanks makes nobody read gigabytes."""
 _Read = TypeVar("_Read")
 
 
 def first_that_says(
-    paths: Sequence[str], read: Callable[[str], _Read], says: Callable[[_Read], bool]
+    paths: Sequence[str], read: Callable[[str, int], _Read], says: Callable[[_Read], bool]
 ) -> tuple[str, _Read]:
     """The first file that says something of columns, as Spark takes the first line of all files: an export may begin
-    with parts that have none."""
-    first = paths[0], read(paths[0])
+    with parts that have none. `read`: a file, up to so many bytes."""
+    first = paths[0], read(paths[0], LOOKED_AT)
     if says(first[1]):
         return first
     for path in paths[1:_LOOKED_FOR_TEXT]:
-        found = read(path)
-        if says(found):
-            return path, found
+        if says(read(path, _PROBED)):
+            return path, read(path, LOOKED_AT)
     if len(paths) > _LOOKED_FOR_TEXT:
         raise CorruptTableError(
             f"columns are found in a file that has a line; the first {_LOOKED_FOR_TEXT:,} files, from {paths[0]!r} on,"

@@ -26,7 +26,7 @@ def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapp
     """Names of the header of the first of `paths` that has a line (`_c0`, `_c1` ... without one), types that hold the
     values of it and of the newest file."""
     path, table = first_that_says(
-        paths, lambda path: _csv_text(storage, path, reader), lambda table: table.num_columns > 0
+        paths, lambda path, most: _csv_text(storage, path, reader, most), lambda table: table.num_columns > 0
     )
     tables = {path: table}
     if newest != path:

@@ -22,7 +22,7 @@ _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
     """Fields of the objects in order of appearance, in the first of `paths` that has some and in the newest file;
     numbers are long, double, or decimal where integers are beyond 64 bits, and texts stay texts, as in Spark."""
-    path, first = first_that_says(paths, lambda path: _json_columns(storage, path, reader), bool)
+    path, first = first_that_says(paths, lambda path, most: _json_columns(storage, path, reader, most), bool)
     fields = dict(first)
     if newest != path:
         for name, t in _json_columns(storage, newest, reader).items():
@@ -30,9 +30,11 @@ def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Map
     return pa.schema([pa.field(name, _no_null(t)) for name, t in fields.items()])
 
 
-def _json_columns(storage: Storage, path: str, reader: Mapping[str, str]) -> dict[str, pa.DataType]:
+def _json_columns(
+    storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT
+) -> dict[str, pa.DataType]:
     """Of one file."""
-    text = text_of(storage, path, reader)
+    text = text_of(storage, path, reader, most)
     if not text.strip():
         return {}
     try:
