@@ -18,7 +18,7 @@ from tests.facts import Facts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=256m"
 
 
 @pytest.fixture(scope="session")

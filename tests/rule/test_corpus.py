@@ -188,10 +188,11 @@ def test_joins_that_leave_files_out_are_those_without_the_rule(
             for start in range(0, len(queries), TOGETHER):
                 some = queries[start : start + TOGETHER]
                 compare(session, some, lake.name)
-                narrowed += str(session.sql(batch(some))._jdf.queryExecution().optimizedPlan()).count(NARROWED)
+                narrowed += str(session.sql(batch(some))._jdf.queryExecution().executedPlan()).count(NARROWED)
         counts = rule.counts(session)
         assert (counts.failed, counts.timed_out) == (0, 0), counts
-        assert narrowed > 0
+        # A query of its own fills a list of files of ours; Iceberg's scan takes the keys of broadcasts alone.
+        assert (narrowed > 0) is not (own and name == "iceberg"), narrowed
         count("scans that joins narrow", narrowed)
 
 

@@ -21,7 +21,7 @@ from metaindex.spark.runtime import find_java
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_SECONDS = 300.0
-_QUIET = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_QUIET = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
 def environment(**more: str) -> dict[str, str]:
