@@ -40,7 +40,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast test-spark test-lowest other-spark s3-server browser lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast test-spark test-lowest other-sparks s3-server browser lint bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -84,8 +84,8 @@ test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make
 	@$(SPARK_RUN) -m metaindex.spark jars
 	@METAINDEX_ROTATION=$${METAINDEX_ROTATION:-$$(git rev-parse --short=7 HEAD)} $(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)
 
-other-spark: install ## a few tests on Spark 3.5 or 4.0, by turns of commits; none, and said, where it cannot be fetched in time
-	@$(RUN) -m tests.other_spark $(ARGS)
+other-sparks: install ## a hundred tests each on Spark 3.5 and 4.0, or on ARGS=3.5 alone; none, and said, where it cannot be fetched in time
+	@$(RUN) -m tests.other_sparks $(ARGS)
 
 $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA),tests/$(SCALA_NAME)_jars.txt)
 	@echo "install: Spark $(SPARK) in $(SPARK_VENV), on top of $(VENV) (requirements/spark$(SPARK_NAME).txt)"

@@ -1,5 +1,4 @@
-"""Another Spark in continuous integration: each has its turn, a slow mirror is no failure, and what is not as it was
-pinned is one."""
+"""Other Sparks in continuous integration: a slow mirror is no failure, and what is not as it was pinned is one."""
 
 from __future__ import annotations
 
@@ -10,13 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.each_spark import FEATURES, feature_of
-from tests.other_spark import ROOT, SPARKS, TESTS, fetched, turn_of
-
-
-def test_each_spark_has_its_turn() -> None:
-    turns = [turn_of(f"{commit:07x}") for commit in range(40)]
-    assert {turns.count(spark) > 10 for spark in SPARKS} == {True}
-    assert turn_of("a5d20d2") == turn_of("a5d20d2")
+from tests.other_sparks import ROOT, SPARKS, TESTS, fetched, main
 
 
 def test_what_is_run_is_there() -> None:
@@ -25,6 +18,11 @@ def test_what_is_run_is_there() -> None:
         assert f"def {test}(" in (ROOT / file).read_text() if test else (ROOT / file).is_file(), name
     parts = {feature_of(name) for name in TESTS} - {None}
     assert parts == FEATURES.keys(), FEATURES.keys() - parts
+
+
+def test_one_that_is_unknown_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["3.4"]) == main([*SPARKS]) == 2
+    assert "[3.5|4.0]" in capsys.readouterr().err
 
 
 def test_a_mirror_that_does_not_answer_is_given_up_with_all_that_waits_for_it(tmp_path: Path) -> None:

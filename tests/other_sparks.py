@@ -1,9 +1,9 @@
-"""A hundred tests on another Spark than the newest, in continuous integration: 3.5 or 4.0, by turns of commits.
+"""A hundred tests on each Spark but the newest, in continuous integration: 3.5 and 4.0.
 
-    python -m tests.other_spark          the Spark of this commit's turn; `3.5` names it
+    python -m tests.other_sparks          all of them; `3.5` names one
 
-Its packages and jars (some 450 MB) are fetched within `FETCH_SECONDS`. Where they are not, for the sake of a mirror,
-that is said in a line and nothing has failed; what does not match its pin has.
+The packages and jars of each (some 450 MB) are fetched within `FETCH_SECONDS`. Where they are not, for the sake of a
+mirror, that is said in a line and nothing has failed; what does not match its pin has.
 """
 
 from __future__ import annotations
@@ -19,21 +19,15 @@ from pathlib import Path
 from typing import Final
 
 from metaindex.spark.releases import NEWEST, RELEASES
-from tests.rotation import VARIABLE, commit_of, share_of
+from tests.rotation import VARIABLE, commit_of
 
 ROOT: Final = Path(__file__).parents[1]
 SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEWEST)
 FETCH_SECONDS: Final = 150
 TAMPERED: Final = ("DO NOT MATCH THE HASHES", "must have the pinned SHA-256")
-TESTS: Final = tuple((ROOT / "tests" / "other_spark_tests.txt").read_text("utf-8").split())
+TESTS: Final = tuple((ROOT / "tests" / "other_sparks_tests.txt").read_text("utf-8").split())
 """A hundred, or as many as the commit's share of those that rotate has: of every part of what another Spark does
 (`tests/each_spark.py`), the ones that take a few seconds."""
-
-
-def turn_of(commit: str) -> str:
-    """The Spark that is tried at a commit."""
-    (name,) = share_of(SPARKS, commit)
-    return name
 
 
 def fetched(command: list[str], seconds: float, environ: Mapping[str, str] = os.environ) -> tuple[str | None, bool]:
@@ -58,11 +52,14 @@ def fetched(command: list[str], seconds: float, environ: Mapping[str, str] = os.
 
 
 def main(arguments: list[str]) -> int:
-    commit = commit_of(ROOT)
-    name = arguments[0] if arguments else turn_of(commit)
-    if name not in SPARKS or len(arguments) > 1:
-        sys.stderr.write(f"usage: python -m tests.other_spark [{'|'.join(SPARKS)}]\n")
+    if len(arguments) > 1 or not set(arguments) <= set(SPARKS):
+        sys.stderr.write(f"usage: python -m tests.other_sparks [{'|'.join(SPARKS)}]\n")
         return 2
+    return max(_run(name) for name in arguments or SPARKS)  # of one that fails the others are told, too
+
+
+def _run(name: str) -> int:
+    """The code that it ends with: 0 also where a mirror did not give what is needed."""
     until = time.monotonic() + FETCH_SECONDS
     spark = f".venv-spark{name.replace('.', '')}"
     for command in (
@@ -72,13 +69,16 @@ def main(arguments: list[str]) -> int:
         why, mirror = fetched(command, max(1.0, until - time.monotonic()))
         if why is not None:
             done = "its tests are left out" if mirror else "a pin and what is fetched are to be the same"
-            sys.stderr.write(f"other-spark: Spark {name} cannot be set up: {why}; {done}\n")
+            sys.stderr.write(f"other-sparks: Spark {name} cannot be set up: {why}; {done}\n")
             return 0 if mirror else 1
-    sys.stdout.write(f"other-spark: a hundred tests on Spark {name}, whose turn it is at {commit}\n")
+    commit = commit_of(ROOT)
+    sys.stdout.write(f"other-sparks: a hundred tests on Spark {name}, the share of {commit}\n")
     sys.stdout.flush()
-    environ = {VARIABLE: commit, **os.environ}
     return subprocess.run(
-        ["make", "test-spark", f"SPARK={name}", f"ARGS={' '.join(TESTS)}"], cwd=ROOT, env=environ, check=False
+        ["make", "test-spark", f"SPARK={name}", f"ARGS={' '.join(TESTS)}"],
+        cwd=ROOT,
+        env={VARIABLE: commit, **os.environ},
+        check=False,
     ).returncode
 
 
