@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -15,19 +16,39 @@ def cpu_seconds() -> float:
 def children_cpu_seconds() -> float:
     """Of all that descend from this process and live, to a tick (10 ms); children that have ended count for their
     parents."""
-    parents: dict[int, list[int]] = {}
-    ticks: dict[int, int] = {}
+    return sum(_ticks(Path("/proc", str(one))) for one in _descendants()) / os.sysconf("SC_CLK_TCK")
+
+
+def compiler_seconds() -> float:
+    """Of the threads in which JVMs that descend from this process compile what they run often, as long as these threads
+    live (`-XX:-UseDynamicNumberOfCompilerThreads`): it sinks as a program goes on, whatever it is asked."""
+    total = 0
+    for process in _descendants():
+        for thread in Path("/proc", str(process), "task").glob("*"):
+            with suppress(OSError):
+                if (thread / "comm").read_text().startswith(("C1 Compiler", "C2 Compiler")):
+                    total += _ticks(thread)
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents.setdefault(int(fields[1]), []).append(int(entry.name))
-            ticks[int(entry.name)] = sum(int(x) for x in fields[11:15])
-    total, todo = 0, list(parents.get(os.getpid(), []))
+            with suppress(OSError):
+                children.setdefault(int(_fields(entry)[1]), []).append(int(entry.name))
+    found, todo = [], list(children.get(os.getpid(), []))
     while todo:
-        process = todo.pop()
-        total += ticks.get(process, 0)
-        todo += parents.get(process, [])
-    return total / os.sysconf("SC_CLK_TCK")
+        found.append(todo.pop())
+        todo += children.get(found[-1], [])
+    return found
+
+
+def _ticks(of: Path) -> int:
+    with suppress(OSError):
+        return sum(int(x) for x in _fields(of)[11:15])
+    return 0  # it has ended
+
+
+def _fields(of: Path) -> list[str]:
+    return (of / "stat").read_text().rpartition(")")[2].split()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.processes import cpu_seconds
+from benchmarks.processes import compiler_seconds, cpu_seconds
 from metaindex.readers.spark_jobs import tagged
 from metaindex.rule.executed import stages
 
@@ -24,6 +24,7 @@ class Measured:
     wall: float  # seconds
     cpu: float  # seconds, of this process and the JVM
     task_cpu: float  # seconds, of the tasks alone
+    compiling: float  # seconds of CPU that the JVM took to compile what it runs often
     read: int  # bytes
     shuffled: int  # bytes written for exchanges
     plan: str
@@ -49,11 +50,12 @@ def measured(spark: SparkSession, sql: str, times: int = 1, *, each_task: bool =
     milliseconds is below what clocks tell. `each_task`: notes what each took."""
     context = spark.sparkContext
     with tagged(context) as tag:
-        cpu, started = cpu_seconds(), time.perf_counter()
+        compiling, cpu, started = compiler_seconds(), cpu_seconds(), time.perf_counter()
         for _ in range(times):
             query = spark.sql(sql)
             rows = [tuple(row) for row in query.collect()]
         wall, cpu = time.perf_counter() - started, cpu_seconds() - cpu
+        compiling = compiler_seconds() - compiling
     plan = str(query._jdf.queryExecution().executedPlan().toString()).split("== Initial Plan ==")[0]
     task_cpu = read = shuffled = 0
     tasks: list[list[float]] = []
@@ -64,7 +66,15 @@ def measured(spark: SparkSession, sql: str, times: int = 1, *, each_task: bool =
         read += stage.inputBytes()
         shuffled += stage.shuffleWriteBytes()
     return Measured(
-        wall / times, cpu / times, task_cpu / 1e9 / times, read // times, shuffled // times, plan, rows, tasks
+        wall / times,
+        cpu / times,
+        task_cpu / 1e9 / times,
+        compiling / times,
+        read // times,
+        shuffled // times,
+        plan,
+        rows,
+        tasks,
     )
 
 

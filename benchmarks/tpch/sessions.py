@@ -22,6 +22,7 @@ def session(folder: Path) -> AbstractContextManager[SparkSession]:
     task (vectored reads) are in no metric of Spark's, so tasks read themselves."""
     conf = {
         "spark.driver.memory": "6g",
+        "spark.driver.extraJavaOptions": "-XX:-UseDynamicNumberOfCompilerThreads",  # see `compiler_seconds`
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
         "spark.sql.catalog.iceberg": ICEBERG_CATALOG,
