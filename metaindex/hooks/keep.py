@@ -37,7 +37,8 @@ logger = logging.getLogger("metaindex.hooks")
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
-    not: it is stale then, or no query can use it, and no more than that."""
+    not: it is stale then, or no query can use it, and no more than that. `tried`: by a refresh, where
+    one is due; one that is damaged is not."""
 
     table: str
     index: str
@@ -45,6 +46,7 @@ class Kept:
     changed: bool
     seconds: float = 0.0
     error: str = ""
+    tried: bool = True
 
 
 def keep(
@@ -71,11 +73,12 @@ def keep(
     for member, name, entry in there:
         if isinstance(entry, str):
             logger.warning("index %r of %s is not kept fresh: %s", name, member.path, entry)
-            told = Kept(member.path, name, version.id, False, error=entry)
+            told = Kept(member.path, name, version.id, False, error=entry, tried=False)
         else:
             told = _refreshed(member, name, entry, version, builder)
             if manifests and not told.changed and not told.error:
-                told = replace(told, error=unusable(member, name, entry))
+                problem = unusable(member, name, entry)
+                told = replace(told, error=problem, tried=not problem)
         kept.append(told)
     return version, kept
 

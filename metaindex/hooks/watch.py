@@ -128,7 +128,7 @@ class Watcher:
     @property
     def failing(self) -> tuple[str, ...]:
         """The tables that could not be asked, or of which an index failed, when that was tried last."""
-        return tuple(watched.table.path for watched in self._watched if watched.failures)
+        return tuple(watched.table.path for watched in self._watched if watched.told)
 
     def once(self) -> bool:
         """Asks every table once and refreshes what is behind. Did everything go well?"""
@@ -158,10 +158,10 @@ class Watcher:
             table = watched.opened()
             handle = handle_of(table)
             version = handle.table_format.resolve(handle.ref, At())
-            news = version != watched.known or watched.failures > 0 or self._behind(table, version)
+            news = version != watched.known or watched.failures > 0 or self._behind(watched, table, version)
             asking = time.perf_counter() - started
             watched.quiet = 0 if news else watched.quiet + 1
-            if news:
+            if news or watched.told:  # a damaged index may have been mended; the others are asked at their pace
                 version, kept = keep(table, self._indexes, self._builder, manifests=True)
                 self._report(watched, version, kept)
         except MetaIndexError as error:
@@ -174,10 +174,10 @@ class Watcher:
             watched.told = frozenset({why})
         watched.due = time.monotonic() + self._pace.after(watched.quiet, watched.failures, asking)
 
-    def _behind(self, table: Table, version: Version) -> bool:
+    def _behind(self, watched: _Watched, table: Table, version: Version) -> bool:
         """Was an index made, restored, put back or damaged, while the table stood still?"""
         return any(
-            isinstance(entry, str) or not stands_at(member, name, entry, version)
+            (name, entry) not in watched.told if isinstance(entry, str) else not stands_at(member, name, entry, version)
             for member in in_namespaces(table)
             for name, entry in living_or_why(member)
             if self._indexes is None or name in self._indexes
@@ -191,7 +191,7 @@ class Watcher:
             elif each.changed:
                 self._tell(Event("refreshed", path, each.index, version.id, each.seconds))
         failed = any(each.error for each in kept)
-        watched.failures = watched.failures + 1 if failed else 0
+        watched.failures = watched.failures + 1 if any(each.error and each.tried for each in kept) else 0
         watched.told = frozenset((each.index, each.error) for each in kept if each.error)
         if not failed and version != watched.known:
             self._tell(Event("fresh", path, version=version.id))

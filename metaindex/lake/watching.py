@@ -230,7 +230,7 @@ class LakeWatcher:
             if table.failed.get(key) != why:
                 self._tell(Event("failed", table.place.path, key[1], state.version, state.seconds, why))
             table.failed[key] = why
-        if state.damaged:
+        if state.damaged and len(state.damaged) == state.indexes:  # else the others are followed at their pace
             table.failures += 1
         elif not state.needs:
             table.failures = 0

@@ -118,6 +118,7 @@ def test_an_index_whose_log_is_damaged_is_told_once_and_fails(tmp_path: Path, ca
     events.clear()
     assert not watcher.once()
     assert events == [], "nothing is new"
+    assert [watched.failures for watched in watcher._watched] == [0, 0], "its other indexes are followed at their pace"
     told = call("watch", *(lake.path for lake in lakes), "--once")
     assert told.code == 1
     assert told.out.count("log entry is a line") == 1

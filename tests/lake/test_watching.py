@@ -243,6 +243,22 @@ def test_what_still_fails_alike_is_not_told_again_and_what_is_mended_is(
         assert any(said in event.message for event in events), "it fails anew"
 
 
+def test_an_index_that_is_damaged_keeps_the_others_of_its_table_from_nothing(tmp_path: Path) -> None:
+    (lake,) = tables(tmp_path, 1, behind=False)
+    lake.open().create_index("other", mi.Values("id"), builder="local")
+    lake.append(rows(100))
+    damage_manifests(tmp_path / "t0" / "lake" / "_metaindex" / "stats")
+    events: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    assert not watcher.once()
+    assert [(event.kind, event.index) for event in events[1:]] == [
+        ("failed", "stats"),
+        ("refreshed", "other"),
+        ("summed", ""),
+    ]
+    assert [followed.failures for followed in watcher._tables.values()] == [0]
+
+
 def test_a_lake_that_cannot_be_listed_is_told_once(tmp_path: Path, call: Call) -> None:
     events: list[Event] = []
     watcher = LakeWatcher(LakeAsked(str(tmp_path / "none")), events.append)
