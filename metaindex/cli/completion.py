@@ -10,12 +10,12 @@ from metaindex.views.output import Output
 from .arguments import DONE
 from .command import Command
 
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 _PLACES = frozenset({"TABLE", "ROOT", "FILE", "FOLDER", "PLACE"})
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or tcsh")
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh, fish or tcsh")
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
@@ -26,7 +26,12 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """Written by shtab from the parser that reads the command line: what it offers is what there is."""
+    """Written from the parser that reads the command line, for fish by us and else by shtab: what it offers is what
+    there is."""
+    if shell == "fish":
+        from .fish import fish_script
+
+        return fish_script(parser, _PLACES)
     try:
         import shtab
     except ImportError as error:
@@ -55,11 +60,13 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 COMMAND = Command(
     "completion",
     "a script by which your shell completes commands, options and paths",
-    """Writes a script for bash, zsh or tcsh. Bash reads it from ~/.bashrc by
-eval "$(metaindex completion bash)"; zsh takes a file named _metaindex in a folder of $fpath.""",
+    """Writes a script for bash, zsh, fish or tcsh. Bash reads it from ~/.bashrc by
+eval "$(metaindex completion bash)"; zsh takes a file named _metaindex in a folder of $fpath, and fish one named
+metaindex.fish in ~/.config/fish/completions.""",
     (
         "metaindex completion bash > ~/.local/share/bash-completion/completions/metaindex",
         "metaindex completion zsh > ~/.zfunc/_metaindex",
+        "metaindex completion fish > ~/.config/fish/completions/metaindex.fish",
         'eval "$(metaindex completion bash)"',
     ),
     _arguments,

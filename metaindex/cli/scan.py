@@ -35,9 +35,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--columns", type=arguments.names, metavar="A,B", help="only these columns; default: all")
     parser.add_argument(
         "--limit",
-        type=arguments.at_least_zero,
-        metavar="N",
-        help=f"stop after N rows; default: {_SHOWN}, and no limit with --output or --count; 0: no limit",
+        type=_limit,
+        metavar="N|all",
+        help=f"stop after N rows, from 1 on; all: every row; default: {_SHOWN}, and all with --output or --count",
     )
     parser.add_argument("--count", action="store_true", help="only count the rows")
     parser.add_argument("--output", metavar="FILE", help="write the rows to FILE: .parquet, .csv or .jsonl")
@@ -45,6 +45,19 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     arguments.version(parser)
     arguments.only_indexes(parser)
     arguments.query_log(parser)
+
+
+def _limit(text: str) -> int:
+    """0 stands for all inside, and is not taken: whoever knows LIMIT 0 of SQL would read a whole table by it."""
+    if text.lower() == "all":
+        return 0
+    try:
+        return arguments.at_least_one(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"a limit is a number of rows from 1 on, or all; got {text!r}; leave it out for {_SHOWN} rows, say all for"
+            " every row, or --count for how many there are"
+        ) from None
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:

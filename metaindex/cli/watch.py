@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import logging
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from metaindex.views.words import counted
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 
 if TYPE_CHECKING:
@@ -105,12 +108,12 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             f" {'both' if args.tables else 'neither'}; name one of them"
         )
     watcher, what = _of_tables(args, out) if args.lake is None else _of_lake(args, out)
-    with _until_signal(watcher, out):
+    with _until_signal(watcher, out), _told_by_events():
         if args.once:
             return DONE if watcher.once() else FAILED
         out.say(f"metaindex: watching {what}; Ctrl-C ends it")
         watcher.run()
-    return DONE
+    return FAILED if watcher.failing else DONE
 
 
 def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
@@ -194,8 +197,24 @@ def _until_signal(watcher: Watcher | LakeWatcher, out: Output) -> Iterator[None]
             signal.signal(number, handler)
 
 
+@contextmanager
+def _told_by_events() -> Iterator[None]:
+    """Inside, hooks warn of nothing: each warning would say once more, and in each round, what an event says."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return record.levelno != logging.WARNING
+
+    logger = logging.getLogger("metaindex.hooks")
+    logger.addFilter(is_told)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_told)
+
+
 def _tell(event: Event, out: Output) -> None:
     """One line an event: JSON for machines, else words."""
+    event = replace(event, message=in_options(event.message))
     if out.json:
         show(json_text(event.to_json()), sys.stdout)
         return
@@ -204,14 +223,15 @@ def _tell(event: Event, out: Output) -> None:
         "fresh": f"fresh at version {event.version}",
         "refreshed": f"{event.index}: refreshed to version {event.version} in {event.seconds:.1f} s"
         + (f" ({event.message})" if event.message else ""),
-        "failed": f"{event.index}: stays stale, asked again later: {event.message}",
+        "failed": f"{event.index}: fails, tried again later: {event.message}",
         "unreadable": f"cannot be asked, tried again later: {event.message}",
         "stopped": "not watched any more",
+        "summed": f"summary: {event.message}",
         "looked": f"looked for tables: {event.message}",
         "shared": f"{event.index}: {event.message}",
         "left": f"{event.index}: {event.message}" if event.index else event.message,
     }[event.kind]
-    out.write(one_line(f"{now}  {event.table}  {what}"))
+    out.write(one_line("  ".join(filter(None, (now, event.table, what)))))
 
 
 COMMAND = Command(
@@ -219,17 +239,19 @@ COMMAND = Command(
     "keep the indexes of some tables fresh, until stopped",
     """Follows the logs of tables and refreshes their indexes when a commit comes. A table that has not changed costs
 a small question (Delta: its newest commit; Iceberg: its metadata; a plain folder has no log and is listed), asked
-less and less often while nothing happens. What fails is told and tried again, at growing distances. Nothing about it
-is needed for right answers: an index that is behind only makes a query read more.
+less and less often while nothing happens. What fails is tried again, at growing distances; it is told once, and again
+where it fails otherwise or anew, and a summary says how many tables fail when that changes. Nothing about it is needed
+for right answers: an index that is behind, or damaged, only makes a query read more. Tables without an index are not
+asked.
 
 --lake follows all tables of a folder, a bucket or a catalog. Refreshed is first where a byte of upkeep spares most of
 what noted queries read (metaindex savings), and where none are noted what is most behind, within a budget of bytes and
 processor time an hour. Several watchers may follow the same lake: what one is at, the others leave to it; one that dies
 leaves its work to them.
 
-Ctrl-C (or SIGTERM) ends it once the refresh under way is done. With --json each event is one JSON object on one line:
-kind (refreshed, fresh, failed, unreadable, stopped; of a lake looked, shared and left, too), table, index, version,
-seconds, message, at_ms.""",
+Ctrl-C (or SIGTERM) ends it once the refresh under way is done. The exit code is 1 where a table or an index fails, with
+--once or as it ends. With --json each event is one JSON object on one line: kind (refreshed, fresh, failed, unreadable,
+summed, stopped; of a lake looked, shared and left, too), table, index, version, seconds, message, at_ms.""",
     (
         "metaindex watch lake/flights lake/weather",
         "metaindex watch lake/flights --every 0.5 --idle 5",

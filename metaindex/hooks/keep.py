@@ -20,6 +20,7 @@ from metaindex.formats.protocol import At, FollowsLog
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
+from metaindex.pruning.folder import check, why
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.reader import StoreCache
 from metaindex.table.face import Table, handle_of
@@ -36,7 +37,8 @@ logger = logging.getLogger("metaindex.hooks")
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
-    not: it is stale then, and no more than that."""
+    not: it is stale then, or no query can use it, and no more than that. `tried`: by a refresh, where
+    one is due; one that is damaged is not."""
 
     table: str
     index: str
@@ -44,24 +46,41 @@ class Kept:
     changed: bool
     seconds: float = 0.0
     error: str = ""
+    tried: bool = True
 
 
 def keep(
-    table: Table, indexes: Collection[str] | None = None, builder: BuilderName | Builder = "local"
+    table: Table,
+    indexes: Collection[str] | None = None,
+    builder: BuilderName | Builder = "local",
+    *,
+    manifests: bool = False,
 ) -> tuple[Version, list[Kept]]:
     """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE,
-    disabled ones too. One that fails does not keep the others from it.
+    disabled ones too. One that fails does not keep the others from it. `manifests`: of those that stand at the version
+    it is looked whether queries can use them, as far as `unusable` tells.
 
     Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
     """
-    behind = [
+    there = [
         (member, name, entry)
         for member in in_namespaces(table)
-        for name, entry in living(member)
+        for name, entry in living_or_why(member)
         if indexes is None or name in indexes
     ]
-    version = _newest(table, [entry for _, _, entry in behind])
-    return version, [_refreshed(member, name, entry, version, builder) for member, name, entry in behind]
+    version = _newest(table, [entry for _, _, entry in there if not isinstance(entry, str)])
+    kept = []
+    for member, name, entry in there:
+        if isinstance(entry, str):
+            logger.warning("index %r of %s is not kept fresh: %s", name, member.path, entry)
+            told = Kept(member.path, name, version.id, False, error=entry, tried=False)
+        else:
+            told = _refreshed(member, name, entry, version, builder)
+            if manifests and not told.changed and not told.error:
+                problem = unusable(member, name, entry)
+                told = replace(told, error=problem, tried=not problem)
+        kept.append(told)
+    return version, kept
 
 
 def in_namespaces(table: Table) -> list[Table]:
@@ -72,17 +91,37 @@ def in_namespaces(table: Table) -> list[Table]:
 
 
 def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
-    """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed over,
-    with a warning."""
+    """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed
+    over."""
+    for name, entry in living_or_why(table):
+        if not isinstance(entry, str):
+            yield name, entry
+
+
+def living_or_why(table: Table) -> Iterator[tuple[str, IndexLogEntry | str]]:
+    """The same, and why the log of an index cannot be read."""
     folder = handle_of(table).indexes()
     for name in folder.names():
         try:
             entry = folder.log(name).latest()
         except MetaIndexError as error:
-            logger.warning("index %r of %s is not kept fresh: %s", name, table.path, error)
+            yield name, str(error)
             continue
         if entry is not None and entry.stable is State.ACTIVE and entry.table.format == table.format:
             yield name, entry
+
+
+def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
+    """Why queries leave out an index that has recorded the table's version, as far as its entry and the manifests of
+    its runs tell; empty where these are sound. No refresh would find it, as there is nothing to refresh."""
+    try:
+        check(entry)
+        index = OpenIndex.of(name, entry, handle_of(table).log(name).storage, StoreCache())
+        for run in index.entry.content.runs:
+            index.reader(run).kinds()
+    except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are kept
+        return f"no query uses it: {why(error)}"
+    return ""
 
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:

@@ -20,8 +20,9 @@ from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
 from metaindex.table.face import Table, handle_of
+from metaindex.views.words import counted
 
-from .keep import Kept, in_namespaces, keep, living, stands_at
+from .keep import Kept, in_namespaces, keep, living_or_why, stands_at
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder
@@ -29,15 +30,17 @@ if TYPE_CHECKING:
 
 SHARE = 20
 """A table is asked again after at least this many times the time that the asking took."""
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
-    asked; `fresh`: every index stands at the version. Of a lake: `looked` for tables; `shared`: another brings the
-    index up, or did; `left`: it waits for the budget."""
+    asked; both come once for what stays as it is. `fresh`: every index stands at the version; `summed`: how many tables
+    there are and fail, where that has changed. Of a lake: `looked` for tables; `shared`: another brings the index up,
+    or did; `left`: it waits for the budget."""
 
-    kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "looked", "shared", "left"]
+    kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "summed", "looked", "shared", "left"]
     table: str
     index: str = ""
     version: str = ""
@@ -81,6 +84,8 @@ class _Watched:
     known: Version | None = None
     quiet: int = 0
     failures: int = 0
+    told: frozenset[tuple[str, str]] = frozenset()
+    """What failed when it was asked last: indexes (empty: the table itself), each with its error."""
 
     def opened(self) -> Table:
         if isinstance(self.table, Unopened):
@@ -109,6 +114,7 @@ class Watcher:
         self._builder = builder
         self._pace = pace or Pace()
         self._stop = threading.Event()
+        self._summed: tuple[str, ...] = ()
 
     def stop(self) -> None:
         """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's
@@ -119,12 +125,18 @@ class Watcher:
     def stopping(self) -> bool:
         return self._stop.is_set()
 
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The tables that could not be asked, or of which an index failed, when that was tried last."""
+        return tuple(watched.table.path for watched in self._watched if watched.told)
+
     def once(self) -> bool:
         """Asks every table once and refreshes what is behind. Did everything go well?"""
         for watched in self._watched:
             if not self.stopping:
                 self._visit(watched)
-        return all(not table.failures for table in self._watched)
+        self._sum_up()
+        return not self.failing
 
     def run(self) -> None:
         """Until `stop`."""
@@ -132,6 +144,8 @@ class Watcher:
             watched = min(self._watched, key=lambda w: w.due)
             if not self._stop.wait(max(watched.due - time.monotonic(), 0.0)):
                 self._visit(watched)
+                if all(other.due for other in self._watched):  # not in the midst of the first round
+                    self._sum_up()
         for watched in self._watched:
             self._tell(
                 Event("stopped", watched.table.path, version=watched.known.id if watched.known is not None else "")
@@ -144,37 +158,57 @@ class Watcher:
             table = watched.opened()
             handle = handle_of(table)
             version = handle.table_format.resolve(handle.ref, At())
-            news = version != watched.known or watched.failures > 0 or self._behind(table, version)
+            news = version != watched.known or watched.failures > 0 or self._behind(watched, table, version)
             asking = time.perf_counter() - started
             watched.quiet = 0 if news else watched.quiet + 1
-            if news:
-                version, kept = keep(table, self._indexes, self._builder)
+            if news or watched.told:  # a damaged index may have been mended; the others are asked at their pace
+                version, kept = keep(table, self._indexes, self._builder, manifests=True)
                 self._report(watched, version, kept)
         except MetaIndexError as error:
             watched.failures += 1
-            self._tell(
-                Event("unreadable", watched.table.path, message=str(error), seconds=time.perf_counter() - started)
-            )
+            why = ("", str(error))
+            if why not in watched.told:
+                self._tell(
+                    Event("unreadable", watched.table.path, message=why[1], seconds=time.perf_counter() - started)
+                )
+            watched.told = frozenset({why})
         watched.due = time.monotonic() + self._pace.after(watched.quiet, watched.failures, asking)
 
-    def _behind(self, table: Table, version: Version) -> bool:
-        """Was an index made, restored or put back, while the table stood still?"""
+    def _behind(self, watched: _Watched, table: Table, version: Version) -> bool:
+        """Was an index made, restored, put back or damaged, while the table stood still?"""
         return any(
-            not stands_at(member, name, entry, version)
+            (name, entry) not in watched.told if isinstance(entry, str) else not stands_at(member, name, entry, version)
             for member in in_namespaces(table)
-            for name, entry in living(member)
+            for name, entry in living_or_why(member)
             if self._indexes is None or name in self._indexes
         )
 
     def _report(self, watched: _Watched, version: Version, kept: Sequence[Kept]) -> None:
         path = watched.table.path
         for each in kept:
-            if each.error:
+            if each.error and (each.index, each.error) not in watched.told:
                 self._tell(Event("failed", path, each.index, version.id, each.seconds, each.error))
             elif each.changed:
                 self._tell(Event("refreshed", path, each.index, version.id, each.seconds))
         failed = any(each.error for each in kept)
-        watched.failures = watched.failures + 1 if failed else 0
+        watched.failures = watched.failures + 1 if any(each.error and each.tried for each in kept) else 0
+        watched.told = frozenset((each.index, each.error) for each in kept if each.error)
         if not failed and version != watched.known:
             self._tell(Event("fresh", path, version=version.id))
         watched.known = version
+
+    def _sum_up(self) -> None:
+        """Of several tables, where others fail than before."""
+        failing = self.failing
+        if failing != self._summed and len(self._watched) > 1:
+            self._tell(Event("summed", "", message=", ".join(counted_failing(len(self._watched), failing))))
+        self._summed = failing
+
+
+def counted_failing(tables: int, failing: Sequence[str]) -> list[str]:
+    """How many tables there are, and how many of them fail, by name while they are few."""
+    if not failing:
+        return [counted(tables, "table")]
+    more = [f"{len(failing) - _NAMED:,} more"] if len(failing) > _NAMED else []
+    names = ", ".join([*failing[:_NAMED], *more])
+    return [counted(tables, "table"), f"{len(failing):,} {'fails' if len(failing) == 1 else 'fail'} ({names})"]

@@ -210,7 +210,7 @@ def _row(table: LakeTable) -> tuple[str, ...]:
         table.format or "?",
         "-" if table.files is None else f"{table.files:,}",
         "-" if table.size_bytes is None else human_bytes(table.size_bytes),
-        ", ".join(index.info.name for index in table.indexes) or "-",
+        ", ".join(index.said for index in table.indexes) or "-",
         human_bytes(table.index_bytes) if table.indexes else "-",
         behind_in_words(table),
         left_out_in_words(table),

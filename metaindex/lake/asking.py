@@ -145,9 +145,11 @@ def _infos(handle: Handle, snapshot: Snapshot) -> tuple[IndexInfo, ...]:
     if not handle.config.use_indexes:
         return ()
     target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
-    names = handle.indexes().names()
+    # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
+    options = handle.ref.options if handle.format == "files" else None
     told = (
-        index_info(name, handle.log(name), snapshot.version, lambda index: staleness(index, target)) for name in names
+        index_info(name, handle.log(name), snapshot.version, lambda index: staleness(index, target), options)
+        for name in handle.indexes().names()
     )
     return tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
 
@@ -219,6 +221,9 @@ def _advice(row: LakeTable) -> list[str]:
             said.append(f"{name} cannot be used: metaindex verify, then repair")
         if index.info.suspected:
             said.append(f"a writer of {name} seems dead: metaindex cancel")
+        if index.info.other_options:
+            options = ", ".join(index.info.other_options)
+            said.append(f"{name} was built with other reader options ({options}): metaindex indexes")
         if not index.asked:
             continue
         if index.info.new_files:

@@ -22,8 +22,13 @@ class LakeIndex:
 
     @property
     def asked(self) -> bool:
-        """Do queries ask it? Not one that is deleted, disabled, or cannot be read."""
+        """Do queries ask it? Not one that is deleted, disabled, of other reader options, or cannot be read."""
         return self.info.enabled and self.info.new_files is not None
+
+    @property
+    def said(self) -> str:
+        """Its name, and whether it is of the table as that is read."""
+        return f"{self.info.name} (other reader options)" if self.info.other_options else self.info.name
 
     @property
     def size_bytes(self) -> int:

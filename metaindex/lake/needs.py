@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from metaindex.actions.target import Target
+from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import MetaIndexError, NotATableError, first_line
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
-from metaindex.hooks.keep import in_namespaces, living, stands_at
+from metaindex.hooks.keep import in_namespaces, living_or_why, stands_at, unusable
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS, suspected
 from metaindex.log.operation_log import OperationLog
@@ -29,6 +30,9 @@ from .asking import LakePlace
 _DAY_MS: Final = 86_400_000
 _SINCE_DAYS: Final = 30
 _MOST_ROWS: Final = 100_000
+
+IndexKey = tuple[str | None, str]
+"""An index of a table: its namespace, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +57,27 @@ class UpkeepNeed:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table as it was asked. `problem`: why it, or the list of its indexes, cannot be; `indexes`: that can be kept
-    fresh; `gone`: it is no table any more."""
+    """A table as it was asked. `problem`: why it, or the list of its indexes, cannot be; `indexes`: that are followed;
+    `damaged`: those of them that cannot be kept fresh, or that no query can use, and why; `sound`: entries of which no
+    more need be looked at; `gone`: it is no table any more."""
 
     version: str = ""
     indexes: int = 0
     needs: tuple[UpkeepNeed, ...] = ()
+    damaged: tuple[tuple[IndexKey, str], ...] = ()
+    sound: frozenset[tuple[IndexKey, int]] = frozenset()
     problem: str = ""
     seconds: float = 0.0
     gone: bool = False
 
 
-def needs_of(place: LakePlace, only: Collection[str] | None) -> TableState:
-    """Raises nothing."""
+def needs_of(
+    place: LakePlace, only: Collection[str] | None, sound: Collection[tuple[IndexKey, int]] = ()
+) -> TableState:
+    """Raises nothing. `sound`: what it said before."""
     started = time.perf_counter()
     try:
-        state = TableState(problem=place.problem) if place.problem else _asked(place, place.open(), only)
+        state = TableState(problem=place.problem) if place.problem else _asked(place, place.open(), only, sound)
     except NotATableError as error:
         state = TableState(gone=True) if place.found == "files" else TableState(problem=str(error))
     except MetaIndexError as error:
@@ -78,26 +87,43 @@ def needs_of(place: LakePlace, only: Collection[str] | None) -> TableState:
     return replace(state, seconds=time.perf_counter() - started)
 
 
-def _asked(place: LakePlace, table: Table, only: Collection[str] | None) -> TableState:
+def _asked(
+    place: LakePlace, table: Table, only: Collection[str] | None, sound: Collection[tuple[IndexKey, int]]
+) -> TableState:
     handle = handle_of(table)
     members = [
         (member, name, entry)
         for member in in_namespaces(table)
-        for name, entry in living(member)
+        for name, entry in living_or_why(member)
         if only is None or name in only
     ]
     if not members:
         return TableState()
     version = handle.table_format.resolve(handle.ref, At())
-    needs = []
+    needs: list[UpkeepNeed] = []
+    damaged: list[tuple[IndexKey, str]] = []
+    looked_at = set()
     for member, name, entry in members:
+        key = (member.config.namespace, name)
+        if isinstance(entry, str):
+            damaged.append((key, entry))
+            continue
         # A text file means what its options make of it: so does a version of such files.
         built = Table(handle_of(member).as_built(entry))
         own = handle_of(built)
         now = version if own.ref is handle.ref else own.table_format.resolve(own.ref, At())
-        if not stands_at(built, name, entry, now):
-            needs.append(_need(place, built, name, entry, now))
-    return TableState(version.id, len(members), tuple(needs))
+        try:
+            if not stands_at(built, name, entry, now):
+                needs.append(_need(place, built, name, entry, now))
+                continue
+            problem = "" if (key, entry.id) in sound else unusable(built, name, entry)
+        except DamagedIndexError as error:  # the other indexes are brought up
+            problem = str(error)
+        if problem:
+            damaged.append((key, problem))
+        else:
+            looked_at.add((key, entry.id))
+    return TableState(version.id, len(members), tuple(needs), tuple(damaged), frozenset(looked_at))
 
 
 def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> UpkeepNeed:

@@ -147,7 +147,7 @@ def _bytes(size: int | None, largest: int) -> GridCell:
 
 
 def _indexes(table: LakeTable) -> str:
-    names = [index.info.name for index in table.indexes]
+    names = [index.said for index in table.indexes]
     more = len(names) - _NAMES
     return ", ".join(names[:_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 

@@ -16,13 +16,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.protocol import At
 from metaindex.hooks.keep import keep, living, stands_at
-from metaindex.hooks.watch import Event, Pace
+from metaindex.hooks.watch import Event, Pace, counted_failing
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS
 from metaindex.pruning.result import human_bytes
@@ -31,7 +31,7 @@ from metaindex.views.words import counted, duration
 
 from .asking import LakePlace
 from .budget import UpkeepBudget
-from .needs import TableState, UpkeepNeed, at_work, needs_of
+from .needs import IndexKey, TableState, UpkeepNeed, at_work, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
 
@@ -45,6 +45,8 @@ FIND_SECONDS: Final = 300.0
 _AT_ONCE: Final = 64
 """Tables that are asked before something is refreshed."""
 _TICK_SECONDS: Final = 5.0
+_ITSELF: Final = (None, "")
+"""In place of an index: the table."""
 
 Key = tuple[str, str | None, str]
 
@@ -58,8 +60,13 @@ class _Followed:
     version: str | None = None
     quiet: int = 0
     failures: int = 0
-    indexes: int = 0
-    told: str = ""
+    indexes: int | None = None
+    sound: frozenset[tuple[IndexKey, int]] = frozenset()
+    """Indexes that queries can use, as their entries stood when that was looked at."""
+    failed: dict[IndexKey, str] = field(default_factory=dict)
+    """What fails, and was told of: indexes, or by _ITSELF the table."""
+    said: dict[IndexKey, str] = field(default_factory=dict)
+    """What else was told of an index that waits: it is not told again."""
 
 
 class LakeWatcher:
@@ -86,7 +93,10 @@ class LakeWatcher:
         self._tables: dict[str, _Followed] = {}
         self._needs: dict[Key, UpkeepNeed] = {}
         self._found_at: float | None = None
-        self._failed = False
+        self._unfound = ""
+        self._noted: list[str] = []
+        self._refreshed = 0
+        self._summed: tuple[str, ...] = ()
 
     def stop(self) -> None:
         """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's
@@ -96,6 +106,13 @@ class LakeWatcher:
     @property
     def stopping(self) -> bool:
         return self._stop.is_set()
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The tables that could not be asked, or of which an index failed, when that was tried last, by their names in
+        the lake; the lake itself where its tables could not be found."""
+        tables = (name for name, table in self._tables.items() if table.failed)
+        return (*([self._lake.said] if self._unfound else []), *sorted(tables))
 
     def once(self) -> bool:
         """Asks every table once, and refreshes what is behind as far as the budget of one hour goes. Did everything go
@@ -113,7 +130,9 @@ class LakeWatcher:
         if left:
             many = counted(left, "index")
             self._tell(Event("left", self._lake.said, message=f"{many} behind: the budget of an hour is used up"))
-        return not self._failed and not any(table.failures for table in self._tables.values())
+        if not self._unfound:
+            self._sum_up()
+        return not self.failing
 
     def run(self) -> None:
         """Until `stop`."""
@@ -134,6 +153,8 @@ class LakeWatcher:
                 self._say_waiting(need, pause)
             if len(due) > _AT_ONCE and not pause:
                 continue
+            if self.failing != self._summed and not self._unfound:
+                self._sum_up()
             next_due = min((table.due for table in self._tables.values()), default=now + _TICK_SECONDS)
             self._stop.wait(min(max(next_due - time.monotonic(), pause if due else 0.0, 0.05), _TICK_SECONDS))
         self._tell(Event("stopped", self._lake.said))
@@ -146,9 +167,11 @@ class LakeWatcher:
         try:
             places = {place.name: place for place in places_of(self._lake, notes)}
         except MetaIndexError as error:
-            self._failed = True
-            self._tell(Event("unreadable", self._lake.said, message=str(error)))
+            if str(error) != self._unfound:
+                self._tell(Event("unreadable", self._lake.said, message=str(error)))
+            self._unfound = str(error)
             return
+        self._unfound = ""
         new = places.keys() - self._tables.keys()
         gone = self._tables.keys() - places.keys()
         for name in gone:
@@ -159,15 +182,16 @@ class LakeWatcher:
             else:
                 self._tables[name].place = place
         self._needs = {key: need for key, need in self._needs.items() if key[0] not in gone}
-        if new or gone or notes:
+        if new or gone or notes != self._noted:
             said = [f"{counted(len(places), 'table')}, {len(new):,} new, {len(gone):,} gone", *notes]
             self._tell(Event("looked", self._lake.said, message="; ".join(said)))
+        self._noted = notes
 
     def _ask(self, tables: list[_Followed]) -> None:
         """Side by side; what is behind is noted."""
         asked = SideBySide[TableState](
             [table.place.store for table in tables],
-            lambda number: needs_of(tables[number].place, self._indexes),
+            lambda number: needs_of(tables[number].place, self._indexes, tables[number].sound),
             threads=4,
             timeout_seconds=self._lake.timeout_seconds,
         )
@@ -186,17 +210,40 @@ class LakeWatcher:
             return
         if state.problem:
             table.failures += 1
-            if state.problem != table.told:
+            if table.failed.get(_ITSELF) != state.problem:
                 self._tell(Event("unreadable", table.place.path, message=state.problem, seconds=state.seconds))
+            table.failed[_ITSELF] = state.problem
         else:
             news = state.version != table.version or bool(state.needs) or table.failures > 0
             table.quiet = 0 if news and state.indexes else table.quiet + 1
-            table.version, table.indexes = state.version, state.indexes
-            if not state.needs:  # else a refresh may have failed, and be tried again less and less often
-                table.failures = 0
-        table.told = state.problem
+            table.version, table.indexes, table.sound = state.version, state.indexes, state.sound
+            self._take_damaged(table, state)
         self._needs |= {_key(need): need for need in state.needs}
         table.due = time.monotonic() + self._pace.after(table.quiet, table.failures, state.seconds)
+
+    def _take_damaged(self, table: _Followed, state: TableState) -> None:
+        """What failed and is neither damaged nor behind does not fail any more. A refresh may fail again: it is tried
+        less and less often."""
+        still = {key for key, _ in state.damaged} | {(need.namespace, need.index) for need in state.needs}
+        table.failed = {key: why for key, why in table.failed.items() if key in still}
+        for key, why in state.damaged:
+            if table.failed.get(key) != why:
+                self._tell(Event("failed", table.place.path, key[1], state.version, state.seconds, why))
+            table.failed[key] = why
+        if state.damaged and len(state.damaged) == state.indexes:  # else the others are followed at their pace
+            table.failures += 1
+        elif not state.needs:
+            table.failures = 0
+
+    def _sum_up(self) -> None:
+        """How many tables fail, and what was done since it was told last."""
+        failing = self.failing
+        bare = sum(table.indexes == 0 for table in self._tables.values())
+        parts = counted_failing(len(self._tables), failing)
+        parts += [f"{counted(self._refreshed, 'index')} refreshed"] if self._refreshed else []
+        parts += [f"{bare:,} without an index that is followed"] if bare else []
+        self._tell(Event("summed", self._lake.said, message=", ".join(parts)))
+        self._summed, self._refreshed = failing, 0
 
     # -- refreshing ----------------------------------------------------------------------------------------------------
 
@@ -226,46 +273,63 @@ class LakeWatcher:
         self._budget.refreshed(cost, self._budget.settle())
         seconds = time.perf_counter() - started
         for told in kept:
-            if told.changed and table is not None:
-                table.failures = 0
             if told.changed:
                 self._tell(Event("refreshed", need.place.path, need.index, version.id, seconds, _said(need, cost)))
+                self._refreshed += 1
+                self._is_up(need, table)
             elif told.error and (after is None or not stands_at(member, need.index, after, version)):
                 self._fail(need, table, told.error)
             else:
                 self._tell(Event("shared", need.place.path, need.index, version.id, message="another was quicker"))
+                self._is_up(need, table)
         if table is not None:
             table.quiet = 0
 
     def _left_to_others(self, need: UpkeepNeed, member: Table, entry: IndexLogEntry) -> bool:
         """Does another watcher, or a hook, bring the index up, or did it?"""
+        table = self._tables.get(need.place.name)
         handle = handle_of(member).as_built(entry)
         version = handle.table_format.resolve(handle.ref, At())
         if stands_at(member, need.index, entry, version):
             self._tell(Event("shared", need.place.path, need.index, version.id, message="another was quicker"))
+            self._is_up(need, table)
             return True
         who = at_work(handle_of(member).log(need.index), entry, self._patience)
         if who:
-            self._tell(Event("shared", need.place.path, need.index, version.id, message=f"{who} is at work on it"))
-            table = self._tables.get(need.place.name)
+            self._say(
+                need, table, Event("shared", need.place.path, need.index, version.id, message=f"{who} is at work on it")
+            )
             if table is not None:
                 table.quiet = 0
         return bool(who)
 
-    def _fail(self, need: UpkeepNeed, table: _Followed | None, why: str) -> None:
-        self._tell(Event("failed", need.place.path, need.index, message=why))
-        self._failed = True
+    def _is_up(self, need: UpkeepNeed, table: _Followed | None) -> None:
         if table is not None:
+            table.failed.pop((need.namespace, need.index), None)
+            table.said.pop((need.namespace, need.index), None)
+            table.failures = table.failures if table.failed else 0
+
+    def _fail(self, need: UpkeepNeed, table: _Followed | None, why: str) -> None:
+        key = (need.namespace, need.index)
+        if table is None or table.failed.get(key) != why:
+            self._tell(Event("failed", need.place.path, need.index, message=why))
+        if table is not None:
+            table.failed[key] = why
             table.failures += 1
             table.due = time.monotonic() + self._pace.after(0, table.failures, 0.0)
 
     def _say_waiting(self, need: UpkeepNeed, pause: float) -> None:
-        table = self._tables.get(need.place.name)
-        if table is None or table.told == "waits":
-            return
-        table.told = "waits"
         said = f"waits {duration(round(pause * 1000))} for the budget: it takes {human_bytes(round(need.cost_bytes))}"
-        self._tell(Event("left", need.place.path, need.index, message=said))
+        event = Event("left", need.place.path, need.index, message=said)
+        self._say(need, self._tables.get(need.place.name), event, "waits")
+
+    def _say(self, need: UpkeepNeed, table: _Followed | None, event: Event, what: str = "") -> None:
+        """Of an index that waits, once; `what` stands for words that differ each time."""
+        key, what = (need.namespace, need.index), what or event.message
+        if table is None or table.said.get(key) != what:
+            self._tell(event)
+        if table is not None:
+            table.said[key] = what
 
 
 def _key(need: UpkeepNeed) -> Key:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, counted
+from metaindex.pruning.result import human_bytes
 from metaindex.statements.tree import (
     ChangeIndex,
     CreateIndex,
@@ -22,7 +23,17 @@ from metaindex.statements.tree import (
     VerifyIndex,
 )
 from metaindex.views.history import history_schema
-from metaindex.views.info import info_schema, sayable
+from metaindex.views.info import (
+    IndexInfo,
+    IndexList,
+    indexes_remarks,
+    sayable,
+    short_version,
+    size_in_words,
+    state_in_words,
+)
+from metaindex.views.text_table import Column, TextTable
+from metaindex.views.words import moment
 
 if TYPE_CHECKING:
     from metaindex.actions.action import Outcome
@@ -33,6 +44,8 @@ if TYPE_CHECKING:
     from metaindex.whatif.posterior import Estimate
 
 _TEXTS: Final = pa.list_(pa.string())
+_NAMED: Final = 5
+"""Of an index's columns, those that are shown by name."""
 
 
 def _schema(**columns: pa.DataType) -> pa.Schema:
@@ -50,6 +63,20 @@ CHANGED: Final = _schema(
     size_bytes=pa.int64(),
     notes=_TEXTS,
 )
+SHOWN: Final = _schema(
+    name=pa.string(),
+    state=pa.string(),
+    fresh=pa.bool_(),
+    kinds=pa.string(),
+    columns=pa.string(),
+    files=pa.int64(),
+    size=pa.string(),
+    version=pa.string(),
+    updated=pa.string(),
+    note=pa.string(),
+)
+"""What a person can read in a notebook or on a terminal; DESCRIBE INDEX has the rest, and exact numbers. `version`: the
+newest that is recorded; `note`: how far it is behind, or why no query uses it."""
 DESCRIBED: Final = _schema(name=pa.string(), value=pa.string())
 VERIFIED: Final = _schema(
     index=pa.string(),
@@ -120,7 +147,7 @@ def schema_of(statement: Statement) -> pa.Schema:
         case CreateIndex() | RefreshIndex() | ChangeIndex():
             return CHANGED
         case ShowIndexes():
-            return info_schema()
+            return SHOWN
         case DescribeIndex(history=history):
             return history_schema() if history else DESCRIBED
         case VerifyIndex():
@@ -211,6 +238,62 @@ def verified(report: Verification) -> StatementResult:
         "not_compared": [f"{why} ({count:,} times)" for why, count in report.unchecked.items()],
     }
     return result(VERIFIED, [row], *report.shown, wrong=not report.sound)
+
+
+def indexes_shown(infos: IndexList) -> StatementResult:
+    """A row an index."""
+    if not infos:
+        return result(SHOWN, [], *infos.shown)
+    rows = [_shown_row(info) for info in infos]
+    names = [name for name in SHOWN.names if name != "note" or any(row["note"] for row in rows)]
+    table = TextTable(
+        tuple(Column(name, right=name in ("files", "size")) for name in names),
+        tuple(tuple(_cell(name, row[name]) for name in names) for row in rows),
+    )
+    return result(SHOWN, rows, table, *indexes_remarks(infos))
+
+
+def _shown_row(info: IndexInfo) -> dict[str, object]:
+    columns = list(dict.fromkeys((*info.columns, *(_keyed(key, info.kinds) for key in info.keys))))
+    more = len(columns) - _NAMED
+    return {
+        "name": info.name,
+        "state": state_in_words(info),
+        "fresh": info.fresh,
+        "kinds": ", ".join(info.kinds) or None,
+        "columns": (", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")) or None,
+        "files": info.files,
+        "size": size_in_words(info),
+        "version": info.newest_version,
+        "updated": moment(info.changed_ms) if info.changed_ms else None,
+        "note": _noted(info),
+    }
+
+
+def _keyed(key: str, kinds: Sequence[str]) -> str:
+    """The columns of a key, as in `values(user)`: its kind stands in a column of its own."""
+    kind, _, rest = key.partition("(")
+    if kind not in kinds or not rest.endswith(")"):
+        return key
+    return f"({rest}" if ", " in rest else rest[:-1]
+
+
+def _noted(info: IndexInfo) -> str | None:
+    if info.problem:
+        return info.problem
+    if info.other_options:
+        return f"built with other reader options: {', '.join(info.other_options)}"
+    if info.new_files:
+        return f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind"
+    return None
+
+
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "version" and isinstance(value, str):
+        return short_version(value)
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def weighed(answer: WhatIf) -> list[dict[str, object]]:

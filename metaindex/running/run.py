@@ -36,6 +36,7 @@ from .results import (
     WEIGHED,
     StatementResult,
     changed,
+    indexes_shown,
     nothing,
     recommended,
     result,
@@ -62,8 +63,7 @@ def run(statement: Statement, tables: NamedTables) -> StatementResult:
         case RefreshIndex() | ChangeIndex():
             return _in_its_words(statement, tables)
         case ShowIndexes(name, at):
-            infos = tables.open(name).indexes(version=at.version, timestamp=at.timestamp)
-            return StatementResult(infos.to_arrow(), tuple(infos.shown))
+            return indexes_shown(tables.open(name).indexes(version=at.version, timestamp=at.timestamp))
         case DescribeIndex(name, table, history):
             return _described(name, table, tables, history=history)
         case VerifyIndex(name, table, options):

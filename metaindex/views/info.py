@@ -199,9 +199,9 @@ def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
         fresh_in_words(info) + _behind(info),
         ", ".join(info.kinds) or "-",
         f"{info.files:,}",
-        f"{len(info.versions):,}" + (f", newest {_shortened(info.newest_version)}" if info.newest_version else ""),
+        f"{len(info.versions):,}" + (f", newest {short_version(info.newest_version)}" if info.newest_version else ""),
         f"{info.runs:,}",
-        _size_in_words(info),
+        size_in_words(info),
         moment(info.changed_ms),
     )
     return (*cells, info.problem) if with_problem else cells
@@ -211,7 +211,8 @@ def _size(info: IndexInfo) -> int:
     return info.size_bytes if info.stored_bytes is None else info.stored_bytes
 
 
-def _size_in_words(info: IndexInfo) -> str:
+def size_in_words(info: IndexInfo) -> str:
+    """On storage, as far as that is known; what `clean` removes apart."""
     old = info.old_bytes or 0
     return human_bytes(_size(info) - old) + (f" + {human_bytes(old)} old" if old else "")
 
@@ -231,7 +232,7 @@ def _behind_in_words(info: IndexInfo) -> str:
     return new + (gone if info.gone_files else "")
 
 
-def _shortened(version: str) -> str:
+def short_version(version: str) -> str:
     """Listings of plain files and Iceberg snapshots have long names; `index_text` shows them whole."""
     return version if len(version) <= 12 else version[:9] + "..."
 

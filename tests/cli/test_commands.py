@@ -53,7 +53,7 @@ def test_scan_gives_the_rows_that_match(call: Call, indexed: Path) -> None:
 
 
 def test_scan_writes_values_that_json_lacks_as_text(call: Call, indexed: Path) -> None:
-    rows = call("scan", indexed, "month = 1", "--json", "--limit", "0").json["rows"]
+    rows = call("scan", indexed, "month = 1", "--json", "--limit", "all").json["rows"]
     assert {str(row["v"]) for row in rows} >= {"nan", "inf", "None"}
 
 
@@ -68,8 +68,8 @@ def test_count_says_how_many_and_what_it_took(call: Call, indexed: Path) -> None
     assert "max(id)" in call("count", indexed, "--by", "month", "--max", "id").out
 
 
-@pytest.mark.parametrize(("limit", "rows"), [(0, 30), (1, 1), (7, 7), (100, 30)])
-def test_scan_stops_at_the_limit(call: Call, indexed: Path, limit: int, rows: int) -> None:
+@pytest.mark.parametrize(("limit", "rows"), [("all", 30), (1, 1), (7, 7), (100, 30)])
+def test_scan_stops_at_the_limit(call: Call, indexed: Path, limit: object, rows: int) -> None:
     assert len(call("scan", indexed, "--limit", limit, "--json").json["rows"]) == rows
 
 

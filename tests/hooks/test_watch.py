@@ -89,10 +89,40 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_watched(tmp_path
     events: list[Event] = []
     watcher = Watcher(tables, events.append)
     assert not watcher.once()
-    assert [e.kind for e in events] == ["unreadable", "refreshed", "fresh"]
+    assert [e.kind for e in events] == ["unreadable", "refreshed", "fresh", "summed"]
     log.with_name("away").rename(log)
     assert watcher.once()
     assert tables[0].indexes()[0].fresh
+
+
+def test_an_index_whose_log_is_damaged_is_told_once_and_fails(tmp_path: Path, call: Call) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    lakes = [delta_lake(tmp_path / "a"), delta_lake(tmp_path / "b")]
+    for lake in lakes:
+        indexed(lake)
+        lake.append(rows(10))
+    for entry in (tmp_path / "a").rglob("stats/_log/*.json"):
+        entry.write_text("{")
+    events: list[Event] = []
+    watcher = Watcher([lake.open() for lake in lakes], events.append)
+    assert not watcher.once()
+    assert [(e.kind, e.table) for e in events] == [
+        ("failed", lakes[0].path),
+        ("refreshed", lakes[1].path),
+        ("fresh", lakes[1].path),
+        ("summed", ""),
+    ]
+    assert "a log entry is a line of JSON" in events[0].message
+    assert events[-1].message == f"2 tables, 1 fails ({lakes[0].path})"
+    events.clear()
+    assert not watcher.once()
+    assert events == [], "nothing is new"
+    assert [watched.failures for watched in watcher._watched] == [0, 0], "its other indexes are followed at their pace"
+    told = call("watch", *(lake.path for lake in lakes), "--once")
+    assert told.code == 1
+    assert told.out.count("log entry is a line") == 1
+    assert told.err == ""
 
 
 def test_pauses_grow_while_nothing_happens_and_more_where_it_fails() -> None:

@@ -77,7 +77,7 @@ def test_what_cannot_be_had_is_refused() -> None:
         Values("user", by="size")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="fpp is between"):
         Bloom("user", fpp=0)
-    with pytest.raises(ValueError, match="limit is a number of values"):
+    with pytest.raises(ValueError, match=r"limit is a number of values .* got 0; leave it out for 1,000"):
         ValueList("user", limit=0)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.lake.side_by_side import SideBySide, Unanswered
-from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows
+from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows, settle
 
 NASTY = "'; <img src=x onerror=alert(1)> \u202e \x1b[31m"
 
@@ -147,6 +147,33 @@ def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) 
     assert told["a/lake"].files == 1
     assert told["a/lake"].advice[0].startswith("stats cannot be used: metaindex verify")
     assert (told["b/lake"].problem, told["b/lake"].fresh) == ("", True)
+
+
+def test_an_index_of_other_reader_options_is_told_of_and_not_behind(tmp_path: Path) -> None:
+    table = tmp_path / "lake" / "t"
+    table.mkdir(parents=True)
+    for number in range(2):
+        (table / f"{number}.csv").write_text("a;b\n1;2\n")
+    settle(table)
+    mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
+    mi.open_table(table, header=True, sep=";").create_index("semi", mi.ColumnStats(), builder="local")
+    told = mi.open_lake(tmp_path / "lake")
+    (row,) = told
+    infos = mi.open_table(table, header=True).indexes()
+    assert (
+        [index.info.other_options for index in row.indexes] == [info.other_options for info in infos] == [(), ("sep",)]
+    )
+    assert [(index.asked, index.info.fresh) for index in row.indexes] == [(True, True), (False, None)]
+    assert row.fresh is True
+    assert row.advice == ("semi was built with other reader options (sep): metaindex indexes",)
+    assert "comma, semi (other reader options)" in str(told)
+    assert "semi was built with other reader options (sep): " in str(told)
+    assert json.loads(json.dumps(told.to_json()))["tables"][0]["indexes"][1]["other_options"] == ["sep"]
+    assert told.indexes_arrow()["other_options"].to_pylist() == [[], ["sep"]]
+    told.report(tmp_path / "lake.html")
+    page = (tmp_path / "lake.html").read_text()
+    assert "comma, semi (other reader options)" in page
+    assert row.advice[0] in page
 
 
 def test_an_index_that_is_deleted_or_disabled_is_listed_and_not_behind(tmp_path: Path) -> None:

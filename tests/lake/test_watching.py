@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,10 +80,12 @@ def test_every_index_of_the_lake_is_brought_up(tmp_path: Path) -> None:
     done, events = watched(tmp_path)
     assert done
     assert fresh(lakes) == [True] * 4
-    assert Counter(event.kind for event in events) == {"looked": 1, "refreshed": 4}
+    assert Counter(event.kind for event in events) == {"looked": 1, "refreshed": 4, "summed": 1}
+    assert events[-1].message == "5 tables, 4 indexes refreshed, 1 without an index that is followed"
     done, events = watched(tmp_path)
     assert done
-    assert [event.kind for event in events] == ["looked"], "nothing is behind"
+    assert [event.kind for event in events] == ["looked", "summed"], "nothing is behind"
+    assert events[-1].message == "5 tables, 1 without an index that is followed"
     for lake in lakes:
         assert lake.open().verify_index("stats").sound
 
@@ -105,11 +109,11 @@ def test_no_more_is_spent_than_the_budget_and_what_is_left_is_told(tmp_path: Pat
     lakes = tables(tmp_path, 4)
     done, events = watched(tmp_path, budget=UpkeepBudget(bytes_per_hour=1000))
     assert done, "what is left for the budget's sake is no failure"
-    assert [event.kind for event in events] == ["looked", "refreshed", "left"]
-    assert events[-1].message == "3 indexes behind: the budget of an hour is used up"
+    assert [event.kind for event in events] == ["looked", "refreshed", "left", "summed"]
+    assert events[-2].message == "3 indexes behind: the budget of an hour is used up"
     assert fresh(lakes).count(True) == 1
     done, events = watched(tmp_path, budget=UpkeepBudget(cpu_seconds_per_hour=1e-6))
-    assert [event.kind for event in events] == ["looked", "left"], "looking has used it up"
+    assert [event.kind for event in events] == ["looked", "left", "summed"], "looking has used it up"
 
 
 @given(
@@ -163,6 +167,128 @@ def test_an_index_that_stays_damaged_is_tried_less_and_less_often(tmp_path: Path
     assert followed.failures > first
 
 
+def damage_log(root: Path) -> None:
+    for entry in root.rglob("stats/_log/*.json"):
+        entry.write_text("{")
+
+
+def damage_manifests(root: Path) -> None:
+    for manifest in root.rglob("_manifests/*.json"):
+        manifest.write_text("{")
+
+
+def damage_table(root: Path) -> None:
+    for commit in root.rglob("_delta_log/*.json"):
+        commit.write_text("{")
+
+
+DAMAGE = [
+    (damage_log, True, "a log entry is a line of JSON"),
+    (damage_manifests, True, "a part of an index is as its manifest says"),
+    (damage_manifests, False, "a part of an index is as its manifest says"),
+    (damage_table, True, "the log is damaged"),
+]
+
+
+@pytest.mark.parametrize(("damage", "behind", "said"), DAMAGE)
+def test_one_line_tells_of_each_table_that_fails_and_a_last_one_how_many(
+    tmp_path: Path, call: Call, damage: Callable[[Path], None], behind: bool, said: str
+) -> None:
+    lakes = tables(tmp_path, 3, behind=False)
+    for lake in lakes if behind else lakes[1:]:
+        lake.append(rows(100))
+    damage(tmp_path / "t0")
+    told = call("watch", "--lake", tmp_path, "--once")
+    assert told.code == 1
+    (failing,) = [line for line in told.out.splitlines() if f"{tmp_path}/t0" in line]
+    assert said in failing
+    assert told.out.splitlines()[-1].endswith("summary: 3 tables, 1 fails (t0/lake), 2 indexes refreshed")
+    assert told.err == "", "no warning says once more what the line says"
+    assert fresh(lakes[1:]) == [True, True]
+    events = [json.loads(line) for line in call("watch", "--lake", tmp_path, "--once", "--json").out.splitlines()]
+    assert [event["kind"] in ("failed", "unreadable") for event in events].count(True) == 1
+    assert (events[-1]["kind"], events[-1]["message"]) == ("summed", "3 tables, 1 fails (t0/lake)")
+
+
+@pytest.mark.parametrize(("damage", "behind", "said"), DAMAGE)
+def test_what_still_fails_alike_is_not_told_again_and_what_is_mended_is(
+    tmp_path: Path, damage: Callable[[Path], None], behind: bool, said: str
+) -> None:
+    lakes = tables(tmp_path / "lake", 2, behind=False)
+    if behind:
+        lakes[0].append(rows(100))
+    for copy in ("sound", "sound again"):
+        shutil.copytree(tmp_path / "lake" / "t0", tmp_path / copy)
+    damage(tmp_path / "lake" / "t0")
+    events: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path / "lake")), events.append)
+    assert not watcher.once()
+    assert [said in event.message for event in events if event.kind in ("failed", "unreadable")] == [True]
+    assert list(watcher.failing) == ["t0/lake"]
+    events.clear()
+    assert not watcher.once()
+    assert [event.kind for event in events] == ["summed"]
+    shutil.rmtree(tmp_path / "lake" / "t0")
+    (tmp_path / "sound").rename(tmp_path / "lake" / "t0")
+    events.clear()
+    assert watcher.once()
+    assert not list(watcher.failing)
+    assert events[-1].message in ("2 tables", "2 tables, 1 index refreshed")
+    if behind:
+        shutil.rmtree(tmp_path / "lake" / "t0")
+        (tmp_path / "sound again").rename(tmp_path / "lake" / "t0")
+        damage(tmp_path / "lake" / "t0")
+        events.clear()
+        assert not watcher.once()
+        assert any(said in event.message for event in events), "it fails anew"
+
+
+def test_an_index_that_is_damaged_keeps_the_others_of_its_table_from_nothing(tmp_path: Path) -> None:
+    (lake,) = tables(tmp_path, 1, behind=False)
+    lake.open().create_index("other", mi.Values("id"), builder="local")
+    lake.append(rows(100))
+    damage_manifests(tmp_path / "t0" / "lake" / "_metaindex" / "stats")
+    events: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    assert not watcher.once()
+    assert [(event.kind, event.index) for event in events[1:]] == [
+        ("failed", "stats"),
+        ("refreshed", "other"),
+        ("summed", ""),
+    ]
+    assert [followed.failures for followed in watcher._tables.values()] == [0]
+
+
+def test_a_lake_that_cannot_be_listed_is_told_once(tmp_path: Path, call: Call) -> None:
+    events: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path / "none")), events.append)
+    assert not watcher.once()
+    assert not watcher.once()
+    assert [event.kind for event in events].count("unreadable") == 1
+    assert watcher.failing == (str(tmp_path / "none"),)
+    (tmp_path / "none").mkdir()
+    assert watcher.once()
+    assert call("watch", "--lake", tmp_path / "nowhere", "--once").code == 1
+
+
+@pytest.mark.slow
+def test_one_that_is_stopped_while_a_table_fails_says_so_by_its_exit_code(tmp_path: Path) -> None:
+    tables(tmp_path, 2, behind=False)
+    damage_log(tmp_path / "t0")
+    pace = ["--every", "0.05", "--idle", "0.1", "--find-every", "0.1"]
+    words = [sys.executable, "-m", "metaindex", "watch", "--lake", str(tmp_path), *pace]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        lines = [watching.stdout.readline() for _ in range(3)]
+        assert [word in line for word, line in zip(("looked", "stats", "summary"), lines, strict=True)] == [True] * 3
+        time.sleep(1)  # some rounds
+        watching.send_signal(signal.SIGTERM)
+        out, err = watching.communicate()
+    assert len(out.splitlines()) == 1, "stopped; nothing else was news"
+    assert "warning" not in err
+    assert watching.returncode == 1
+
+
 @pytest.mark.slow
 def test_two_watchers_side_by_side_bring_up_every_index_once_or_share(tmp_path: Path) -> None:
     lakes = tables(tmp_path, 12)
@@ -204,7 +330,7 @@ def test_one_that_is_killed_in_mid_refresh_loses_nothing(tmp_path: Path) -> None
         assert lake.open().scan("id >= 100").to_arrow().num_rows == 5, "queries read what no index covers"
     done, events = watched(tmp_path / "lake", patience_seconds=0.001)
     assert done
-    assert [event.kind for event in events] == ["looked", "refreshed"]
+    assert [event.kind for event in events] == ["looked", "refreshed", "summed"]
     assert fresh(lakes) == [True, True]
     assert all(lake.open().verify_index("stats").sound for lake in lakes)
 

@@ -14,10 +14,12 @@ import pytest
 import metaindex as mi
 from metaindex.errors import IndexExistsError, IndexStateError
 from metaindex.kinds import registry
+from metaindex.pruning.result import human_bytes
 from metaindex.running.files import FileTables
 from metaindex.running.results import schema_of
 from metaindex.running.run import run
 from metaindex.statements.parsing import parsed
+from metaindex.views.words import moment
 from tests.contract.verbs_lake import FORMATS, Lake, rows
 from tests.kinds.null_files import NullFiles
 from tests.kinds.test_verbs import installed
@@ -101,13 +103,15 @@ def test_an_index_lives_through_every_statement(name: str, format_: str, tmp_pat
     if format_ in ("parquet", "csv", "json"):
         settle(Path(lake.location))
     table = named(lake)
-    assert told(f"SHOW INDEXES ON {table}")[0]["new_files"] == 1
+    (shown,) = told(f"SHOW INDEXES ON {table}")
+    assert (shown["fresh"], str(shown["note"])[:7]) == (False, "1 file,")
     assert told(f"REFRESH INDEX `a.b` ON {table}")[0]["files"] == 4
     assert told(f"OPTIMIZE INDEX `a.b` ON {table} FULL")[0]["state"] == "ACTIVE"
     assert told(f"VERIFY INDEX `a.b` ON {table} OPTIONS (files = all)")[0]["sound"] is True
     (shown,) = told(f"SHOW INDEXES ON {table}")
-    assert (shown["name"], shown["fresh"], shown["runs"]) == ("a.b", True, 1)
+    assert (shown["name"], shown["fresh"], shown["files"], shown["note"]) == ("a.b", True, 4, None)
     said = {row["name"]: row["value"] for row in told(f"DESCRIBE INDEX `a.b` ON {table}")}
+    assert said["runs"] == "1"
     again = parsed(said["statement"])
     assert (again.name, again.kinds) == ("a.b", parsed(create).kinds)  # type: ignore[union-attr]
     assert told(f"DESCRIBE INDEX HISTORY `a.b` ON {table}")[-1]["verb"] == "commit optimize"
@@ -312,6 +316,61 @@ def test_another_writer_may_make_it_meanwhile(plain: Path) -> None:
     assert late.done
     assert not outcome.changed
     assert [info.state for info in table.indexes()] == ["ACTIVE"]
+
+
+def test_indexes_are_shown_in_few_columns_and_described_in_full(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    names = [f"c{number}" for number in range(9)]
+    for part in range(2):
+        deltalake.write_deltalake(path, pa.table({name: [part] for name in names}), mode="append")
+    table = mi.open_table(path)
+    table.create_index("all", mi.ColumnStats(), builder="local")
+    table.create_index("some", mi.ColumnStats("c1"), mi.Bloom("c2"), mi.Values(("c1", "c3")), builder="local")
+    table.disable_index("some")
+    infos = table.indexes()
+    assert told(f"SHOW INDEXES ON '{path}'") == [
+        {
+            "name": "all",
+            "state": "ACTIVE",
+            "fresh": True,
+            "kinds": "column_stats",
+            "columns": "c0, c1, c2, c3, c4 and 4 more",
+            "files": 2,
+            "size": human_bytes(infos["all"].stored_bytes or 0),
+            "version": "1",
+            "updated": moment(infos["all"].changed_ms),
+            "note": None,
+        },
+        {
+            "name": "some",
+            "state": "ACTIVE, disabled",
+            "fresh": True,
+            "kinds": "column_stats, bloom_filters, values",
+            "columns": "c1, c2, (c1, c3)",
+            "files": 2,
+            "size": human_bytes(infos["some"].stored_bytes or 0),
+            "version": "1",
+            "updated": moment(infos["some"].changed_ms),
+            "note": None,
+        },
+    ]
+    assert max(map(len, str(mi.sql(f"SHOW INDEXES ON '{path}'")).splitlines())) <= 150
+    told_of = {row["name"] for row in told(f"DESCRIBE INDEX some ON '{path}'")}
+    assert told_of >= {name for name, value in infos["some"].to_json().items() if value not in (None, "", ())}
+    for entry in (tmp_path / "t").rglob("all/_log/*.json"):
+        entry.write_text("{")
+    damaged, _ = told(f"SHOW INDEXES ON '{path}'")
+    assert (damaged["state"], damaged["fresh"], damaged["updated"]) == ("DAMAGED", None, None)
+    assert "a log entry is a line of JSON" in damaged["note"]
+
+
+def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a.csv").write_text("a;b\n1;2\n")
+    settle(tmp_path / "t")
+    told(f"CREATE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true, sep = ';') USING column_stats (a)")
+    (shown,) = told(f"SHOW INDEXES ON csv.`{tmp_path / 't'}` WITH (header = true)")
+    assert (shown["fresh"], shown["note"]) == (None, "built with other reader options: sep")
 
 
 def test_a_version_is_indexed_where_it_is_asked(tmp_path: Path) -> None:

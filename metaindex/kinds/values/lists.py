@@ -28,7 +28,9 @@ class ValueList(ValueRows, WholeKind):
 
     def __init__(self, *keys: str | Sequence[str], limit: int = 1000) -> None:
         if not isinstance(limit, int) or not 1 <= limit <= 1_000_000:
-            raise ArgumentError(f"limit is a number of values from 1 to 1,000,000; got {limit!r}")
+            raise ArgumentError(
+                f"limit is a number of values from 1 to 1,000,000; got {limit!r}; leave it out for 1,000"
+            )
         object.__setattr__(self, "keys", keys_of("ValueList", keys))
         object.__setattr__(self, "limit", limit)
 

@@ -25,7 +25,7 @@ class ListsCommand(Keys[T]):
             "--limit",
             type=int,
             metavar="N",
-            help="of a file with more distinct values nothing is kept, and it is read; default: 1000",
+            help="of a file with more distinct values nothing is kept, and it is read; 1 to 1,000,000; default: 1000",
         )
 
     def said(self, args: argparse.Namespace) -> dict[str, Any]:
