@@ -272,7 +272,7 @@ def test_a_lake_that_cannot_be_listed_is_told_once(tmp_path: Path, call: Call) -
 
 
 @pytest.mark.slow
-def test_one_that_is_stopped_while_a_table_fails_says_so_by_its_exit_code(tmp_path: Path) -> None:
+def test_one_that_is_stopped_while_a_table_fails_has_told_of_it_once(tmp_path: Path) -> None:
     tables(tmp_path, 2, behind=False)
     damage_log(tmp_path / "t0")
     pace = ["--every", "0.05", "--idle", "0.1", "--find-every", "0.1"]
@@ -286,7 +286,7 @@ def test_one_that_is_stopped_while_a_table_fails_says_so_by_its_exit_code(tmp_pa
         out, err = watching.communicate()
     assert len(out.splitlines()) == 1, "stopped; nothing else was news"
     assert "warning" not in err
-    assert watching.returncode == 1
+    assert watching.returncode == 0, "it was asked to end"
 
 
 @pytest.mark.slow
