@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: A
     commits since `base` do. None where the log cannot serve it, as backwards in time, or where what it says does not
     make the files that it counts; then two snapshots are to be compared."""
     if isinstance(table_format, DiffsFromLog):
-        return with_positions(table_format.diff(ref, base, target), base, lambda: table_format.snapshot(ref, target))
+        return with_positions(table_format.diff(ref, base, target), base, partial(table_format.snapshot, ref, target))
     if not isinstance(table_format, ServesChanges):
         return None
     known = Base(base.version, base.schema, base.partition_columns)
@@ -70,10 +71,13 @@ def _between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: st
         FileTable(after.take(after_rows)),
         shape(base.schema) != shape(target.schema) if target.format == "iceberg" else base.schema != target.schema,
         source,
-        lambda row: ChangedPositions.between(
-            _positions_of(base, before_rows[row].as_py()), _positions_of(target, after_rows[row].as_py())
-        ),
+        partial(_changed, (base, before_rows), (target, after_rows)),
     )
+
+
+def _changed(before: tuple[Snapshot, pa.Array], after: tuple[Snapshot, pa.Array], row: int) -> ChangedPositions:
+    """Of a file, by its row in two snapshots. A function of the module, so that what it is a part of can be pickled."""
+    return ChangedPositions.between(*(_positions_of(snapshot, rows[row].as_py()) for snapshot, rows in (before, after)))
 
 
 def _other_deletes(left: pa.Table, paths: pa.ChunkedArray, said: pa.ChunkedArray) -> bool:
@@ -107,13 +111,13 @@ def with_positions(diff: Diff | None, base: Snapshot, target: Callable[[], Snaps
     if diff is None or diff.positions is not None:
         return diff
 
-    def positions(row: int) -> ChangedPositions:
-        path = diff.deletes_changed.paths[row]
-        return ChangedPositions.between(
-            *(_positions_of(snapshot, pc.index(snapshot.files.paths, path).as_py()) for snapshot in (base, target()))
-        )
+    return replace(diff, positions=partial(_changed_at, diff.deletes_changed.paths, base, target))
 
-    return replace(diff, positions=positions)
+
+def _changed_at(paths: pa.ChunkedArray, base: Snapshot, target: Callable[[], Snapshot], row: int) -> ChangedPositions:
+    return ChangedPositions.between(
+        *(_positions_of(snapshot, pc.index(snapshot.files.paths, paths[row]).as_py()) for snapshot in (base, target()))
+    )
 
 
 def _positions_of(snapshot: Snapshot, row: int) -> BitMap64:

@@ -369,7 +369,7 @@ class Snapshot(Shown):
     timestamp_ms: int
     schema: Schema
     files: FileTable
-    details: SnapshotDetails
+    details: SnapshotDetails = field(compare=False)  # what was read of the log, which says the same
     partition_columns: tuple[str, ...] = ()  # logical names of columns with a partition value per file, identity only
     properties: Mapping[str, str] = field(default_factory=dict)
     mapping: str = ""  # what every `etag` ends with because the table maps columns of files by name (Iceberg)

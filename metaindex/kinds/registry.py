@@ -68,6 +68,9 @@ FACT_ROWS: type[FactRows] = ColumnStats.facts()
 """The rows of the columns that a run covers (`RunRef.columns`): of one kind."""
 
 _OWN = {kind.name: kind for kind in KINDS}
+_MOST_BITS = 64
+"""Of a number that a layout says."""
+
 _OWN_ROWS = {rows.partition: rows for kind in KINDS for rows in kind.stored()}
 _TAKEN = frozenset({*_OWN, *_OWN_ROWS, *OWN, FACT_ROWS.files.partition, FACT_ROWS.partitions.partition, "spills"})
 _SERVED = frozenset(partition for partition, rows in _OWN_ROWS.items() if issubclass(rows, ServedRows))
@@ -280,6 +283,8 @@ def senseless(key: CoveredKey) -> str | None:
     rows = stored_kind(key.kind)
     if rows is None:
         return None
+    if any(isinstance(said, int) and said.bit_length() > _MOST_BITS for said in key.layout.values()):
+        return f"a layout with a number of more than {_MOST_BITS} bits"
     try:
         why = asked(key.kind, partial(rows.senseless, key))
         return why if isinstance(why, str | None) else f"a key that cannot be judged ({type(why).__name__})"

@@ -22,6 +22,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import named_line
+
 _PLAIN: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
     pa.int8(): "byte",
@@ -122,8 +125,28 @@ def spark_schema(fields: Sequence[pa.Field]) -> str:
 
 
 def arrow_schema(text: str) -> pa.Schema:
-    """The stored columns that the JSON of a StructType names: what `spark_schema` was made of."""
-    return pa.schema([pa.field(field["name"], _arrow(field["type"])) for field in json.loads(text)["fields"]])
+    """The stored columns that the JSON of a StructType names: what `spark_schema` was made of. DamagedIndexError."""
+    try:
+        return pa.schema([pa.field(name, _arrow(type_)) for name, type_ in stored_types(text).items()])
+    except DamagedIndexError:
+        raise
+    except Exception as error:
+        raise _damaged(error) from error
+
+
+def stored_types(text: str) -> dict[str, Any]:
+    """The type of each of them by its name, as JSON of Spark's. DamagedIndexError."""
+    try:
+        return {field["name"]: field["type"] for field in json.loads(text)["fields"]}
+    except Exception as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> DamagedIndexError:
+    return DamagedIndexError(
+        f"the columns of stored rows are a StructType of Spark; those of one index are not ({named_line(error)});"
+        " refresh the index with mode='full'"
+    )
 
 
 def _field(name: str, t: pa.DataType) -> dict[str, Any]:

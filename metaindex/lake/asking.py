@@ -14,6 +14,7 @@ from metaindex.advice.bounds import BoundsOf
 from metaindex.advice.measure import ClusteringQuestion, measure
 from metaindex.expressions.errors import MetaIndexError, NotATableError, first_line
 from metaindex.expressions.records import dataclass
+from metaindex.formats.delta.log_segment import commit_number
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At
 from metaindex.log.states import State
@@ -166,8 +167,8 @@ def _indexes(
         newest, now = info.newest_version or "", snapshot.version.id
         if info.fresh:
             return 0
-        if snapshot.format == "delta" and newest.isdigit() and now.isdigit():
-            return max(int(now) - int(newest), 0)
+        if snapshot.format == "delta" and (last := commit_number(newest)) is not None:
+            return max(int(now) - last, 0)
         return max(order[now] - order[newest], 0) if newest in order and now in order else None
 
     def lag(info: IndexInfo) -> int | None:

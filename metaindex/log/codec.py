@@ -50,16 +50,11 @@ def decode(data: bytes, where: str, key: bytes | None = None) -> IndexLogEntry:
     it, whatever is wrong with it; ForeignIndexError where the format or the seal is not ours to read."""
     value = unseal(data, where, key)
     written = value.get("format_version") if isinstance(value, dict) else None
+    has = f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {str(written)[:40]}"
     if type(written) is int and written > FORMAT_VERSION:
-        raise ForeignIndexError(
-            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; upgrade metaindex to"
-            " use the index"
-        )
+        raise ForeignIndexError(f"{has}; upgrade metaindex to use the index")
     if type(written) is int and written < FORMAT_VERSION:
-        raise DamagedIndexError(
-            f"this metaindex reads index format {FORMAT_VERSION}; {where} has format {written}; remove the index's"
-            " folder and create the index anew to use the index"
-        )
+        raise DamagedIndexError(f"{has}; remove the index's folder and create the index anew to use the index")
     return _entry(value, where)
 
 

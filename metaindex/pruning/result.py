@@ -45,7 +45,7 @@ class PruneResult(Shown):
     indexes: tuple[IndexReport, ...]
     seconds: float
     not_understood: tuple[str, ...]  # parts of the predicate that no index can use
-    _walked: Walked = field(repr=False)
+    _walked: Walked = field(repr=False, compare=False)  # who answers for it: not the same here and where it was sent
     changed_files: int = 0  # kept as they are others now than those that were proved out (`reading`)
     remembered: Callable[[str, int], Mask | None] | None = field(
         default=None, repr=False, compare=False

@@ -129,11 +129,9 @@ def usable_runs(index: OpenIndex, key_id: int, types: Mapping[str, object]) -> l
 
 def stored_types(key: CoveredKey) -> dict[str, object]:
     """The types of a key's columns by stable name, as JSON of Spark's."""
-    import json
+    from metaindex.kinds import spark_types
 
-    return {
-        field["name"]: field["type"] for field in json.loads(served_rows(key).row_layout(key).schema_json)["fields"]
-    }
+    return spark_types.stored_types(served_rows(key).row_layout(key).schema_json)
 
 
 def same_type(type_: object, other: object) -> bool:

@@ -134,7 +134,7 @@ def kept(storage: Storage, uuids: Sequence[str]) -> dict[str, Prediction]:
             known[uuid] = _read(uuid, storage.read(f"{uuid}.predicted", 0, _MOST_BYTES))
         except ObjectNotFoundError:
             continue  # nobody recommended it
-        except (MetaIndexError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (MetaIndexError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             logger.warning("what was expected of index %s is left out: %s", uuid, first_line(error))
     return known
 

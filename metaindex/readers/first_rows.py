@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -46,7 +47,7 @@ class FirstRows:
     limit: int
     certain: int = 0
     keys: tuple[SortKey, ...] = ()
-    best: OrderPlaces | None = None
+    best: OrderPlaces | None = field(default=None, compare=False)  # follows from the files
 
     def __str__(self) -> str:
         if self.keys:

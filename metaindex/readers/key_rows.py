@@ -57,6 +57,15 @@ class KeyRows:
                 together = np.searchsorted(groups[-1], together)
         return cls(tuple(columns), values, tuple(groups), len(groups[-1]))
 
+    def __eq__(self, other: object) -> bool:
+        """Do both have the same keys?"""
+        if not isinstance(other, KeyRows):
+            return NotImplemented
+        groups = len(self.groups) == len(other.groups) and all(map(np.array_equal, self.groups, other.groups))
+        return groups and (self.columns, self.values) == (other.columns, other.values)
+
+    __hash__ = None  # type: ignore[assignment]  # as of the arrays that it has
+
     def matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows whose keys are among these."""
         among = self._among(batch)
@@ -99,6 +108,13 @@ class _Values:
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])) if len(hashes) else hashes
         most = int(np.diff(np.append(starts, len(hashes))).max()) if len(hashes) else 1
         return cls(hashes, keys.take(pa.array(order)), most)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Values):
+            return NotImplemented
+        return np.array_equal(self.words, other.words) and self.exact == other.exact
+
+    __hash__ = None  # type: ignore[assignment]  # as of the arrays that it has
 
     def __len__(self) -> int:
         return len(self.words)

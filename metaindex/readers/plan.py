@@ -35,7 +35,7 @@ Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneRes
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ScanPlan:
     """`rows` are indices into `snapshot.files` (None: all of them). `predicate` is bound: names and literals are those
     of `snapshot.schema`; `predicate_text` is the user's own SQL, for an engine that reads it itself. `columns` are
@@ -78,6 +78,26 @@ class ScanPlan:
         """Pickled, it reads the same rows of the same files; footers that were read stay here."""
         here = {"noted", "footers", "watching"}
         return type(self), tuple(None if f.name in here else getattr(self, f.name) for f in fields(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Are the same rows of the same files asked for? By whom, through which storage, and at what cost is no part of
+        it: a scan that was sent equals the one that stayed."""
+        if not isinstance(other, ScanPlan) or other.__class__ is not self.__class__:
+            return NotImplemented
+        return self._asked() == other._asked() and self._files() == other._files()
+
+    __hash__ = None  # type: ignore[assignment]  # as of the Arrow table that it has
+
+    def _asked(self) -> tuple[object, ...]:
+        of = self.snapshot
+        options = {name: value for name, value in self.ref.options.items() if name != "catalog"}  # a connection
+        place = (of.table, of.format, of.version, of.schema, self.ref.path, options)
+        rows = (self.predicate, self.predicate_text, self.time_zone, self.hint, self.keys)
+        return (*place, *rows, self.columns, self.first)
+
+    def _files(self) -> pa.Table:
+        files = self.snapshot.files.table
+        return files if self.rows is None else files.take(pa.array(self.file_rows))
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .pyiceberg import KeptScan
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Scan(Shown, ScanPlan):
     """What `Table.scan` gives. `columns`: the names asked for, in the order of the result (None: all). `result`: what
     was kept and dropped, and why; None without a predicate."""

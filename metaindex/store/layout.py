@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import xxhash
 
-from metaindex.errors import IndexNotFoundError
+from metaindex.errors import DamagedIndexError, IndexNotFoundError
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.files.place import above, name_of
@@ -131,3 +131,29 @@ class PartInfo:
     # Of the second sort column, where it is one by which parts are found: digits, or hex of the bytes.
     least: str | None = None
     greatest: str | None = None
+
+
+def bound_number(part: PartInfo, text: str | None) -> int:
+    """A bound of a part, in digits. DamagedIndexError where its manifest says no whole number of 64 bits."""
+    number = int(text) if text is not None and _NUMBER.fullmatch(text) else None
+    if number is None or not -(2**63) <= number < 2**63:
+        raise _no_bound(part, text)
+    return number
+
+
+def bound_key(part: PartInfo, text: str | None) -> bytes:
+    """A bound of a part, in hex of its bytes. DamagedIndexError where its manifest says something else."""
+    try:
+        return bytes.fromhex(str(text))
+    except ValueError:
+        raise _no_bound(part, text) from None
+
+
+def _no_bound(part: PartInfo, text: str | None) -> DamagedIndexError:
+    return DamagedIndexError(
+        f"a bound of a part is a whole number of 64 bits, or the hex of a key; that of {part.path[-120:]!r} is"
+        f" {str(text)[:40]!r}; refresh the index with mode='full'"
+    )
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}")

@@ -681,6 +681,9 @@ class Table:
         `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are
         compared with the table's own; "newest": the last three. `predicates`: for each, the files that this index
         proves out now are read, and no row in them may match. Changes nothing.
+
+        IndexNotFoundError for an index that was vacuumed or never came to be, too; IndexStateError for one that is
+        DELETED, or is being created, restored or vacuumed: no query uses it, so that it is neither right nor wrong.
         """
         from .upkeep import verify_index
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from metaindex.actions.action import Outcome, execute
 from metaindex.actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
 from metaindex.actions.target import Target
+from metaindex.actions.validation import validate
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
@@ -19,7 +20,7 @@ from metaindex.formats.protocol import At
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.recovery import newest_readable, revive
-from metaindex.log.states import State
+from metaindex.log.states import Operation, State
 from metaindex.pruning.folder import plain_options
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.writer import RunSink, new_run_id
@@ -117,8 +118,21 @@ def verify_index(
     progress: Progress | None,
 ) -> Verification:
     """See `Table.verify_index`."""
+    return _verified(handle, name, "verify", files, versions, predicates, progress)
+
+
+def _verified(
+    handle: Handle,
+    name: str,
+    verb: str,
+    files: int | None,
+    versions: str,
+    predicates: Sequence[object],
+    progress: Progress | None,
+) -> Verification:
     log = handle.log(name)
-    if not log.numbers():
+    numbers = log.numbers()
+    if not numbers:
         raise handle.no_index(name)
     if files is not None and (isinstance(files, bool) or not isinstance(files, int) or files < 0):
         raise ArgumentError(f"files is a number of data files to read, None for all; got {files!r}")
@@ -127,6 +141,8 @@ def verify_index(
     if isinstance(predicates, str) or not isinstance(predicates, Iterable):
         predicates = (predicates,)
     entry = newest_readable(log)
+    if entry is not None and entry.id >= numbers[-1]:  # else its log is damaged, which is a finding
+        _check_there(handle, entry, name, verb)
     table = handle if entry is None else handle.as_built(entry)
     snapshot = table.snapshot(At())
     report = verify(name, log, table.table_format, table.ref, snapshot, files, versions == "all", progress)
@@ -134,6 +150,16 @@ def verify_index(
     for predicate in predicates:
         report.found(check_dropped(queries.scan(predicate, indexes=[name]), predicate, report))
     return report
+
+
+def _check_there(handle: Handle, entry: IndexLogEntry, name: str, verb: str) -> None:
+    """IndexNotFoundError, IndexStateError of an index that no query could use: it has nothing that may be right."""
+    if entry.stable is State.DOESNOTEXIST and not entry.under_way:
+        last = entry.written_by
+        why = " (it was vacuumed)" if "vacuum" in last else " (its creation never finished)" if "create" in last else ""
+        raise handle.indexes().missing(f"there is no index named {name!r}{why}", name)
+    if entry.stable is not State.ACTIVE:
+        validate(Operation.REFRESH, entry, name, verb)
 
 
 def repair(
@@ -145,7 +171,7 @@ def repair(
     progress: Progress | None,
 ) -> Outcome:
     """See `Table.repair_index`."""
-    report = verify_index(handle, name, files=files, versions="newest", predicates=(), progress=progress)
+    report = _verified(handle, name, "repair", files, "newest", (), progress)
     log = handle.log(name)
     entry = check(name, newest_readable(log), log)
     foreign = not_understood(entry)

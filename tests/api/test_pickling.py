@@ -7,8 +7,10 @@ import multiprocessing
 import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -17,6 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import Catalog, load_catalog
 
 import metaindex as mi
+from metaindex.formats.model import Diff
 from metaindex.readers.scan import Scan
 from metaindex.selection.answer import Recommendation
 from tests.tables import settle
@@ -123,6 +126,87 @@ def test_an_answer_that_was_sent_says_the_same(table: mi.Table) -> None:
     assert there.leaves == result.leaves
     assert str(there) == str(result)
     assert there.row_groups(result.files.paths[0].as_py(), 4) == [0, 1, 2, 3]  # nothing is known of them there
+
+
+KEYS = pa.table({"b": [3, 5], "a": [3, 5]})
+
+ANSWERS: dict[str, Callable[[mi.Table], object]] = {
+    **dict(SCANS),
+    "keys": lambda table: table.scan(keys=KEYS, on=["b", "a"]),
+    "prune": lambda table: table.prune(QUERY),
+    "prune by keys": lambda table: table.prune(keys=KEYS, on=["b", "a"]),
+    "explain": lambda table: table.explain(QUERY),
+    "snapshot": lambda table: table.snapshot(),
+    "versions": lambda table: table.versions(),
+    "diff": lambda table: table.diff(table.versions()[0].id),
+    "indexes": lambda table: table.indexes(),
+    "history": lambda table: table.history("k"),
+    "verify": lambda table: table.verify_index("k"),
+    "refresh": lambda table: table.refresh_index("k", builder="local"),
+    "clean": lambda table: table.clean_index("k"),
+    "locate": lambda table: table.locate(QUERY, exact=True),
+    "search": lambda table: table.search("3"),
+    "touched": lambda table: table.touched(KEYS, on=["b", "a"]),
+    "aggregate": lambda table: table.aggregate(where=QUERY, count=True),
+    "clustering": lambda table: table.clustering("b"),
+    "what_if": lambda table: table.what_if([QUERY], mi.Bloom("b")),
+    "recommend": lambda table: table.recommend(QUERY),
+    "savings": lambda table: table.savings(),
+    "config": lambda table: table.config,
+}
+"""What users get and send."""
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_what_was_sent_equals_what_stayed(table: mi.Table, what: str) -> None:
+    answer = ANSWERS[what](table)
+    for there in (sent(answer), copy.deepcopy(answer), sent(sent(answer))):
+        assert there == answer
+
+
+def test_scans_are_equal_that_ask_for_the_same_rows_of_the_same_files(table: mi.Table) -> None:
+    scans = [
+        *(ask(table) for _, ask in SCANS if _ != "expression"),
+        table.scan(QUERY, columns=["a", "b"]),
+        table.scan(QUERY, limit=3),
+        table.scan(QUERY, order_by=[("a", "asc")], limit=3),
+        table.scan("b = 4 AND a < 40"),
+        table.scan(keys=KEYS, on=["b", "a"]),
+        table.scan(keys=KEYS.slice(0, 1), on=["b", "a"]),
+        table.scan(keys=KEYS, on=["b"]),
+    ]
+    for at, scan in enumerate(scans):
+        assert [other == scan for other in scans] == [place == at for place in range(len(scans))]
+    for _, ask in SCANS:
+        assert ask(table) == ask(table)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(scans[0])
+
+
+def test_answers_of_other_questions_or_files_are_not_equal(table: mi.Table) -> None:
+    result = table.prune(QUERY)
+    assert sent(table.prune("b = 4 AND a < 40")) != result
+    assert sent(result.reading(np.ones(result.dropped_files, np.bool_))) != result
+    snapshot = table.snapshot()
+    assert replace(snapshot, files=snapshot.files.filter(pa.array([True] + [False] * 4))) != snapshot
+
+
+def test_what_was_sent_of_a_diff_reads_which_positions_changed(tmp_path: Path) -> None:
+    table = delta(tmp_path / "lake")
+    write_deltalake(tmp_path / "lake", pa.table({"a": [99], "b": [99]}), mode="append")
+    diff = table.diff(0)
+    there = sent(diff)
+    assert isinstance(there, Diff)
+    assert there.appended.paths == diff.appended.paths
+    assert there.positions is not None
+
+
+def test_a_table_is_a_handle_and_equals_itself_alone(table: mi.Table) -> None:
+    """It is one thread's, as a connection is: who keeps one each must not find another's in its place."""
+    assert table == table
+    assert table != table.reopened()
+    assert table != sent(table)
+    assert len({table, table.reopened()}) == 2
 
 
 def test_a_recommendation_that_was_sent_creates_what_it_names(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 import metaindex as mi
 from metaindex.errors import DamagedIndexError, ForeignIndexError
 from metaindex.log.operation_log import entry_path
-from metaindex.log.sealed import seal
+from metaindex.log.sealed import digest, seal
 from metaindex.table.face import Table
 from tests.tables import FORMATS, Lake
 
@@ -115,6 +115,7 @@ CRAFTED: dict[str, Callable[[dict[str, Any]], object]] = {
     "more_partitions_than_files": lambda v: v["content"]["runs"][0].update(partitions=10**8),
     "files_beyond_32_bits": lambda v: v["content"]["runs"][0].update(files=10**12, size_bytes=10**15),
     "years_from_now": lambda v: v.update(timestamp_ms=10**30),
+    "format_of_thousands_of_digits": lambda v: v.update(format_version=10**4000),
 }
 
 
@@ -126,6 +127,31 @@ def test_a_malformed_entry_whose_digest_is_right_is_left_out(lake: Lake, name: s
     path.write_bytes(seal(value, None))
 
     left_out(lake)
+    assert len(lake.open().indexes()[0].problem) < 500
+
+
+IDS = {"digits": "9" * 5000, "no_digit_of_ours": "\u00b2", "long": "9" * 25, "signed": "-1", "nothing": ""}
+
+
+@pytest.mark.parametrize("id_", IDS.values(), ids=list(IDS))
+def test_a_version_that_no_table_has_ends_no_verb(lake: Lake, id_: str) -> None:
+    path = newest(log_of(lake))
+    value = said(path)
+    for record in value["content"]["versions"]:
+        record["version"]["id"] = id_
+    path.write_bytes(seal(value, None))
+
+    assert lake.open().scan("id = 23").to_arrow().column("id").to_pylist() == [23]
+    assert str(lake.open().verify_index("stats"))
+    assert str(lake.open().history("stats"))
+    assert str(lake.open().indexes())
+    assert str(mi.open_lake(str(Path(lake.path).parent)))
+    lake.append(pa.table({"id": pa.array([99], pa.int64())}))
+    assert lake.open().refresh_index("stats", builder="local").changed
+    assert lake.open().repair_index("stats", builder="local")
+    table = lake.open()
+    assert table.indexes()[0].fresh
+    assert table.prune("id = 99").kept_files == 1
 
 
 @pytest.mark.parametrize(
@@ -388,6 +414,9 @@ OF_A_KEY: dict[str, Callable[[dict[str, Any]], object]] = {
     "no_layout": lambda key: key.update(layout={}),
     "a_layout_of_texts": lambda key: key.update(layout=dict.fromkeys(key["layout"], "x")),
     "a_layout_of_huge_numbers": lambda key: key.update(layout=dict.fromkeys(key["layout"], 10**30)),
+    "a_layout_of_thousands_of_digits": lambda key: key.update(layout=dict.fromkeys(key["layout"], 10**4000)),
+    "a_layout_of_texts_of_digits": lambda key: key.update(layout=dict.fromkeys(key["layout"], "9" * 5000)),
+    "a_layout_of_many_bits": lambda key: key.update(layout=dict.fromkeys(key["layout"], 10**11)),
     "another_key_id": lambda key: key.update(key_id="1"),
     "another_kind": lambda key: key.update(kind="value_lists"),
     "more_unkeyed_files_than_files": lambda key: key.update(unkeyed_files=9),
@@ -425,6 +454,56 @@ def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lak
         table.search("23")
     with contextlib.suppress(mi.MetaIndexError):
         table.export_index("stats", str(path.parents[3] / "exported"))
+
+
+@pytest.fixture(scope="module")
+def whole_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of two runs, which an optimize merges."""
+    folder = tmp_path_factory.mktemp("two")
+    found = FORMATS["delta"](folder)
+    text = ROWS.append_column("s", ROWS["id"].cast(pa.string()))
+    found.append(text)
+    kinds = (mi.Values("id"), mi.Values("id", by="value"), mi.Values("s", by="value"))
+    found.open().create_index("stats", *kinds, builder="local")
+    found.append(text)
+    found.open().refresh_index("stats", builder="local")
+    assert found.open().indexes()[0].runs == 2
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["values", "value_keys"])
+@pytest.mark.parametrize("end", ["least", "greatest"])
+@pytest.mark.parametrize("text", [IDS["digits"], IDS["no_digit_of_ours"], IDS["long"]], ids=["digits", "none", "long"])
+def test_a_bound_of_a_part_that_is_none_ends_no_verb(
+    whole_of_two: Path, tmp_path: Path, kind: str, end: str, text: str
+) -> None:
+    keyed = copied_lake(whole_of_two, tmp_path)
+    path = newest(log_of(keyed))
+    value = said(path)
+    run = value["content"]["runs"][0]
+    (manifest,) = path.parents[1].glob(f"_manifests/*{run['run']}*")
+    told = json.loads(manifest.read_bytes())
+    for part in told["parts"]:
+        if part["kind"] == kind:
+            part[end] = text
+    data = json.dumps(told).encode()
+    manifest.write_bytes(data)
+    run.update(manifest_digest=digest(data), manifest_bytes=len(data))
+    path.write_bytes(seal(value, None))
+
+    found = keyed.open().scan("id = 23").to_arrow()
+    assert found.num_rows == keyed.open(config=mi.Config(use_indexes=False)).scan("id = 23").to_arrow().num_rows
+    assert str(keyed.open().verify_index("stats"))
+    verbs: list[Callable[[mi.Table], object]] = [
+        lambda table: table.optimize_index("stats", "full"),
+        lambda table: table.export_index("stats", path.parents[3] / "exported"),
+        lambda table: table.refresh_index("stats", builder="local"),
+        lambda table: table.repair_index("stats", builder="local"),
+    ]
+    for verb in verbs:
+        with contextlib.suppress(mi.MetaIndexError):
+            verb(keyed.open())
+    assert keyed.open().scan("id = 23").to_arrow().num_rows == found.num_rows
 
 
 def test_what_fails_by_no_single_index_s_fault_leaves_them_all_out(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -483,7 +483,9 @@ def test_savings_tell_what_was_expected_and_what_came(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"[1]", b"{}", b"[" * 4_000, b'{"format": 1, "left_out": {"low": NaN}}', b"x" * 9_000]
+    "data",
+    [b"", b"{", b"[1]", b"{}", b"[" * 4_000, b'{"format": 1, "left_out": {"low": NaN}}', b"x" * 9_000]
+    + [b'{"format": 1, "left_out": {"low": 1' + b"0" * digits + b"}}" for digits in (400, 5_000)],
 )
 def test_an_expectation_that_a_stranger_wrote_is_left_out(tmp_path: Path, data: bytes) -> None:
     table = filled(tmp_path, "delta")

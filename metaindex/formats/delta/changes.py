@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from metaindex.formats.protocol import TableRef
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
 from .columns import integers, strings, unchunked
-from .log_segment import LOG, commit_fingerprint, commit_path, stored_commit_fingerprint
+from .log_segment import LOG, commit_fingerprint, commit_number, commit_path, stored_commit_fingerprint
 from .partitions import partition_values
 from .replay import read_commit
 from .schema import TableSchema, parse_schema
@@ -108,10 +109,11 @@ class _Said:
 
 def _proved(ref: TableRef, bases: Sequence[Base], to: Version) -> Base | None:
     """The nearest base at or below the target whose commit is the one that was seen."""
-    below = [b for b in bases if b.version.id.isdigit() and int(b.version.id) <= int(to.id)]
-    for base in sorted(below, key=lambda b: int(b.version.id), reverse=True)[:_TRIES]:
+    numbered = [(number, base) for base in bases if (number := commit_number(base.version.id)) is not None]
+    below = [(number, base) for number, base in numbered if number <= int(to.id)]
+    for number, base in sorted(below, key=itemgetter(0), reverse=True)[:_TRIES]:
         try:
-            if stored_commit_fingerprint(ref.storage, int(base.version.id)) == base.version.fingerprint:
+            if stored_commit_fingerprint(ref.storage, number) == base.version.fingerprint:
                 return base
         except ObjectNotFoundError:
             return None  # cleaned, and so are the older ones

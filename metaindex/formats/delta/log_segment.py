@@ -97,6 +97,12 @@ def commit_path(version: int) -> str:
     return f"{LOG}/{version:020d}.json"
 
 
+def commit_number(id_: str) -> int | None:
+    """The number of the commit that a version names; None for what no commit is called: an index's log, which names
+    versions too, may be a stranger's."""
+    return int(id_) if len(id_) <= 20 and id_.isascii() and id_.isdecimal() else None
+
+
 def list_log(storage: Storage, start_after: str = "") -> LogListing:
     """One listing of the log's own folder."""
     return read_listing(storage.list(LOG, recursive=False, start_after=start_after))

@@ -58,6 +58,8 @@ class opened:  # noqa: N801 - a context manager, used like a function
     def _translate(self, error: BaseException) -> None:
         if isinstance(error, ObjectNotFoundError):
             raise CorruptTableError(f"{self.said} is named by the log and is not there") from error
+        if type(error) is CorruptTableError and self.said not in str(error):  # of an action, which knows no file
+            raise CorruptTableError(f"{self.said}: {error}") from error
         if isinstance(error, StorageError | CorruptTableError | MemoryError):
             return
         if isinstance(error, pa.ArrowException | OSError | ValueError | TypeError | KeyError | IndexError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import (
@@ -23,7 +24,16 @@ from metaindex.formats.model import Snapshot, Version
 from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.storage import Storage
 
-from .log_segment import LogListing, LogSegment, find_segment, following, has_log, list_log, stored_commit_fingerprint
+from .log_segment import (
+    LogListing,
+    LogSegment,
+    commit_number,
+    find_segment,
+    following,
+    has_log,
+    list_log,
+    stored_commit_fingerprint,
+)
 
 if TYPE_CHECKING:
     from .replay import Header
@@ -57,10 +67,11 @@ class DeltaFormat:
         """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none
         follows. A listing is asked where the known one is not there any more, and where a checkpoint lies behind it:
         then commits between may be cleaned."""
-        version = max((v for v in known if v.id.isdigit()), key=lambda v: int(v.id), default=None)
+        numbered = ((number, v) for v in known if (number := commit_number(v.id)) is not None)
+        number, version = max(numbered, key=itemgetter(0), default=(0, None))
         if version is not None and following(ref.storage, version):
             for _ in range(_FOLLOWED):
-                number = int(version.id) + 1
+                number += 1
                 try:
                     version = _version(number, stored_commit_fingerprint(ref.storage, number))
                 except ObjectNotFoundError:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from metaindex.expressions.errors import (
     CorruptTableError,
+    MetaIndexError,
     ObjectExistsError,
     ObjectNotFoundError,
     StorageUnavailableError,
@@ -38,6 +39,7 @@ from .place import above, name_of
 
 _SUFFIX = ".listing"
 _FORMAT = b"1"
+_MOST_DIGITS = 18  # of the milliseconds in a name
 _PUTS = 4  # tries where a store does not answer
 
 
@@ -81,7 +83,7 @@ def remembered(ref: TableRef) -> Sequence[KeptListing]:
         if not name.endswith(_SUFFIX):
             continue
         moment, _, id_ = name.removesuffix(_SUFFIX).partition("-")
-        if moment.isdigit() and id_:
+        if moment.isascii() and moment.isdecimal() and len(moment) <= _MOST_DIGITS and id_:
             listings.append(KeptListing(int(moment), id_, info.path))
     return listings
 
@@ -155,7 +157,9 @@ def recall(ref: TableRef, kept: KeptListing) -> Recalled:
         file_format = about[b"metaindex.file_format"].decode()
     except ObjectNotFoundError as error:
         raise VersionNotFoundError(f"version {kept.id!r} of {ref.path!r} was removed while it was read") from error
-    except (pa.ArrowException, KeyError, ValueError) as error:
+    except MetaIndexError:
+        raise
+    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError, ArithmeticError) as error:
         raise CorruptTableError(
             f"the kept listing {kept.path!r} of {ref.path!r} is damaged: {first_line(error)}; remove it"
         ) from error

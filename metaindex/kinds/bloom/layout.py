@@ -29,7 +29,10 @@ import pyarrow as pa
 import xxhash
 
 from metaindex.errors import DamagedIndexError
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
+from metaindex.log.fields import MAX_FILES, Fields
+from metaindex.log.sealed import from_text, one_line
 
 from .blocks import BLOCK_BITS, sliced_bytes
 
@@ -48,6 +51,9 @@ has no way to the directory."""
 
 DIRECTORY = b"metaindex.bloom_filters"
 """The name of the directory in the footer's metadata."""
+
+_MAX_BLOCKS = 2**31 - 1
+"""As their columns hold them."""
 
 ROW_BYTES = 16 << 10
 WHOLE_BYTES = 512 << 10
@@ -126,19 +132,39 @@ class Directory:
         return json.dumps(said, separators=(",", ":")).encode()
 
 
-def directory_from(data: bytes) -> Directory:
-    """What `encoded` made. DamagedIndexError for a newer version."""
-    said = json.loads(data)
-    if said["version"] > 1:
+def directory_from(data: bytes, most_files: int = MAX_FILES) -> Directory:
+    """What `encoded` made, of a run of so many files. DamagedIndexError for a newer version, and for whatever else was
+    written in its place."""
+    try:
+        return _directory(Fields(from_text(data), "the directory"), most_files)
+    except MetaIndexError:
+        raise
+    except Exception as error:
+        raise DamagedIndexError(
+            f"a directory of bloom filters is as it was written; one is not ({one_line(error)}); refresh the index with"
+            " mode='full'"
+        ) from error
+
+
+def _directory(said: Fields, most_files: int) -> Directory:
+    version = said.whole("version")
+    if version > 1:
         raise DamagedIndexError(
             "this metaindex reads directories of bloom filters of version 1; there is one of version"
-            f" {said['version']}; upgrade metaindex"
+            f" {version}; upgrade metaindex"
         )
-    classes = tuple(size_class(blocks, files) for blocks, files in said["classes"])
-    count = said["members"]
-    raw = pa.decompress(base64.b64decode(said["member"]), count * 2, codec="zstd", asbytes=True) if count else b""
-    starts = tuple((blocks, block) for blocks, block in said["starts"])
+    counted = [(_count(blocks, _MAX_BLOCKS), _count(files, most_files)) for blocks, files in said.many("classes")]
+    classes = tuple(size_class(blocks, files) for blocks, files in counted)
+    count, packed = said.count("members", most_files), said.text("member")
+    starts = tuple((_count(blocks, _MAX_BLOCKS), _count(block, _MAX_BLOCKS)) for blocks, block in said.many("starts"))
+    raw = pa.decompress(base64.b64decode(packed), count * 2, codec="zstd", asbytes=True) if count else b""
     return Directory(classes, starts, np.frombuffer(raw, "<u2").astype(np.uint16, copy=False))
+
+
+def _count(value: object, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"a count of the directory is from 0 to {most}")
+    return value
 
 
 def seed(key_id: int, class_: SizeClass, block: int, vector: int = -1) -> int:

@@ -119,7 +119,7 @@ class StoredFilters:
             said = (footer.metadata.metadata or {}).get(DIRECTORY)
             if said is None:
                 raise self._run.damaged(part.path, "its footer does not say which filters there are")
-            directory = footer.derived[DIRECTORY] = directory_from(said)
+            directory = footer.derived[DIRECTORY] = directory_from(said, self._run.run.files)
         if len(directory.member) > self._run.run.files:
             raise self._run.damaged(
                 part.path, f"it has filters of {len(directory.member)} files, the run {self._run.run.files}"

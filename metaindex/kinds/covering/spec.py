@@ -66,12 +66,14 @@ class CoveredRows(ServedRows):
 
     @classmethod
     def senseless(cls, key: CoveredKey) -> str | None:
-        if key.layout.get("by") != CURVE:
+        layout = CoveringLayout.of(key)
+        if not 0 < layout.indexed <= len(key.columns) or not 0 <= layout.buckets < MOST_BUCKETS:
+            return "counts that no covering key has"
+        if layout.curve is None:
             return None  # its id says more than the columns; who reads its rows checks them
         from .cuts import no_curve
 
-        layout = CoveringLayout.of(key)
-        return "a curve in buckets" if layout.buckets else no_curve(layout.curve or (0, ()), layout.indexed)
+        return "a curve in buckets" if layout.buckets else no_curve(layout.curve, layout.indexed)
 
     @classmethod
     def together(cls, key: CoveredKey, other: CoveredKey) -> bool:

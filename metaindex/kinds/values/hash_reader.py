@@ -19,7 +19,7 @@ from metaindex.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.kinds.keyed import EqualityReader, Hits, Units
 from metaindex.kinds.xxhash64 import Hashes
 from metaindex.log.entry import CoveredKey
-from metaindex.store.layout import PartInfo
+from metaindex.store.layout import PartInfo, bound_number
 from metaindex.store.reader import RunReader
 
 from .rows import Layout
@@ -150,7 +150,7 @@ class HashReader(EqualityReader):
                 part for part in self._run.parts(self._key.kind) if part.first_key == self._key.key_id and part.rows
             )
             bounds = [
-                np.array([int(str(text)) for text in texts], np.int64)
+                np.array([bound_number(p, text) for p, text in zip(parts, texts, strict=True)], np.int64)
                 for texts in ([p.least for p in parts], [p.greatest for p in parts])
             ]
             return _PartBounds(parts, *bounds)

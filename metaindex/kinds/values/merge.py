@@ -20,7 +20,7 @@ from metaindex.expressions.vectors import numbers
 from metaindex.kinds.keyed import Units
 from metaindex.kinds.kind import KeyRows
 from metaindex.log.entry import CoveredKey
-from metaindex.store.layout import PartInfo
+from metaindex.store.layout import PartInfo, bound_number
 from metaindex.store.reader import RunReader
 from metaindex.store.rows import ROW_GROUP_ROWS, Columns
 from metaindex.store.writer import RunSink
@@ -130,7 +130,7 @@ def _parts(run: RunReader, key: CoveredKey) -> list[PartInfo]:
 def _entries(run: RunReader, key: CoveredKey, low: int, high: int) -> Iterator[Units]:
     """The entries of a source from `low` on and below `high`."""
     for part in _parts(run, key):
-        if int(str(part.greatest)) < low or int(str(part.least)) >= high:
+        if bound_number(part, part.greatest) < low or bound_number(part, part.least) >= high:
             continue
         said = run.footer(part).range("entry")
         groups = [g for g, (a, b) in enumerate(zip(said.least, said.greatest, strict=True)) if b >= low and a < high]

@@ -15,7 +15,7 @@ from metaindex.expressions.vectors import numbers, one_array
 from metaindex.kinds.keyed import Units
 from metaindex.log.entry import CoveredKey
 from metaindex.log.types import type_from_text
-from metaindex.store.layout import PartInfo
+from metaindex.store.layout import PartInfo, bound_key, bound_number
 from metaindex.store.reader import RunReader
 
 from .asked import Key, Keys
@@ -68,7 +68,7 @@ class StoredKeys:
         def load() -> Parts:
             parts = tuple(p for p in self._run.parts(self._key.kind) if p.first_key == self._key.key_id and p.rows)
             bounds = (
-                self._vector([self._bound(str(text)) for text in texts])
+                self._vector([self._bound(p, text) for p, text in zip(parts, texts, strict=True)])
                 for texts in ([p.least for p in parts], [p.greatest for p in parts])
             )
             return Parts(parts, *bounds)
@@ -115,11 +115,11 @@ class StoredKeys:
         """Keys and units of stored rows."""
         return one_array(table.column(self.column)), numbers(table.column("unit"))
 
-    def _bound(self, text: str) -> Key:
+    def _bound(self, part: PartInfo, text: str | None) -> Key:
         """A bound of a part."""
         if not self._integers:
-            return bytes.fromhex(text)
-        return int(text) if text else _INT64_MIN
+            return bound_key(part, text)
+        return _INT64_MIN if text == "" else bound_number(part, text)
 
     def _vector(self, keys: list[Key]) -> Keys:
         return np.array(keys, np.int64 if self._integers else object)

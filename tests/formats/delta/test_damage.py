@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metaindex.expressions.errors import CorruptTableError, FormatError, VersionNotFoundError
@@ -278,6 +278,8 @@ def test_a_checkpoint_cut_anywhere_is_an_error_that_names_it(tmp_path: Path, cut
         snapshot(tmp_path)
 
 
+@example(at=2293, junk=b"\x00")  # a protocol without its version
+@example(at=2506, junk=b"\x01")  # a provider that is no text
 @given(st.integers(4, 10_000), st.binary(min_size=1, max_size=30))
 def test_bytes_overwritten_in_a_checkpoint_are_an_error_or_change_nothing_that_is_told(
     tmp_path_factory: pytest.TempPathFactory, at: int, junk: bytes

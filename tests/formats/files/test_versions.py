@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import xxhash
 
@@ -14,7 +15,7 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
 )
 from metaindex.formats.diff import compare
-from metaindex.formats.files.history import remember, remembered
+from metaindex.formats.files.history import recall, remember, remembered
 from metaindex.formats.files.walk import list_files
 from metaindex.formats.protocol import At
 from metaindex.formats.registry import open_ref
@@ -179,3 +180,29 @@ def test_a_damaged_listing_is_an_error_that_names_it(tmp_path: Path) -> None:
     kept.write_bytes(kept.read_bytes()[:-100])
     with pytest.raises(CorruptTableError, match="listing"):
         FORMAT.snapshot(ref(tmp_path / "t"), At(version=first.version.id))
+
+
+@pytest.mark.parametrize(
+    "moment", ["\u00b2", "9" * 200, "-1", "1.5"], ids=["no_digit_of_ours", "digits", "signed", "fraction"]
+)
+def test_a_listing_whose_name_says_no_time_is_none(tmp_path: Path, moment: str) -> None:
+    put(tmp_path / "a.parquet", ONE)
+    remember(ref(tmp_path), now(tmp_path))
+    (kept,) = remembered(ref(tmp_path))
+    path = Path(ref(tmp_path).storage.root).parent / "_metaindex" / tmp_path.name / "_history" / Path(kept.path).name
+    path.with_name(f"{moment}-{kept.id}.listing").write_bytes(path.read_bytes())
+    assert remembered(ref(tmp_path)) == [kept]
+
+
+@pytest.mark.parametrize(
+    "bases", [b"7", b"9" * 5000, b"[" * 100_000, b"null"], ids=["number", "digits", "deep", "null"]
+)
+def test_a_listing_of_other_folders_than_texts_is_damaged(tmp_path: Path, bases: bytes) -> None:
+    put(tmp_path / "a.parquet", ONE)
+    remember(ref(tmp_path), now(tmp_path))
+    (kept,) = remembered(ref(tmp_path))
+    path = Path(ref(tmp_path).storage.root).parent / "_metaindex" / tmp_path.name / "_history" / Path(kept.path).name
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"metaindex.bases": bases}), path)
+    with pytest.raises(CorruptTableError, match="is damaged"):
+        recall(ref(tmp_path), kept)

@@ -87,6 +87,30 @@ def test_a_run_that_has_no_part_of_the_key_is_damaged(run: Run) -> None:
         StoredFilters(run.run_reader(), KEY + 1)
 
 
+DIRECTORIES = {
+    "no_json": b"{",
+    "a_number": b"7",
+    "deep": b"[" * 100_000,
+    "digits": b'{"version":' + b"9" * 5000 + b"}",
+    "version_of_digits": b'{"version":' + b"9" * 4000 + b',"classes":[],"starts":[],"members":0,"member":""}',
+    "members_of_digits": b'{"version":1,"classes":[],"starts":[],"members":' + b"9" * 4000 + b',"member":"AAAA"}',
+    "more_members_than_files": b'{"version":1,"classes":[],"starts":[],"members":2000000000,"member":"AAAA"}',
+    "blocks_of_digits": b'{"version":1,"classes":[[' + b"9" * 4000 + b',1]],"starts":[],"members":0,"member":""}',
+    "blocks_of_texts": b'{"version":1,"classes":[["1",1]],"starts":[],"members":0,"member":""}',
+    "a_class_of_three": b'{"version":1,"classes":[[1,1,1]],"starts":[],"members":0,"member":""}',
+    "fractions": b'{"version":1,"classes":[],"starts":[[1.5,1e400]],"members":0,"member":""}',
+    "no_base64": b'{"version":1,"classes":[],"starts":[],"members":1,"member":"!"}',
+    "a_field_is_missing": b'{"version":1}',
+}
+
+
+@pytest.mark.parametrize("data", DIRECTORIES.values(), ids=list(DIRECTORIES))
+def test_a_directory_that_a_stranger_wrote_is_damage(data: bytes) -> None:
+    with pytest.raises(DamagedIndexError) as found:
+        layout.directory_from(data, 9)
+    assert len(str(found.value)) < 500
+
+
 def test_a_newer_directory_is_refused_with_advice() -> None:
     data = layout.Directory().encoded().replace(b'"version":1', b'"version":2')
     with pytest.raises(MetaIndexError, match="upgrade metaindex"):

@@ -114,6 +114,14 @@ def test_types_come_back_from_the_schema_of_spark() -> None:
     assert arrow_schema(spark_schema(fields)) == pa.schema(fields)
 
 
+@pytest.mark.parametrize(
+    "type_", [f'"decimal({"9" * 5000},0)"', f'"decimal({"9" * 30},0)"', "9" * 5000, "7", '"nothing"', "{}"]
+)
+def test_columns_that_a_stranger_wrote_are_damage(type_: str) -> None:
+    with pytest.raises(mi.DamagedIndexError, match="a StructType of Spark"):
+        arrow_schema(f'{{"fields": [{{"name": "a", "type": {type_}}}]}}')
+
+
 @given(
     st.lists(
         st.tuples(

@@ -1,0 +1,136 @@
+"""verify tells of an index that no query could use as the other verbs do: it is neither right nor wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from metaindex.cli import main
+from metaindex.errors import IndexNotFoundError, IndexStateError
+from metaindex.log.entry import IndexLogEntry, UnderWay
+from metaindex.log.operation_log import entry_path
+from metaindex.log.states import Operation
+from metaindex.table.face import handle_of
+from tests.tables import delta_lake, indexed
+
+KILLED = """
+import os, sys
+import metaindex as mi
+from metaindex.actions.create import Create
+
+Create.run = lambda action, begun: os._exit(9)
+mi.open_table(sys.argv[1]).create_index("stats", mi.ColumnStats(), builder="local")
+"""
+
+
+def killed_while_creating(table: mi.Table) -> None:
+    table.delete_index("stats")
+    table.vacuum_index("stats")
+    assert subprocess.run([sys.executable, "-c", KILLED, table.path], check=False).returncode == 9
+
+
+def cancelled_creation(table: mi.Table) -> None:
+    killed_while_creating(table)
+    table.cancel_index("stats")
+
+
+def dropped(table: mi.Table) -> None:
+    table.delete_index("stats")
+
+
+def vacuumed(table: mi.Table) -> None:
+    table.delete_index("stats")
+    table.vacuum_index("stats")
+
+
+def under_way(operation: Operation) -> Callable[[mi.Table], None]:
+    def begun(table: mi.Table) -> None:
+        log = handle_of(table).log("stats")
+        latest = log.latest()
+        assert latest is not None
+        mark = UnderWay(operation, latest.id + 1, "dead", "elsewhere:7", int(time.time() * 1000))
+        log.append(replace(latest, id=latest.id + 1, nonce="dead", under_way=(mark,)))
+
+    return begun
+
+
+def of_deleted(operation: Operation) -> Callable[[mi.Table], None]:
+    def begun(table: mi.Table) -> None:
+        table.delete_index("stats")
+        under_way(operation)(table)
+
+    return begun
+
+
+STATES: list[tuple[Callable[[mi.Table], None], type[mi.MetaIndexError], str]] = [
+    (
+        killed_while_creating,
+        IndexStateError,
+        r"verify does not go beside create; index 'stats' is CREATING: create by .* \(entry 7\); wait for it, or cancel"
+        r" it if its writer is dead",
+    ),
+    (
+        cancelled_creation,
+        IndexNotFoundError,
+        r"there is no index named 'stats' \(its creation never finished\); there are: other",
+    ),
+    (dropped, IndexStateError, r"verify needs state ACTIVE; index 'stats' is DELETED \(entry 4\); restore it first"),
+    (vacuumed, IndexNotFoundError, r"there is no index named 'stats' \(it was vacuumed\); there are: other"),
+    (of_deleted(Operation.VACUUM), IndexStateError, "verify does not go beside vacuum; index 'stats' is VACUUMING"),
+    (of_deleted(Operation.RESTORE), IndexStateError, "verify does not go beside restore; index 'stats' is RESTORING"),
+]
+
+
+@pytest.mark.parametrize(
+    ("gone", "error", "said"), STATES, ids=["creating", "cancelled", "dropped", "vacuumed", "vacuuming", "restoring"]
+)
+def test_what_no_query_could_use_is_not_right(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    gone: Callable[[mi.Table], None],
+    error: type[mi.MetaIndexError],
+    said: str,
+) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    table.create_index("other", mi.ColumnStats(), builder="local")
+    gone(table)
+    table = lake.open()
+    with pytest.raises(error, match=said):
+        table.verify_index("stats")
+    with pytest.raises(error, match=said.replace("verify ", "repair ")):
+        table.repair_index("stats", builder="local")
+    with pytest.raises(error, match=said):
+        mi.sql(f"VERIFY INDEX stats ON '{lake.path}'")
+    assert main(["verify", lake.path, "stats"]) == 1
+    answer = capsys.readouterr()
+    assert "is right" not in answer.out
+    assert "metaindex verify: error: " in answer.err
+    assert table.verify_index("other").sound
+
+
+@pytest.mark.parametrize("operation", [Operation.REFRESH, Operation.DELETE, Operation.CANCEL])
+def test_what_queries_use_while_it_is_worked_on_is_verified(tmp_path: Path, operation: Operation) -> None:
+    lake = delta_lake(tmp_path)
+    under_way(operation)(indexed(lake))
+    assert lake.open().verify_index("stats").sound
+
+
+def test_a_log_that_is_damaged_behind_a_drop_is_told_first(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    dropped(table)
+    table.restore_index("stats")
+    log = handle_of(table).log("stats")
+    restored = log.latest()
+    assert isinstance(restored, IndexLogEntry)
+    (Path(table.indexes()[0].location) / entry_path(restored.id)).write_bytes(b"{}")
+    (finding,) = lake.open().verify_index("stats").findings
+    assert (finding.kind, finding.where) == ("log", f"entry {restored.id}")
