@@ -198,7 +198,7 @@ def lake_opening(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=30.0,
         metavar="SECONDS",
-        help="how long one table may take to answer; default: 30",
+        help="how long one table, or one namespace, may take to answer; default: 30",
     )
     group.add_argument(
         "--most-folders",

@@ -67,6 +67,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="how often tables are looked for; default: 300",
     )
     lake.add_argument(
+        "--timeout",
+        type=arguments.seconds,
+        metavar="SECONDS",
+        help="how long one table, or one namespace, may take to answer; default: 30",
+    )
+    lake.add_argument(
         "--catalog-option",
         action="append",
         default=[],
@@ -119,9 +125,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
     from metaindex.hooks.watch import Pace, Unopened, Watcher
 
-    if args.bytes_per_hour is not None or args.cpu_per_hour is not None or args.catalog_option:
+    for_a_lake = (args.bytes_per_hour, args.cpu_per_hour, args.timeout, args.catalog_option or None)
+    if any(given is not None for given in for_a_lake):
         raise ArgumentError(
-            "--bytes-per-hour, --cpu-per-hour and --catalog-option are for a lake; tables are named; use --lake ROOT"
+            "--bytes-per-hour, --cpu-per-hour, --timeout and --catalog-option are for a lake; tables are named; use"
+            " --lake ROOT"
         )
     several = len(args.tables) > 1
     tables = [
@@ -154,6 +162,7 @@ def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
         dict(args.catalog_option) or None,
         dict(args.storage_option),
         arguments.lake_config(args),
+        **({} if args.timeout is None else {"timeout_seconds": args.timeout}),
     )
     lake.check()
     watcher = LakeWatcher(

@@ -21,17 +21,18 @@ class ColumnRef:
     def in_sql(self) -> str:
         """As it is written in a condition: a part that is no plain word, or that means something else in SQL, stands
         between backticks."""
-        return ".".join(part if _means_itself(part) else _between_backticks(part) for part in self.parts)
+        return ".".join(part if _means_itself(part) else between_backticks(part) for part in self.parts)
 
     def __str__(self) -> str:
         return self.name
 
 
 def _quoted(part: str) -> str:
-    return part if part and not any(c in part for c in ".` ") else _between_backticks(part)
+    return part if part and not any(c in part for c in ".` ") else between_backticks(part)
 
 
-def _between_backticks(part: str) -> str:
+def between_backticks(part: str) -> str:
+    """A part of a name as SQL takes it, whatever is in it."""
     return "`" + part.replace("`", "``") + "`"
 
 

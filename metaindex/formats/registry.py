@@ -151,8 +151,10 @@ def _table_of(catalog: object, name: str) -> Any:
         return None
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
+    from .iceberg.configured import identifier_of
+
     with suppress(ValueError, NoSuchTableError, NoSuchNamespaceError):
-        return load(name)
+        return load(identifier_of(name))
     return None
 
 

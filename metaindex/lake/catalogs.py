@@ -12,10 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.config import Config
+from metaindex.expressions.column_ref import between_backticks
 from metaindex.expressions.errors import MetaIndexError, StorageError, first_line
 from metaindex.expressions.records import dataclass
 from metaindex.formats.iceberg.configured import check_configured, configured_catalog
 from metaindex.formats.storage_opening import is_remote
+from metaindex.views.words import counted
 
 from .asking import LakePlace, shortened
 from .side_by_side import SideBySide, Unanswered
@@ -25,12 +27,19 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "catalog:"
 """Before the name of a catalog, where a folder could stand."""
-_MOST_NAMESPACES: Final = 10_000
 _DEPTH: Final = 8
 
 Names = tuple[str, ...]
 Listed = tuple[list[Names], list[Names]] | str
 """The tables and namespaces in a namespace, or why nobody can tell."""
+
+
+def said_name(names: Names) -> str:
+    """A table or a namespace, as it is told and named: another text for each. A part that a dot or a backtick is in
+    stands between backticks, as in SQL; as does one that would be taken for all tables (`*`)."""
+    return ".".join(
+        between_backticks(part) if not part or part == "*" or set(part) & set(".`") else part for part in names
+    )
 
 
 class LakeCatalog:
@@ -53,7 +62,7 @@ class LakeCatalog:
 
     def table(self, names: Names, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
         """Opens a table of it; asks the catalog once. MetaIndexError."""
-        return _opened(".".join(names), self.load(names), storage_options, config)
+        return _opened(said_name(names), self.load(names), storage_options, config)
 
     def load(self, names: Names) -> _OneTable:
         """Asks the catalog for a table. MetaIndexError."""
@@ -63,7 +72,7 @@ class LakeCatalog:
             raise
         except Exception as error:
             raise StorageError(
-                f"the catalog is asked for each table; of {'.'.join(names)!r} it says: {shortened(first_line(error))}"
+                f"the catalog is asked for each table; of {said_name(names)!r} it says: {shortened(first_line(error))}"
             ) from error
 
 
@@ -85,9 +94,10 @@ def catalog_places(
     *,
     timeout_seconds: float,
     most: int,
+    notes: list[str],
 ) -> Iterator[LakePlace]:
-    """Every table of it; a namespace that cannot be listed is a place with a problem. StorageError where the catalog
-    cannot be asked at all."""
+    """Every table of it; a namespace that cannot be listed is a place with a problem, and `notes` is told of those that
+    are not looked at. StorageError where the catalog cannot be asked at all."""
     try:
         ask = partial(_inside, catalog, ())
         first = ask() if catalog.alone else _within(ask, timeout_seconds)
@@ -97,26 +107,37 @@ def catalog_places(
         raise StorageError(
             f"a catalog is listed first; {catalog.name!r} says: {shortened(first_line(error))}; check its properties"
         ) from error
-    level, seen = first, set(first)
+    level, seen, cut = first, set(first), False
     for _ in range(_DEPTH):
-        if not level:
-            return
         following: list[Names] = []
         for number, answer in _answers(catalog, level, timeout_seconds):
             names = level[number]
             if isinstance(answer, Unanswered | str):
                 why = answer if isinstance(answer, str) else answer.why
-                said = ".".join(names)
+                said = said_name(names)
                 problem = f"namespace {said} cannot be listed: {why}"
                 yield LakePlace(f"{said}.*", said, said, _never, problem=problem)
                 continue
             tables, inside = answer
-            for table in tables:
+            for table in dict.fromkeys(tables):  # some are told twice, as pages of a list shift under whoever reads it
                 yield _place(catalog, table, storage_options, config)
-            new = [name for name in inside if name not in seen][: max(most - len(seen), 0)]
-            seen.update(new)
-            following += new
+            new = [name for name in inside if name not in seen]
+            room = max(most - len(seen), 0)
+            cut = cut or len(new) > room
+            seen.update(new[:room])
+            following += new[:room]
         level = following
+        if not level:
+            break
+    if cut:
+        notes.append(
+            f"tables are looked for in at most {most:,} namespaces; there are more in {catalog.name}: allow more"
+        )
+    if level:
+        where = counted(len(level), "namespace")
+        notes.append(
+            f"namespaces more than {_DEPTH} levels down are not looked at: {where}, such as {said_name(level[0])}"
+        )
 
 
 def _answers(
@@ -125,7 +146,7 @@ def _answers(
     """Of each namespace, what is in it."""
     if catalog.alone:
         return ((number, _listed(catalog, names)) for number, names in enumerate(level))
-    stores = ["/".join(names) for names in level]
+    stores = [said_name(names) for names in level]
     return SideBySide[Listed](
         stores, lambda number: _listed(catalog, level[number]), threads=8, timeout_seconds=timeout_seconds
     ).answers()
@@ -134,14 +155,16 @@ def _answers(
 def _place(
     catalog: LakeCatalog, names: Names, storage_options: Mapping[str, str] | None, config: Config | None
 ) -> LakePlace:
-    said = ".".join(names)
+    said = said_name(names)
     if catalog.alone:  # what is asked in other threads is the table alone
         try:
             loaded = catalog.load(names)
         except MetaIndexError as error:
             return LakePlace(said, said, said, _never, problem=str(error))
         return LakePlace(said, said, said, lambda: _opened(said, loaded, storage_options, config), "iceberg")
-    return LakePlace(said, said, ".".join(names[:-1]), lambda: catalog.table(names, storage_options, config), "iceberg")
+    return LakePlace(
+        said, said, said_name(names[:-1]), lambda: catalog.table(names, storage_options, config), "iceberg"
+    )
 
 
 def _opened(name: str, loaded: _OneTable, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:

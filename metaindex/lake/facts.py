@@ -67,8 +67,8 @@ class LakeLayout:
 class LakeTable:
     """A table at a glance; sizes in bytes, times in milliseconds since 1970 (UTC). None: not known.
 
-    * `name`: below the root of the lake, or in its catalog; `path`: what `open_table` takes, or with a catalog where
-      the table lies.
+    * `name`: below the root of the lake, or in its catalog, where a part that a dot or a backtick is in stands between
+      backticks; `path`: what `open_table` takes, together with the catalog where there is one.
     * `format`: delta, iceberg, parquet, csv or json; empty where nobody could look.
     * `indexes`: of every kind and state; a fact of all (`behind_files` and its like) is that of the worst of those that
       are in use.

@@ -148,6 +148,7 @@ def places_of(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
             asked.config,
             timeout_seconds=asked.timeout_seconds,
             most=asked.most_folders,
+            notes=notes,
         )
     else:
         found = _in_folders(asked, notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _TIMEOUT_SECONDS = 120.0
+_SHORT = 8
+"""Of a digest, in the name of a page; the whole one where so much is another table's."""
 _NAMED = 5
 """Of pages that could not be made."""
 
@@ -65,7 +68,7 @@ def _folder(reports: object, page: Path, forbidden: list[str]) -> Path:
 def _with_reports(lake: Lake, page: Path, folder: Path, *, overwrite: bool, progress: Progress | None) -> Lake:
     """A page for each table that can be read, and the rows with links to them."""
     wanted = [table.name for table in lake.tables if table.format and table.name in lake.opens]
-    files = {name: f"{_slug(name)}.html" for name in wanted}
+    files = file_names(wanted)
 
     def make(number: int) -> str:
         name = wanted[number]
@@ -97,7 +100,17 @@ def _with_reports(lake: Lake, page: Path, folder: Path, *, overwrite: bool, prog
     return replace(lake, tables=rows, notes=(*lake.notes, *notes))
 
 
-def _slug(name: str) -> str:
-    """A name of a file that is one everywhere, another for each table."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:80] or "table"
-    return f"{plain}-{xxhash.xxh64_hexdigest(name.encode('utf-8', 'surrogatepass'))[:8]}"
+def file_names(names: Sequence[str]) -> dict[str, str]:
+    """Of each table the file of its page: a name that is one everywhere, another for each table. No two differ in
+    capitals alone, as to some systems these are one file."""
+    files: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:80] or "table"
+        digest = xxhash.xxh3_128_hexdigest(name.encode("utf-8", "surrogatepass"))
+        short = xxhash.xxh64_hexdigest(name.encode("utf-8", "surrogatepass"))[:_SHORT]
+        file = f"{plain}-{short}.html"
+        file = f"{plain}-{digest}.html" if file.lower() in taken else file
+        taken.add(file.lower())
+        files[name] = file
+    return files

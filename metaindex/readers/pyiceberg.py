@@ -25,6 +25,7 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.normalize import normalize
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, ColumnRef, Constant, Predicate
+from metaindex.formats.iceberg.configured import identifier_of
 from metaindex.formats.iceberg.manifests import EQUALITY_DELETES
 from metaindex.formats.iceberg.snapshot import IcebergDetails
 
@@ -158,7 +159,7 @@ def _passing(
 def _table_of(scan: ScanPlan, details: IcebergDetails) -> Table:
     catalog: Any = scan.ref.options.get("catalog")
     if catalog is not None:
-        table: Table = catalog.load_table(scan.ref.options.get("identifier") or scan.ref.path)
+        table: Table = catalog.load_table(identifier_of(scan.ref.options.get("identifier") or scan.ref.path))
         return table
     return StaticTable.from_metadata(details.metadata.file)
 

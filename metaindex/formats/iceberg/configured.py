@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from metaindex.expressions.errors import ArgumentError, MissingDependencyError, first_line
+from metaindex.expressions.build import parse_path
+from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError, first_line
 from metaindex.expressions.shown import one_line
 
 _MOST_SAID = 200
@@ -18,6 +20,15 @@ _IN_THE_ENVIRONMENT = re.compile(r"[a-z0-9-]+", re.IGNORECASE)
 
 _BY_URI = ("rest", "hive", "sql")
 """Types of catalog that have a uri: the others are found without one."""
+
+
+def identifier_of(name: object) -> Any:
+    """What pyiceberg loads a table by. Its own reading of a text parts it at each dot; here a part of which a dot is a
+    letter stands between backticks, as in SQL."""
+    if isinstance(name, str) and "`" in name:
+        with suppress(ExpressionError):  # else it is a letter of the name
+            return parse_path(name)
+    return name
 
 
 def configured_catalog(name: str | None, properties: Mapping[str, str] | None = None) -> Any:

@@ -23,6 +23,7 @@ from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.storage import Storage
 
 from .changes import changes_from_commits
+from .configured import identifier_of
 from .deletes import DeleteLoader
 from .finding import is_metadata_file, locate
 from .history import log_diff
@@ -197,7 +198,7 @@ def _metadata(ref: TableRef) -> TableMetadata:
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     try:
-        location = load(identifier).metadata_location
+        location = load(identifier_of(identifier)).metadata_location
     except (NoSuchTableError, NoSuchNamespaceError, ValueError) as refused:  # the last: an identifier of another shape
         raise NotATableError(f"the catalog has no table {identifier} ({refused}); check the identifier") from refused
     return read_metadata(ref.storage, _from_here(location))
