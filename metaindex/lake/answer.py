@@ -81,6 +81,11 @@ class Lake(Shown):
         return tuple(table for table in self.tables if table.fresh is False)
 
     @property
+    def unread(self) -> tuple[LakeTable, ...]:
+        """Tables with files that an index could not read."""
+        return tuple(table for table in self.tables if table.unread_files)
+
+    @property
     def size_bytes(self) -> int:
         return sum(table.size_bytes or 0 for table in self.tables)
 
@@ -104,6 +109,7 @@ class Lake(Shown):
         parts = [counted(len(self.tables), "table"), counted(self.files, "file"), human_bytes(self.size_bytes)]
         parts.append(f"{indexed:,} with indexes ({human_bytes(self.index_bytes)})")
         parts += [f"{len(self.behind):,} behind"] if self.behind else []
+        parts += [f"{len(self.unread):,} with unread files"] if self.unread else []
         parts += [f"{len(self.problems):,} with a problem"] if self.problems else []
         parts += [f"{human_bytes(self.bytes_left_out)} left out of noted queries"] if self.bytes_left_out else []
         return ", ".join(parts)
@@ -226,8 +232,9 @@ def behind_in_words(table: LakeTable) -> str:
     """How far the worst of its indexes is behind."""
     if table.fresh is None:
         return "-"
+    unread = [f"{counted(table.unread_files, 'file')} unread"] if table.unread_files else []
     if table.fresh:
-        return "no"
+        return ", ".join(["no", *unread])
     parts = []
     if table.behind_commits:
         parts.append(counted(table.behind_commits, "commit"))
@@ -235,7 +242,7 @@ def behind_in_words(table: LakeTable) -> str:
         parts.append(f"{counted(table.behind_files, 'file')}, {human_bytes(table.behind_bytes or 0)}")
     if table.lag_ms:
         parts.append(duration(table.lag_ms))
-    return ", ".join(parts) or "yes"
+    return ", ".join([*(parts or ["yes"]), *unread])
 
 
 def left_out_in_words(table: LakeTable) -> str:

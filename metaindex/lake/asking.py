@@ -18,16 +18,18 @@ from metaindex.formats.delta.log_segment import commit_number
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At
 from metaindex.log.states import State
+from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
 from metaindex.table.face import Table, handle_of
 from metaindex.table.noting import place_of
 from metaindex.views.info import IndexInfo
 from metaindex.views.latest import index_info
-from metaindex.views.staleness import staleness
+from metaindex.views.staleness import Staleness, staleness
 from metaindex.views.words import counted, duration, percent
 
 from .facts import LakeIndex, LakeLayout, LakeTable
+from .unread import unread_files
 
 if TYPE_CHECKING:
     from metaindex.readers.scan import Scan
@@ -148,11 +150,15 @@ def _infos(handle: Handle, snapshot: Snapshot) -> tuple[IndexInfo, ...]:
     target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
     options = handle.ref.options if handle.format == "files" else None
-    told = (
-        index_info(name, handle.log(name), snapshot.version, lambda index: staleness(index, target), options)
-        for name in handle.indexes().names()
-    )
-    return tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
+    unread: dict[str, int] = {}
+
+    def behind(index: OpenIndex) -> Staleness:
+        unread[index.name] = unread_files(index, snapshot)
+        return staleness(index, target)
+
+    told = (index_info(name, handle.log(name), snapshot.version, behind, options) for name in handle.indexes().names())
+    infos = tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
+    return tuple(replace(info, uncovered_files=unread.get(info.name, info.uncovered_files)) for info in infos)
 
 
 def _indexes(
@@ -234,6 +240,11 @@ def _advice(row: LakeTable) -> list[str]:
             said.append(f"{name} is behind ({', '.join(parts)}): metaindex refresh")
         elif index.info.fresh is False:
             said.append(f"{name} is behind: metaindex refresh")
+        if index.info.uncovered_files:
+            said.append(
+                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which every query reads:"
+                " metaindex verify --files all says which and why, refresh --mode full tries again"
+            )
     said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
     if not row.indexes and (row.files or 0) > 1:
         said.append("no index: metaindex create")

@@ -11,9 +11,10 @@ from metaindex.views.info import IndexInfo
 
 @dataclass(frozen=True, slots=True)
 class LakeIndex:
-    """An index of a table. `info` is as `Table.indexes` tells it; `behind_commits`: commits of the table that it has
-    not recorded, `lag_ms`: how much older the newest commit that it has recorded is than the table's newest. None: not
-    known. `helped`: noted queries that it helped, None where none is noted."""
+    """An index of a table. `info` is as `Table.indexes` tells it, but its `uncovered_files` are those that the table
+    still has; `behind_commits`: commits of the table that it has not recorded, `lag_ms`: how much older the newest
+    commit that it has recorded is than the table's newest. None: not known. `helped`: noted queries that it helped,
+    None where none is noted."""
 
     info: IndexInfo
     behind_commits: int | None = None
@@ -118,6 +119,11 @@ class LakeTable:
         return self._worst([index.info.new_bytes for index in self.in_use])
 
     @property
+    def unread_files(self) -> int | None:
+        """Files that the index of which that is most could not read: every query that asks it reads them."""
+        return self._worst([index.info.uncovered_files for index in self.in_use])
+
+    @property
     def lag_ms(self) -> int | None:
         return self._worst([index.lag_ms for index in self.in_use])
 
@@ -158,6 +164,7 @@ class LakeTable:
             "behind_files": self.behind_files,
             "behind_bytes": self.behind_bytes,
             "lag_ms": self.lag_ms,
+            "unread_files": self.unread_files,
             "queries": spared.get("queries"),
             "helped": spared.get("helped"),
             "bytes_read": spared.get("bytes_read"),

@@ -22,6 +22,7 @@ _TITLE = 120
 _MARKS = (
     ("problem", "with a problem"),
     ("behind", "behind"),
+    ("unread", "with unread files"),
     ("bare", "without an index"),
     ("unused", "with an unused index"),
 )
@@ -51,6 +52,7 @@ def _facts(lake: Lake) -> list[tuple[str, Child]]:
         ("with indexes", f"{indexed:,}"),
         ("indexes take", human_bytes(lake.index_bytes) if indexed else ""),
         ("behind", f"{len(lake.behind):,}" if indexed else ""),
+        ("with unread files", f"{len(lake.unread):,}" if lake.unread else ""),
         ("with a problem", f"{len(lake.problems):,}" if lake.problems else "none"),
         ("left out of noted queries", human_bytes(lake.bytes_left_out) if lake.bytes_left_out else ""),
     ]
@@ -72,8 +74,9 @@ def _tables(lake: Lake) -> Iterator[Child]:
         return
     yield tag(
         "p",
-        "Behind: what the index that lags most does not cover; every query reads those files. Left out: of bytes that"
-        " noted queries would have read; pale is left out. One value reads: of the files, the share that a value of the"
+        "Behind: what the index that lags most does not cover; every query reads those files, and"
+        " those that are unread, as the index could not read them. Left out: of bytes that noted queries would have"
+        " read; pale is left out. One value reads: of the files, the share that a value of the"
         " column that tells files apart best is in.",
         class_="note",
     )
@@ -111,6 +114,7 @@ def _marks(table: LakeTable) -> list[str]:
     said = {
         "problem": bool(table.problem),
         "behind": table.fresh is False,
+        "unread": bool(table.unread_files),
         "bare": bool(table.format) and not table.indexes,
         "unused": bool(table.unused),
     }
@@ -160,7 +164,9 @@ def _behind(table: LakeTable) -> ValueCell:
     commits, files = table.behind_commits, table.behind_files
     parts = [counted(commits, "commit")] if commits else [counted(files, "file")] if files else []
     parts += [human_bytes(table.behind_bytes)] if table.behind_bytes else []
-    return ValueCell(("no" if table.fresh else ", ".join(parts) or "yes"), value)
+    parts = ["no"] if table.fresh else parts or ["yes"]
+    parts += [f"{counted(table.unread_files, 'file')} unread"] if table.unread_files else []
+    return ValueCell(", ".join(parts), value)
 
 
 def _left_out(table: LakeTable) -> GridCell:

@@ -1,0 +1,53 @@
+"""Files that a builder could not read, of those that the table still has. An index counts them in each run and records
+no names: that a file of the run is one of them shows where nothing at all is known of it. Only runs that count some
+are looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from metaindex.build.merging.keys import unkeyed_of
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.vectors import numbers
+from metaindex.formats.model import Snapshot
+from metaindex.keys import FileIdentities
+from metaindex.kinds.registry import FACT_ROWS
+from metaindex.kinds.states import StatState
+from metaindex.log.entry import RunRef
+from metaindex.pruning.open_index import OpenIndex
+
+
+def unread_files(index: OpenIndex, snapshot: Snapshot) -> int:
+    """How many files of the snapshot the index has without knowing anything of them. Raises MetaIndexError where the
+    index cannot be read."""
+    runs = [run for run in index.entry.content.runs if run.uncovered_files]
+    if not runs:
+        return 0
+    files = FileIdentities.of(snapshot)
+    unread = 0
+    for run in runs:
+        here = index.locate(run, files)
+        unknown = int(_unknown(index, run)[here[here >= 0]].sum())
+        unread += min(unknown, run.uncovered_files)  # a file may be read, and bounded by nothing
+    return unread
+
+
+def _unknown(index: OpenIndex, run: RunRef) -> Mask:
+    """By ordinal: do the keys of the run, and the first of its columns, know nothing of the file?"""
+    unknown = np.ones(run.files, np.bool_)
+    reader = index.reader(run)
+    column = next((column for column in run.columns if not column.partition), None)
+    if column is not None:
+        rows = FACT_ROWS.of_column(reader, column, None)
+        rows = rows.filter(
+            pc.or_(pc.not_equal(rows.column("state"), int(StatState.UNKNOWN)), rows["value_count"].is_valid())
+        )
+        unknown[numbers(rows.column("ordinal"))] = False
+    if run.keys:
+        without = unkeyed_of(reader)
+        for key in run.keys:
+            unkeyed = np.zeros(run.files, np.bool_)
+            unkeyed[without.get(key.key_id, np.zeros(0, np.int64))] = True
+            unknown &= unkeyed
+    return unknown

@@ -1,0 +1,83 @@
+"""Files that an index could not read are told in the row of their table, as long as the table has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+from tests.tables import delta_lake, rows
+
+
+def files_of(table: str) -> list[Path]:
+    """Oldest first."""
+    return sorted(Path(table).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def corrupt(file: Path) -> None:
+    file.write_bytes(b"PAR1" + b"x" * (file.stat().st_size - 4))
+
+
+@pytest.mark.parametrize("kinds", [[mi.ColumnStats()], [mi.Values("id")], [mi.ColumnStats(), mi.Values("id")]])
+@pytest.mark.parametrize("spoil", [corrupt, Path.unlink])
+def test_a_file_that_cannot_be_read_is_told(
+    tmp_path: Path, call: Call, kinds: list[object], spoil: Callable[[Path], None]
+) -> None:
+    lake = delta_lake(tmp_path)
+    lake.append(rows(0))
+    table = lake.open()
+    table.create_index("i", *kinds, builder="local")
+    lake.append(rows(10))
+    spoil(files_of(lake.path)[-1])
+    table.refresh_index("i", builder="local")
+    told = mi.open_lake(tmp_path)
+    row = told["lake"]
+    assert (row.fresh, row.unread_files, row.problem) == (True, 1, "")
+    assert told.unread == (row,)
+    assert row.advice[0].startswith("i could not read 1 file, which every query reads: metaindex verify --files all")
+    assert "no, 1 file unread" in str(told)
+    assert "1 with unread files" in told.summary
+    plain = call("lake", str(tmp_path), "--json", "--html", str(tmp_path / "lake.html")).json
+    assert plain["tables"][0]["unread_files"] == 1
+    assert plain["tables"][0]["indexes"][0]["uncovered_files"] == 1
+    html = (tmp_path / "lake.html").read_text()
+    assert "no, 1 file unread" in html
+    assert "i could not read 1 file" in html
+    assert told.to_arrow().column("unread_files").to_pylist() == [1]
+    json.dumps(told.to_json())
+
+
+@pytest.mark.parametrize("kinds", [[mi.ColumnStats()], [mi.Values("id")]])
+def test_a_file_that_was_written_again_is_told_no_more(tmp_path: Path, kinds: list[object]) -> None:
+    lake = delta_lake(tmp_path)
+    for first in (0, 10):
+        lake.append(rows(first))
+    _, second = files_of(lake.path)
+    corrupt(second)
+    lake.open().create_index("i", *kinds, builder="local")
+    assert mi.open_lake(tmp_path)["lake"].unread_files == 1
+    lake.append(rows(20))
+    lake.open().refresh_index("i", builder="local")
+    assert mi.open_lake(tmp_path)["lake"].unread_files == 1, "of the run before"
+    removed = {"path": second.name, "deletionTimestamp": 1, "dataChange": True}
+    commits = Path(lake.path) / "_delta_log"
+    (commits / f"{3:020}.json").write_text(json.dumps({"remove": removed}) + "\n")
+    lake.open().refresh_index("i", builder="local")
+    row = mi.open_lake(tmp_path)["lake"]
+    assert (row.fresh, row.unread_files) == (True, 0)
+    assert not any("could not read" in word for word in row.advice)
+
+
+def test_an_index_without_unread_files_says_none(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    lake.append(rows(0))
+    lake.open().create_index("i", mi.ColumnStats(), builder="local")
+    told = mi.open_lake(tmp_path)
+    assert (told["lake"].unread_files, told.unread) == (0, ())
+    assert "unread" not in told.summary
+    assert "no, " not in str(told)
