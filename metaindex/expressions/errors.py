@@ -7,6 +7,7 @@
     │   └── LiteralTypeError (TypeError)      a literal that the column's type cannot hold without loss
     ├── FormatError                           what is on storage is not what the format's specification says
     │   ├── NotATableError (FileNotFoundError)
+    │   │   └── EmptyFilesError               files that are named as data, none of which has a byte
     │   ├── UnsupportedFeatureError           a feature by name, refused whole rather than half read
     │   ├── CorruptTableError                 a log, manifest or deletion vector that is damaged; names table, version,
     │   │                                     file
@@ -57,6 +58,10 @@ class FormatError(MetaIndexError):
 
 class NotATableError(FormatError, FileNotFoundError):
     """The path holds no table of any known format."""
+
+
+class EmptyFilesError(NotATableError):
+    """The path holds files that are named as a table's are, and none of them has a byte."""
 
 
 class UnsupportedFeatureError(FormatError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from metaindex.expressions.errors import NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.expressions.errors import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
 
 from .protocol import TableFormat, TableRef
 from .storage import Storage
@@ -47,8 +47,12 @@ def detect(ref: TableRef) -> TableFormat:
         if table_format.detect(ref):
             return table_format
     _refuse_log_of_nothing(ref)
-    what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
-    raise NotATableError(
+    empty = _empty_file(ref.storage)
+    if empty:
+        what = f"holds data files without a byte, such as {empty!r}"
+    else:
+        what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
+    raise (EmptyFilesError if empty else NotATableError)(
         "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
         f" {ref.path!r} {what}{'' if 'format=' in what else '; check the path'}"
     )
@@ -183,6 +187,12 @@ def _refuse_log_of_nothing(ref: TableRef) -> None:
     with suppress(StorageError):  # a file, or what nobody may look into: that is said of it
         if log_of_nothing(ref.storage):
             raise NotATableError(without_commits(ref.path))
+
+
+def _empty_file(storage: Storage) -> str:
+    from .files.walk import empty_file
+
+    return empty_file(storage)
 
 
 def _anything(storage: Storage) -> bool:

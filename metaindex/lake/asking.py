@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from metaindex.actions.target import Target
 from metaindex.advice.bounds import BoundsOf
 from metaindex.advice.measure import ClusteringQuestion, measure
-from metaindex.expressions.errors import MetaIndexError, NotATableError, first_line
+from metaindex.expressions.errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
 from metaindex.expressions.records import dataclass
 from metaindex.formats.delta.log_segment import commit_number
 from metaindex.formats.model import Snapshot
@@ -74,7 +74,8 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     try:
         row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
     except NotATableError as error:
-        row = None if place.found == "files" else str(error)
+        gone = place.found == "files" and not isinstance(error, EmptyFilesError)
+        row = None if gone else str(error)
     except MetaIndexError as error:
         row = str(error)
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of

@@ -9,7 +9,7 @@ from typing import Final
 
 from metaindex.actions.target import Target
 from metaindex.errors import DamagedIndexError
-from metaindex.expressions.errors import MetaIndexError, NotATableError, first_line
+from metaindex.expressions.errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
 from metaindex.hooks.keep import in_namespaces, living_or_why, stands_at, unusable
@@ -79,7 +79,8 @@ def needs_of(
     try:
         state = TableState(problem=place.problem) if place.problem else _asked(place, place.open(), only, sound)
     except NotATableError as error:
-        state = TableState(gone=True) if place.found == "files" else TableState(problem=str(error))
+        gone = place.found == "files" and not isinstance(error, EmptyFilesError)
+        state = TableState(gone=True) if gone else TableState(problem=str(error))
     except MetaIndexError as error:
         state = TableState(problem=str(error))
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are followed

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from metaindex.config import Config
-from metaindex.expressions.errors import ArgumentError, NotATableError
+from metaindex.expressions.errors import ArgumentError, EmptyFilesError, NotATableError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.storage_opening import is_remote, storage_for
 from metaindex.formats.tables_below import DEPTH, FoundTable, Walk
@@ -181,8 +181,17 @@ def _place(found: FoundTable, root: str, asked: LakeAsked) -> LakePlace:
     path = f"{root.rstrip('/')}/{found.folder}" if found.folder else root
     named = found.format if found.format in ("delta", "iceberg") else None
     name = found.folder or root.rstrip("/").rpartition("/")[2] or root
-    opened = partial(open_table, path, format=named, storage_options=asked.storage_options, config=asked.config)
+    opened = partial(_opened, path, named, asked)
     return LakePlace(name, path, root, opened, found.format, found.problem)
+
+
+def _opened(path: str, named: str | None, asked: LakeAsked) -> Table:
+    """Where all files of data are empty it may have indexes all the same: what is asked of its files says what is
+    wrong."""
+    try:
+        return open_table(path, format=named, storage_options=asked.storage_options, config=asked.config)
+    except EmptyFilesError:
+        return open_table(path, format="files", storage_options=asked.storage_options, config=asked.config)
 
 
 def _rows(places: list[LakePlace], wanted: RowsAsked, asked: LakeAsked, progress: Progress | None) -> list[LakeTable]:

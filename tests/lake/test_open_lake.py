@@ -15,7 +15,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from metaindex.lake.asking import RowsAsked, ask
+from metaindex.lake.opening import LakeAsked, places_of
 from metaindex.lake.side_by_side import SideBySide, Unanswered
+from metaindex.lake.watching import LakeWatcher
 from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows, settle
 
 NASTY = "'; <img src=x onerror=alert(1)> \u202e \x1b[31m"
@@ -273,6 +276,38 @@ def test_folders_that_are_no_tables_cost_little_memory_and_no_row(tmp_path: Path
     assert [table.name for table in told] == ["7/t/lake"]
     cut = mi.open_lake(tmp_path, most_folders=100)
     assert any("at most 100 folders" in note for note in cut.notes)
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.json", "day=1/x.parquet", "2024/01/31/x.csv", "x.csv.gz"])
+def test_files_of_data_that_are_all_empty_are_a_row_that_says_so(tmp_path: Path, name: str) -> None:
+    lake = tmp_path / "lake"
+    file = lake / "empty" / name
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (lake / "empty" / "_SUCCESS").touch()
+    (row,) = mi.open_lake(lake)
+    assert (row.name, row.format, row.files) == ("empty", "", None)
+    assert f"empty files such as {name!r} are hidden" in row.problem
+    assert row.advice == ()
+    done = LakeWatcher(LakeAsked(str(lake))).once()
+    assert done, "it has no index to be kept fresh"
+
+
+def test_folders_of_empty_files_that_are_no_data_are_no_rows(tmp_path: Path) -> None:
+    for number in range(300):
+        folder = tmp_path / "lake" / f"x{number}"
+        folder.mkdir(parents=True)
+        for name in ("_SUCCESS", "a.txt", ".hidden.parquet", "_x.parquet", "part-0000"):
+            (folder / name).touch()
+    assert len(mi.open_lake(tmp_path / "lake")) == 0
+
+
+def test_a_folder_that_is_gone_when_it_is_asked_is_no_row(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    lake.append(rows(0))
+    place = next(places_of(LakeAsked(str(tmp_path)), []))
+    shutil.rmtree(lake.path)
+    assert ask(place, RowsAsked()) is None
 
 
 def test_questions_without_an_answer_hold_nobody_up() -> None:

@@ -379,3 +379,18 @@ def test_what_is_wrong_is_said_in_a_line(call: Call, words: list[str], said: str
     told = call("watch", *words)
     assert told.code == 1
     assert said in told.err
+
+
+def test_a_table_whose_files_were_all_emptied_is_followed_by_the_watch(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    indexed(lake)
+    for file in Path(lake.path).glob("*.parquet"):
+        file.write_bytes(b"")
+    events: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    assert not watcher.once()
+    assert watcher.failing == ("lake",)
+    assert any("empty files such as" in event.message for event in events if event.kind == "unreadable")
+    shutil.rmtree(lake.path)
+    assert watcher.once(), "a folder that is gone is no table any more"
+    assert watcher.failing == ()

@@ -18,7 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.expressions.errors import NotATableError, StorageError, UnsupportedFeatureError, VersionNotFoundError
+from metaindex.expressions.errors import (
+    EmptyFilesError,
+    NotATableError,
+    StorageError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
 from metaindex.expressions.statistics import ColumnBounds
 from metaindex.expressions.vectors import from_vector
@@ -32,7 +38,7 @@ from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .schema import data_schema, with_partitions
-from .walk import list_files, some_files
+from .walk import empty_file, list_files, some_files
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
 """`files_racy`: changed so shortly before the listing that it may change again under the same identity. Not to be
@@ -181,10 +187,12 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
     if options.recursive is False and not any("=" in folder[start:] for folder, start in inside):
         listing = listing.in_roots()
     if not len(listing):
-        raise NotATableError(
+        empty = "" if ref.patterns or options.glob else empty_file(ref.storage)
+        raise (EmptyFilesError if empty else NotATableError)(
             f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty"
-            f" files are hidden{f', glob={options.glob!r} holds back others' if options.glob else ''}); check the path,"
-            " or write a file first"
+            f" files{f' such as {empty!r}' if empty else ''} are hidden"
+            f"{f', glob={options.glob!r} holds back others' if options.glob else ''}); check the path, or write a file"
+            " first"
         )
     return listing
 

@@ -28,10 +28,12 @@ from metaindex.formats.storage_local import LocalStorage
 
 from .globs import matcher
 from .listing import Listing
+from .options import SUFFIXES_OF_DATA
 from .roots import denied, match
 
 _DELTA_LOG = "_delta_log"
 _AT_ONCE = 4096  # files of a folder
+_LOOKED_AT = 10_000  # files that are no table's, for one that would be if it had a byte
 
 
 def is_hidden_folder(name: str) -> bool:
@@ -87,6 +89,16 @@ def some_files(storage: Storage, patterns: Sequence[str] = ()) -> Iterator[str]:
         yield from _data_files(storage, "")
     elif single.size_bytes:
         yield storage.root
+
+
+def empty_file(storage: Storage) -> str:
+    """A file that is named as data and has no byte; "" where there is none among those that are looked at."""
+    for info in islice(storage.list(""), _LOOKED_AT):
+        *folders, name = info.path.split("/")
+        named = name.lower().endswith(SUFFIXES_OF_DATA) and is_data_file(name, 1)
+        if named and not info.size_bytes and not any(map(is_hidden_folder, folders)):
+            return info.path
+    return ""
 
 
 def single_file(storage: Storage) -> ObjectInfo | None:
