@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from metaindex.expressions.build import parse_path
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, ExpressionError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import one_line
 from metaindex.formats.files.globs import escape
@@ -93,7 +93,7 @@ class Rewrite:
                     " catalog first"
                 )
         else:
-            parts = tuple(self.name.split(".")) if self.name else ("catalog", *self.path.rstrip("/").split("/")[-2:])
+            parts = _parts(self.name) if self.name else ("catalog", *self.path.rstrip("/").split("/")[-2:])
         return word(parts[0]), ".".join(map(word, parts[1:]))
 
     def _sorted_copy(self) -> str:
@@ -106,6 +106,14 @@ class Rewrite:
             f"spark.read.parquet({text_python(escape(self.path))}).repartitionByRange({self.files}, {columns})"
             f".sortWithinPartitions({columns}){write}.parquet({text_python(self._copy)})"
         )
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Of a name in a catalog, as a lake tells it, or as pyiceberg takes it: to that a backtick is a letter."""
+    try:
+        return parse_path(name)
+    except ExpressionError:
+        return tuple(name.split("."))
 
 
 def as_written(*statements: str) -> tuple[str, ...]:

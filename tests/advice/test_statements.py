@@ -64,3 +64,16 @@ def test_spark_is_told_to_take_names_for_what_they_are(name: str) -> None:
             assert rewrite.statements()[0] == off
             assert rewrite.otherwise()[:1] in ((off,), ())
         assert off not in Rewrite(table_format, "/lake/db/t", "", (("$n",),), "sort", 1000, 8).statements()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("lake.a.b.t1", "table => 'a.b.t1'"),
+        ("lake.a.`b.t1`", "table => 'a.`b.t1`'"),
+        ("lake.a`b.t1", "table => '`a``b`.t1'"),
+    ],
+)
+def test_a_table_of_a_catalog_keeps_the_parts_of_its_name(name: str, said: str) -> None:
+    (statement,) = Rewrite("iceberg", "/w/t", name, (("n",),), "sort", 1000, 8).statements()
+    assert said in statement
