@@ -285,7 +285,7 @@ def _index_schema() -> pa.Schema:
     from .facts import LakeIndex
 
     told = info_schema()
-    own = {"table": pa.string()}
+    own = {"table": pa.string(), "unread": pa.string()}
     names = ("table", *LakeIndex(IndexInfo("", "")).to_json())
     return pa.schema(
         [told.field(name) if name in told.names else pa.field(name, own.get(name, pa.int64())) for name in names]

@@ -103,13 +103,15 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
             problems.append(f"{what}: {first_line(error)}")
             return None
 
-    infos = part("indexes", lambda: _infos(handle, snapshot)) or ()
+    unread: dict[str, str] = {}
+    infos = part("indexes", lambda: _infos(handle, snapshot, unread)) or ()
     saved = part("query log", lambda: _savings(handle, infos, asked.since))
     layout = part("layout", lambda: _layout(handle, snapshot)) if asked.layout else None
     noted = saved is not None and bool(saved.total.queries)
     indexes = part("staleness", lambda: _indexes(handle, snapshot, infos, saved if noted else None))
     if indexes is None:
         indexes = tuple(LakeIndex(info) for info in infos)
+    indexes = tuple(replace(index, unread=unread.get(index.info.name, "")) for index in indexes)
     problems += [f"index {index.info.name}: {index.info.problem}" for index in indexes if index.info.problem]
     row = LakeTable(
         name=place.name,
@@ -144,22 +146,23 @@ def _format(snapshot: Snapshot) -> str:
     return str(snapshot.details.read_options().get("file_format", "parquet"))
 
 
-def _infos(handle: Handle, snapshot: Snapshot) -> tuple[IndexInfo, ...]:
-    """The table is looked at once: the snapshot is what every index is compared with."""
+def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[IndexInfo, ...]:
+    """The table is looked at once: the snapshot is what every index is compared with. `unread` is told the first file
+    that an index could not read."""
     if not handle.config.use_indexes:
         return ()
     target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
     options = handle.ref.options if handle.format == "files" else None
-    unread: dict[str, int] = {}
+    many: dict[str, int] = {}
 
     def behind(index: OpenIndex) -> Staleness:
-        unread[index.name] = unread_files(index, snapshot)
+        many[index.name], unread[index.name] = unread_files(index, snapshot)
         return staleness(index, target)
 
     told = (index_info(name, handle.log(name), snapshot.version, behind, options) for name in handle.indexes().names())
     infos = tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
-    return tuple(replace(info, uncovered_files=unread.get(info.name, info.uncovered_files)) for info in infos)
+    return tuple(replace(info, uncovered_files=many.get(info.name, info.uncovered_files)) for info in infos)
 
 
 def _indexes(
@@ -241,10 +244,11 @@ def _advice(row: LakeTable) -> list[str]:
             said.append(f"{name} is behind ({', '.join(parts)}): metaindex refresh")
         elif index.info.fresh is False:
             said.append(f"{name} is behind: metaindex refresh")
-        if index.info.uncovered_files:
+        if index.info.uncovered_files and index.unread:
             said.append(
-                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which every query reads:"
-                " metaindex verify --files all says which and why, refresh --mode full tries again"
+                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which every query reads (the"
+                f" first: {shortened(index.unread)}): metaindex verify --files all says why, refresh --mode full tries"
+                " again"
             )
     said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
     if not row.indexes and (row.files or 0) > 1:

@@ -18,19 +18,22 @@ from metaindex.log.entry import RunRef
 from metaindex.pruning.open_index import OpenIndex
 
 
-def unread_files(index: OpenIndex, snapshot: Snapshot) -> int:
-    """How many files of the snapshot the index has without knowing anything of them. Raises MetaIndexError where the
-    index cannot be read."""
+def unread_files(index: OpenIndex, snapshot: Snapshot) -> tuple[int, str]:
+    """How many files of the snapshot the index has without knowing anything of them, and the first of them. Raises
+    MetaIndexError where the index cannot be read."""
     runs = [run for run in index.entry.content.runs if run.uncovered_files]
     if not runs:
-        return 0
+        return 0, ""
     files = FileIdentities.of(snapshot)
-    unread = 0
+    unread, first = 0, ""
     for run in runs:
         here = index.locate(run, files)
-        unknown = int(_unknown(index, run)[here[here >= 0]].sum())
-        unread += min(unknown, run.uncovered_files)  # a file may be read, and bounded by nothing
-    return unread
+        live = np.flatnonzero(here >= 0)
+        unknown = live[_unknown(index, run)[here[live]]]
+        unread += min(len(unknown), run.uncovered_files)  # a file may be read, and bounded by nothing
+        if len(unknown) and not first:
+            first = str(snapshot.files.table.column("path")[int(unknown[0])].as_py())
+    return unread, first
 
 
 def _unknown(index: OpenIndex, run: RunRef) -> Mask:

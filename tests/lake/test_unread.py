@@ -33,13 +33,16 @@ def test_a_file_that_cannot_be_read_is_told(
     table = lake.open()
     table.create_index("i", *kinds, builder="local")
     lake.append(rows(10))
-    spoil(files_of(lake.path)[-1])
+    spoiled = files_of(lake.path)[-1]
+    spoil(spoiled)
     table.refresh_index("i", builder="local")
     told = mi.open_lake(tmp_path)
     row = told["lake"]
     assert (row.fresh, row.unread_files, row.problem) == (True, 1, "")
     assert told.unread == (row,)
-    assert row.advice[0].startswith("i could not read 1 file, which every query reads: metaindex verify --files all")
+    said = f"i could not read 1 file, which every query reads (the first: {spoiled.name}): metaindex verify --files all"
+    assert row.advice[0].startswith(said)
+    assert row.indexes[0].unread == spoiled.name
     assert "no, 1 file unread" in str(told)
     assert "1 with unread files" in told.summary
     plain = call("lake", str(tmp_path), "--json", "--html", str(tmp_path / "lake.html")).json
@@ -49,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_told(
     assert "no, 1 file unread" in html
     assert "i could not read 1 file" in html
     assert told.to_arrow().column("unread_files").to_pylist() == [1]
-    json.dumps(told.to_json())
+    assert told.indexes_arrow().column("unread").to_pylist() == [spoiled.name]
 
 
 @pytest.mark.parametrize("kinds", [[mi.ColumnStats()], [mi.Values("id")]])
