@@ -26,7 +26,7 @@ def enable(spark: SparkSession) -> None:
         if state != "on":
             put_back(spark, ENABLED, before)
     except Exception as error:  # whatever it is, of the many of grpc, is told
-        if is_known:
+        if is_known and type(error).__name__ != "SparkConnectGrpcException":  # a server that is gone: minutes of tries
             with suppress(Exception):  # the first one is told
                 put_back(spark, ENABLED, before)
         raise UnsupportedFeatureError(
