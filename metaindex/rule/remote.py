@@ -58,7 +58,8 @@ def _asked_state(spark: SparkSession) -> str | None:
 
 def disable(spark: SparkSession) -> None:
     """They do not, from now on: also where the server has yet to put metaindex into the session."""
-    spark.conf.set(ENABLED, "false")
+    if hasattr(spark, "conf"):
+        spark.conf.set(ENABLED, "false")
 
 
 def is_enabled(spark: SparkSession) -> bool:
