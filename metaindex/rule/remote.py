@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import UnsupportedFeatureError, first_line
@@ -15,29 +16,49 @@ if TYPE_CHECKING:
 
 
 def enable(spark: SparkSession) -> None:
-    """The session's queries use indexes. UnsupportedFeatureError where its server is not configured for that."""
-    before = state = None
+    """The session's queries use indexes. UnsupportedFeatureError where its server is not configured for that, or its
+    Python does not answer: the session is as it was then."""
+    before, is_known = None, False
     try:
-        before = spark.conf.get(ENABLED, None)
+        before, is_known = spark.conf.get(ENABLED, None), True
         spark.conf.set(ENABLED, "true")
-        spark.range(0).schema  # noqa: B018 - the server analyses a plan, and puts metaindex into the session before
-        state = spark.conf.get(STATE, None)
+        state = _asked_state(spark)
         if state != "on":
             put_back(spark, ENABLED, before)
-    except Exception as error:  # noqa: BLE001 - whatever it is, of the many of grpc, is told
-        state = first_line(error)
-    if state != "on":
-        said = "there is nothing of metaindex in this one" if state is None else f"this one says {state}"
+    except Exception as error:  # whatever it is, of the many of grpc, is told
+        if is_known and type(error).__name__ != "SparkConnectGrpcException":  # a server that is gone: minutes of tries
+            with suppress(Exception):  # the first one is told
+                put_back(spark, ENABLED, before)
         raise UnsupportedFeatureError(
-            f"queries of Spark Connect use indexes where the server is configured for it; {said}; start it with"
-            " spark.jars=metaindex-spark.jar (python -m metaindex.spark extension -o metaindex-spark.jar) and"
-            f" spark.sql.extensions={EXTENSION}, or take the rows by table.scan(predicate).to_arrow()"
+            "metaindex asks the server of a Spark Connect session whether it has metaindex; this one answers"
+            f" {first_line(error)}; look whether it runs, or take the rows by table.scan(predicate).to_arrow()"
+        ) from error
+    if state is None:
+        raise UnsupportedFeatureError(
+            "queries of Spark Connect use indexes where the server is configured for it; there is nothing of metaindex"
+            " in this one; start it with spark.jars=metaindex-spark.jar (python -m metaindex.spark extension -o"
+            f" metaindex-spark.jar) and spark.sql.extensions={EXTENSION}, or take the rows by"
+            " table.scan(predicate).to_arrow()"
+        )
+    if state != "on":
+        raise UnsupportedFeatureError(
+            "queries of Spark Connect use indexes where the server's Python has metaindex, and answers; this one says"
+            f" {state}"
         )
 
 
+def _asked_state(spark: SparkSession) -> str | None:
+    """Is metaindex in the session? The server puts it there before it answers; it waits `spark.metaindex.startSeconds`
+    for its Python, and as long for the session, and once more for the next Python where that one ends meanwhile. None:
+    it knows nothing of metaindex."""
+    spark.sql(f"SET {STATE}").collect()  # nothing that is only read from the session's settings waits for that
+    state: str | None = spark.conf.get(STATE, None)
+    return state
+
+
 def disable(spark: SparkSession) -> None:
-    """They do not, from now on."""
-    if is_enabled(spark):
+    """They do not, from now on: also where the server has yet to put metaindex into the session."""
+    if hasattr(spark, "conf"):
         spark.conf.set(ENABLED, "false")
 
 

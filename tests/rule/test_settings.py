@@ -197,10 +197,10 @@ def test_a_hint_of_sql_is_not_heard(session: SparkSession, lake: str) -> None:
 
 
 def test_spark_connect_is_told_what_to_do_instead() -> None:
-    """Of a session of Spark Connect that has nothing of metaindex; `tests/spark/test_connect.py` has those that do."""
+    """Of a session of Spark Connect that cannot be asked; `tests/spark/test_connect.py` has those that can."""
     session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(
-        mi.MetaIndexError, match=r"the server is configured for it; .* table\.scan\(predicate\)\.to_arrow\(\)"
+        mi.MetaIndexError, match=r"asks the server of a Spark Connect session .* table\.scan\(predicate\)\.to_arrow\(\)"
     ):
         mi.enable(session)
     assert not mi.is_enabled(session)

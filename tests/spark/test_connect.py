@@ -14,6 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
+
+from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.rule import remote
+from metaindex.rule.settings import ENABLED, STATE
 
 from .applications import command, environment, free_port, sidecars, wait_until_ended
 from .test_extension import FILES, PRUNED, ROWS, jar, needle, users
@@ -33,10 +38,20 @@ _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @pytest.fixture
-def server(jar: Path, tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
-    """Its address, its process and its log."""
+def server(
+    request: pytest.FixtureRequest, jar: Path, tmp_path: Path
+) -> Iterator[tuple[str, subprocess.Popen[bytes], Path]]:
+    """Its address, its process and its log. Its parameter: does it wait for its Python some seconds alone, which does
+    not start as long as there is a file `held`?"""
     port, log = free_port(), tmp_path / "server.log"
     conf = {"spark.connect.grpc.binding.port": str(port), "spark.connect.grpc.binding.address": "127.0.0.1"}
+    if getattr(request, "param", False):
+        python = tmp_path / "python"
+        python.write_text(
+            f'#!/bin/sh\nwhile [ -e "{tmp_path}/held" ]; do sleep 0.1; done\nexec {sys.executable} "$@"\n'
+        )
+        python.chmod(0o755)
+        conf |= {"spark.metaindex.python": str(python), "spark.metaindex.startSeconds": "4"}
     conf |= {"spark.sql.catalogImplementation": "in-memory", "spark.sql.artifact.isolation.enabled": "true"}
     words = command(jar, tmp_path, conf, "--class", _SERVER, "spark-internal")
     with open(log, "wb") as out:
@@ -79,3 +94,49 @@ def test_a_client_of_a_server_that_is_configured_for_it(
     (sidecar,) = sidecars(process.pid)
     os.kill(process.pid, signal.SIGKILL)
     wait_until_ended(sidecar)
+
+
+@pytest.mark.parametrize("server", [True], ids=[""], indirect=True)
+def test_sessions_are_switched_while_the_python_of_the_server_comes_and_goes(
+    server: tuple[str, subprocess.Popen[bytes], Path], users: Path, tmp_path: Path
+) -> None:
+    address, process, log = server
+    words = [address, needle(users), str(process.pid), str(tmp_path / "held")]
+    client = [sys.executable, "-m", "tests.spark.connect_sessions", *words]
+    ran = subprocess.run(client, env=environment(), capture_output=True, text=True, timeout=500, check=False)
+    assert ran.returncode == 0, ran.stderr[-3000:] + log.read_text()[-3000:]
+    found = json.loads(ran.stdout.splitlines()[-1])
+    looked = {name: seen for name, seen in found.items() if isinstance(seen, dict)}
+    assert {name for name, seen in looked.items() if seen["rows"] != ROWS} == set()
+    off = {"disabled at first", "disabled while it was away", "as it was"}
+    assert {name for name, seen in looked.items() if not seen["is"]} == off
+    assert {name for name, seen in looked.items() if "metaindex" not in seen["plan"]} == off
+    assert {name for name, seen in looked.items() if PRUNED in seen["plan"]} == looked.keys() - off
+    assert {name: said for name, said in found.items() if name.endswith("refused") and said} == {}
+    for name in ("new in vain", "turned in vain"):
+        assert "has ended: exit code 137; it is started again within 10 s; wait, and try again" in found[name]
+        assert "spark.jars" not in found[name]
+    ((key, state),) = found["state"]
+    assert key == STATE
+    assert state == "on" or state.endswith("wait, and try again")
+    lines = log.read_text().splitlines()
+    first = next(number for number, line in enumerate(lines) if "has ended: exit code 137" in line)
+    assert [line for line in lines[first:] if "its Python is not ready within" in line] == []
+
+
+def test_what_a_server_is_refused_with(spark: SparkSession) -> None:
+    """By a session of this process, which has the same methods, and nothing of the jar."""
+    session = spark.newSession()
+    for before in (None, "false"):
+        with pytest.raises(UnsupportedFeatureError, match=r"there is nothing of metaindex in this one; start it with"):
+            remote.enable(session)
+        assert session.conf.get(ENABLED, None) == before
+        assert not remote.is_enabled(session)
+        remote.disable(session)
+    session.conf.set(STATE, "off: its Python does not start; set another")
+    with pytest.raises(UnsupportedFeatureError, match=r"this one says off: its Python does not start; set another$"):
+        remote.enable(session)
+    assert session.conf.get(ENABLED) == "false"
+    session.conf.set(STATE, "on")
+    remote.enable(session)
+    assert remote.is_enabled(session)

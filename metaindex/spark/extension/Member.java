@@ -38,7 +38,8 @@ public class Member {
 
   /**
    * Has metaindex put into the session, once for each process, and waits for that, but not for long. Never throws.
-   * `plan`: of a query that is to have it, null for a statement about indexes, which waits longer.
+   * `plan`: of a query that is to have it, null for a statement about indexes. Statements wait longer, and so does
+   * whoever asks for the state (`SET spark.metaindex.state`), which is true then.
    */
   void look(Object plan) {
     PythonProcess now = sidecar.process();
@@ -52,19 +53,17 @@ public class Member {
       }
       asked = true;
       sidecar.start();
-      if (plan != null && readsNothing(plan)) {
+      boolean patient = plan == null || asksForState(plan);
+      if (!patient && readsNothing(plan)) {
         return;
       }
-      now = sidecar.ready(plan == null);
-      if (now == null || (now.isStuck() && plan != null)) {
-        tell();
-      } else {
-        wait(begin(now), now, plan != null);
+      now = give(patient);
+      if (patient && now != null && now.isOver()) { // it has ended meanwhile; the next one does it
+        give(true);
       }
+      tell();
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
-    } catch (RejectedExecutionException error) {
-      return; // the process has ended meanwhile
     } catch (Throwable error) {
       never = true;
       Log.warn(String.valueOf(error));
@@ -79,11 +78,48 @@ public class Member {
     }
   }
 
-  /** Why it has none. */
-  private void tell() {
-    if (sidecar.off() != null) {
-      never = true;
-      set("off: " + sidecar.off());
+  private static boolean asksForState(Object plan) {
+    try {
+      return Plans.askFor(plan, STATE);
+    } catch (LinkageError error) { // a Scala of other insides
+      return false;
+    }
+  }
+
+  /** To a process that answers by now, which is the result; null: none does. */
+  private PythonProcess give(boolean patient) throws Exception {
+    PythonProcess now = sidecar.ready(patient);
+    if (now != null && (patient || !now.isStuck())) {
+      try {
+        wait(begin(now), now, !patient);
+      } catch (RejectedExecutionException error) { // it has ended meanwhile
+        return now;
+      }
+    }
+    return now;
+  }
+
+  /** Why it has none, where that is so. */
+  void tell() {
+    synchronized (this) { // no process that is done meanwhile is contradicted
+      PythonProcess now = sidecar.process();
+      if (sidecar.off() != null) {
+        never = true;
+        set("off: " + sidecar.off());
+      } else if (settled == null || settled != now || now.isOver()) {
+        set("off: " + sidecar.missing());
+      }
+    }
+  }
+
+  /** What a process has said of the session; nothing where that has ended: another one will do it. */
+  void settle(PythonProcess by, String said) {
+    synchronized (this) {
+      if (!by.isOver()) {
+        late = false;
+        settled = by;
+        set(said.isEmpty() ? "on" : "off: " + said);
+      }
     }
   }
 
@@ -107,15 +143,10 @@ public class Member {
       work = by.pool.submit(new Callable() {
         public Object call() {
           String said = by.enable(number);
-          if (by.isOver()) { // another one will do it
-            return null;
-          }
-          if (!said.isEmpty()) {
+          if (!said.isEmpty() && !by.isOver()) {
             Log.warn(said);
           }
-          late = false;
-          settled = by;
-          set(said.isEmpty() ? "on" : "off: " + said);
+          settle(by, said);
           return null;
         }
       });
@@ -125,9 +156,11 @@ public class Member {
 
   /** Whoever asks the session's configuration is told. */
   void set(String state) {
-    SparkSession one = session();
-    if (one != null) {
-      one.conf().set(STATE, state);
+    synchronized (this) {
+      SparkSession one = session();
+      if (one != null) {
+        one.conf().set(STATE, state);
+      }
     }
   }
 

@@ -22,6 +22,12 @@ class Plans {
     }
   }
 
+  /** Is it `SET key` alone, which shows a setting of the session? */
+  static boolean askFor(Object plan, String key) {
+    return plan instanceof Command && plan.getClass().getSimpleName().equals("SetCommand")
+        && String.valueOf(((scala.Product) plan).productElement(0)).equals("Some((" + key + ",None))");
+  }
+
   private static boolean isWithout(Object node, int[] seen) throws Exception {
     if (++seen[0] > MOST) {
       return false;

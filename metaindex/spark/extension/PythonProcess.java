@@ -204,8 +204,12 @@ public class PythonProcess {
   String enable(String number) {
     try {
       Object said = proved(enable.apply(token + '\n' + number));
+      if (said == null) {
+        awaitEnd();
+      }
       return said == null ? "its Python has not answered" : (String) said;
     } catch (RuntimeException error) {
+      awaitEnd();
       return "a session could not be given to its Python: " + error;
     }
   }

@@ -34,6 +34,7 @@ class Sidecar {
   private boolean ended; // the application
   private volatile PythonProcess process; // the latest
   private volatile String off;
+  private volatile String lost; // how the latest one that was ready, or was killed, has ended
 
   private Sidecar(SparkContext context) {
     this.context = context;
@@ -139,7 +140,7 @@ class Sidecar {
     while (!isReady() && off == null && !ended && until - System.nanoTime() > 0) {
       wait(Math.max(1, (until - System.nanoTime()) / 1000000));
     }
-    if (!isReady() && off == null && !ended && starts < 2) {
+    if (!isReady() && off == null && !ended && starts < 2 && isStarting()) { // one that has ended says so itself
       Log.warn("its Python is not ready within " + seconds() + " s (" + SECONDS + "); sessions have it once it is");
     }
     return isReady() && off == null ? process : null;
@@ -147,6 +148,20 @@ class Sidecar {
 
   private boolean isReady() {
     return process != null && process.isReady();
+  }
+
+  private boolean isStarting() {
+    return process == null || (!process.wasReady() && !process.isOver());
+  }
+
+  /** Why there is no answer as yet, for whoever has waited for one. */
+  String missing() {
+    PythonProcess now = process;
+    String why = lost != null ? lost : "its Python is not ready yet";
+    if (now != null && now.isReady()) {
+      why = now.isStuck() ? "its Python does not answer" : "its Python is not done with this session yet";
+    }
+    return why + "; wait, and try again";
   }
 
   /** It is ready, or somebody has to look again. */
@@ -199,7 +214,8 @@ class Sidecar {
       times = System.nanoTime() - started > LASTING * 1000000000L ? 0 : times;
       long pause = PAUSES[Math.min(times++, PAUSES.length - 1)];
       Log.again(ended + "; it is started again in " + pause + " s");
-      tell("off: " + ended + "; it is started again");
+      lost = ended + "; it is started again within " + pause + " s";
+      tell("off: " + missing());
       if (!isWaitedFor(pause)) {
         return;
       }
