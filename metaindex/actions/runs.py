@@ -76,6 +76,7 @@ def build_run(
         scan_floats=any(kind.scan_floats for kind in describing),
         without_nan=without_nan,
         earlier=tuple(key for run in reversed(others) for key in run.keys),
+        only_spark=any(kind.needs_spark for kind in kinds),
     )
     report, keyed = BuildReport(()), KeyBuild((), ())
     covered: tuple[CoveredKey, ...] = ()

@@ -48,6 +48,7 @@ class BuildRequest:
     scan_floats: bool = True  # count NaN by reading float columns; else footer bounds with NaN unknown
     without_nan: frozenset[str] = frozenset()  # float columns of which their writer says that no file holds NaN
     earlier: tuple[CoveredKey, ...] = ()  # keys of the index's other runs, the newest first, that a key may keep to
+    only_spark: bool = False  # one of the index's kinds is built by Spark alone: no error advises another builder
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,9 @@ from metaindex.kinds.described import Level
 from metaindex.kinds.kind import PlannedKey
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.served import RowPlan
+from metaindex.readers.spark_jobs import tagged
 from metaindex.spark.frames import frame_of
+from metaindex.spark.interrupts import interrupts_first, surely
 from metaindex.store.layout import PartInfo
 from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
@@ -62,11 +64,8 @@ class SparkBuilder:
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
         """See `protocol.Builder`."""
-        from .spark_workers import ship
-
         say = progress or _silent
-        with _spark_errors():
-            ship(self.spark)
+        with _on_spark(self.spark, request.only_spark):
             source = FactScan.of(request)
             files = self._files(request)
             if source.file_format in ("csv", "json"):
@@ -85,7 +84,7 @@ class SparkBuilder:
                 partitions = self._write(sink, FACT_ROWS.partitions, aggregated, count)
                 say("facts of partitions written", 3, _STEPS)
             finally:
-                rows.unpersist()
+                surely(rows.unpersist)
         return BuildReport((*columns, *partitions), *report)
 
     def keys(
@@ -93,10 +92,8 @@ class SparkBuilder:
     ) -> KeyBuild:
         """See `protocol.Builder`."""
         from .spark_keys import KeyJob, held_bytes_for, tasks_for
-        from .spark_workers import ship
 
-        with _spark_errors():
-            ship(self.spark)
+        with _on_spark(self.spark, request.only_spark):
             files = self._files(request, tasks_for(request, self.files_per_task))
             held = self.task_bytes or held_bytes_for(request)
             return KeyJob(self.spark, request, tuple(plans), sink, held).run(files, progress or _silent)
@@ -106,19 +103,15 @@ class SparkBuilder:
     ) -> KeyBuild:
         """See `protocol.Builder`."""
         from .spark_rows import RowJob
-        from .spark_workers import ship
 
-        with _spark_errors():
-            ship(self.spark)
+        with _on_spark(self.spark, only_spark=True):
             return RowJob(self.spark, request, sink, self.files_per_task).run(plans, progress or _silent)
 
     def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
         """See `protocol.MergesRows`."""
         from .spark_rows_merge import merge_on_spark
-        from .spark_workers import ship
 
-        with _spark_errors():
-            ship(self.spark)
+        with _on_spark(self.spark, only_spark=False):  # threads here merge them, too
             return merge_on_spark(self.spark, merge, progress or _silent)
 
     def _files(self, request: BuildRequest, tasks: int | None = None) -> DataFrame:
@@ -197,13 +190,19 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def _spark_errors() -> Iterator[None]:
-    """What Spark raises, in one line; its own trace stays chained."""
+def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
+    """Workers that can build, and jobs that end with the block. What Spark raises, in one line; its own trace stays
+    chained. `only_spark`: nobody else builds the index."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    from .spark_workers import ship
+
     try:
-        yield
+        with interrupts_first():
+            ship(spark, only_spark)
+            with tagged(spark.sparkContext):
+                yield
     except MetaIndexError:
         raise
     except (Py4JError, PySparkException) as error:
@@ -211,9 +210,10 @@ def _spark_errors() -> Iterator[None]:
         for said, ours in _OURS.items():
             if line.startswith(said):
                 raise ours(line.removeprefix(said)) from error
+        elsewhere = "" if only_spark else " or build without Spark"
         raise BuildError(
             f"an index is built whole or not at all; Spark failed: {line[:300]}; "
-            "nothing became visible, try again or build without Spark"
+            f"nothing became visible, try again{elsewhere}"
         ) from error
 
 

@@ -118,9 +118,10 @@ class KeyJob:
                 gathered[row["place"]].append(value)
         told = sum(report.files for report in scanned)
         if told != count:  # a file without rows would be taken for one without values
+            elsewhere = "" if self.request.only_spark else ", or build without Spark"
             raise BuildError(
-                f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try again, or"
-                " build without Spark"
+                f"every file of a run is read for its keys; Spark's tasks told of {told:,} of {count:,}; try"
+                f" again{elsewhere}"
             )
         return gathered, scanned
 

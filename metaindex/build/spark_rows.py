@@ -26,10 +26,11 @@ from metaindex.kinds.keyed import UNKEYED
 from metaindex.kinds.row_sums import RowSum, sum_of_counts
 from metaindex.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
 from metaindex.log.entry import CoveredKey
-from metaindex.spark.frames import arrow_of, frame_of
+from metaindex.spark.frames import frame_of
 from metaindex.store.layout import PartInfo
 from metaindex.store.writer import RunSink
 
+from .few_rows import few_rows
 from .protocol import BuildRequest, KeyBuild, Progress
 from .row_source import RowSource
 from .row_tasks import (
@@ -223,7 +224,7 @@ class FileRows:
         total_bytes = int(pc.sum(self.files.column("size_bytes").take(pa.array(ordinals))).as_py() or 0)
         task = SampledRows(self.request.ref.storage, self.source, SAMPLE_ROWS, total_bytes)
         frame = self._over(ordinals, task.run, struct(schema))
-        return arrow_of(frame).rename_columns(schema.names).cast(schema)
+        return few_rows(frame, schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         rows = self._over(ordinals, Doubts(self.request.ref.storage, self.source).run, sql_schema(GATHERED)).collect()

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
 from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
-from metaindex.spark.frames import arrow_of, frame_of
+from metaindex.spark.frames import frame_of
 
 from .collect import FactScan
+from .few_rows import few_rows
 from .protocol import BuildRequest
 from .row_source import CommonValues
 from .row_tasks import LATE_DOUBT, SAMPLE_ROWS, Ordinals
@@ -102,7 +103,7 @@ class TextRows:
         size = int(pc.sum(self.request.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0)
         share = min(1.0, SAMPLE_ROWS * _LEAST_ROW_BYTES / max(1, size))
         rows = self._rows(np.unique(some)).sample(share, seed=0).limit(_MOST_ROWS * SAMPLE_ROWS)
-        return arrow_of(rows).rename_columns(schema.names).cast(schema)
+        return few_rows(rows, schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         """See `spark_rows.RowsToStore`."""

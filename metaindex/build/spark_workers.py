@@ -24,22 +24,24 @@ _ready: set[str] = set()
 """Those of which a worker was asked."""
 
 
-def ship(spark: SparkSession) -> None:
+def ship(spark: SparkSession, only_spark: bool) -> None:
     """Sees to it that workers can build: asks one, once an application, what it has, and adds the project's sources to
-    the application where workers have none, or others. WorkerError where a package is missing that cannot be sent."""
+    the application where workers have none, or others. WorkerError where a package is missing that cannot be sent.
+    `only_spark`: nobody else builds what is asked for."""
     check_running(spark)
     try:
         context = spark.sparkContext
     except Exception as error:
+        elsewhere = "open the table with spark= such a one" if only_spark else "build without Spark"
         raise BuildError(
-            "the Spark builder needs a session with a JVM of its own; this one is Spark Connect; build without Spark"
+            f"the Spark builder needs a session with a JVM of its own; this one is Spark Connect; {elsewhere}"
         ) from error
     if context.applicationId in _ready:
         return
     if not _is_local(context):  # executors may have what the one that is asked has, or not
         _add_sources(context)
-    worker = asked(context)
-    worker.check()
+    worker = asked(context, only_spark)
+    worker.check(only_spark)
     if not worker.has_ours:
         _add_sources(context)
     _ready.add(context.applicationId)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from metaindex.errors import WorkerError
 from metaindex.expressions.shown import one_line
+from metaindex.readers.spark_jobs import tagged
+from metaindex.spark.interrupts import interrupts_first
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -53,40 +55,43 @@ class WorkerPython:
     def has_ours(self) -> bool:
         return self.metaindex_version == getattr(sys.modules["metaindex"], "__version__", None)
 
-    def check(self) -> None:
-        """WorkerError where tasks would fail."""
+    def check(self, only_spark: bool) -> None:
+        """WorkerError where tasks would fail. `only_spark`: see `cure`."""
         if self.missing:
             raise WorkerError(
                 f"Spark's workers run a Python that has {', '.join(PACKAGES)}; {self.executable} lacks"
-                f" {', '.join(self.missing)}; {cure()}"
+                f" {', '.join(self.missing)}; {cure(only_spark)}"
             )
         major = re.match(r"\d+", self.arrow)
         if major is not None and int(major[0]) < _LEAST_ARROW:
             raise WorkerError(
                 f"Spark's workers need pyarrow {_LEAST_ARROW} or newer; that of {self.executable} is {self.arrow};"
-                f" {cure()}"
+                f" {cure(only_spark)}"
             )
 
 
-def cure() -> str:
+def cure(only_spark: bool) -> str:
+    """`only_spark`: what is built has a kind that nobody else builds."""
+    elsewhere = "covering indexes are built by them alone" if only_spark else "or build with builder='local'"
     return (
         f"before the session starts set PYSPARK_PYTHON={sys.executable} (on a cluster spark.pyspark.python, a Python"
-        " with metaindex on every node), or build with builder='local'"
+        f" with metaindex on every node), {elsewhere}"
     )
 
 
-def asked(context: SparkContext) -> WorkerPython:
-    """By one task. WorkerError where no worker of this Python can be started at all."""
+def asked(context: SparkContext, only_spark: bool) -> WorkerPython:
+    """By one task. WorkerError where no worker of this Python can be started at all. `only_spark`: see `cure`."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        (line,) = context.parallelize([0], 1).mapPartitions(_question()).collect()
+        with interrupts_first(), tagged(context):
+            (line,) = context.parallelize([0], 1).mapPartitions(_question()).collect()
     except (Py4JError, PySparkException) as error:
         reason = _reason(str(error))
         if reason is None:  # Spark itself failed, and says so when it builds
             raise
-        raise WorkerError(f"Spark's workers run the Python of the driver; {reason}; {cure()}") from error
+        raise WorkerError(f"Spark's workers run the Python of the driver; {reason}; {cure(only_spark)}") from error
     told: dict[str, Any] = json.loads(line)
     versions: dict[str, str] = told["versions"]
     return WorkerPython(

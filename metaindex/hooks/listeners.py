@@ -8,6 +8,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.sources import session_sources, source_loader
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def told(spark: SparkSession, timeout_seconds: float) -> bool:
     if context is None:  # stopped: it told them before
         return True
     try:
-        context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
+        with interrupts_first():
+            context.sc().listenerBus().waitUntilEmpty(int(timeout_seconds * 1000))
     except (Py4JError, OSError) as error:
         logger.debug("Spark's listeners were not told in time: %s", error)
         return False

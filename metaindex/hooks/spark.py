@@ -28,6 +28,7 @@ from urllib.parse import unquote
 from metaindex.expressions.errors import ArgumentError, MissingDependencyError
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
 
 from . import worker
@@ -114,16 +115,18 @@ class _Hook:
         from py4j.protocol import Py4JError
 
         try:
-            self._spark._jsparkSession.listenerManager().unregister(self._queries)
-            self._spark._jsparkSession.streams().removeListener(self._streams)
+            with interrupts_first():
+                self._spark._jsparkSession.listenerManager().unregister(self._queries)
+                self._spark._jsparkSession.streams().removeListener(self._streams)
         except (Py4JError, OSError) as error:  # the session is gone, and its listeners with it
             logger.debug("listeners were not removed: %s", error)
 
     def executed(self, number: str) -> str:
         """An execution that may have changed a table succeeded."""
         try:
-            for root in dict.fromkeys(_roots(self._queries.execution(number).analyzed())):
-                self._tell(root)
+            with interrupts_first():
+                for root in dict.fromkeys(_roots(self._queries.execution(number).analyzed())):
+                    self._tell(root)
         except Exception as error:  # noqa: BLE001 - a hook never fails, nor disturbs the listeners behind it
             worker.WORKER.failed(error)
         return ""
@@ -131,12 +134,13 @@ class _Hook:
     def progressed(self, sink: str) -> str:
         """A micro-batch was committed."""
         try:
-            if match := _SINK.match(sink):
-                self._tell(_path(match[1]))
-            elif "." in sink:
-                if sink not in self._locations:
-                    self._locations[sink] = self._location(sink)
-                self._tell(self._locations[sink])
+            with interrupts_first():
+                if match := _SINK.match(sink):
+                    self._tell(_path(match[1]))
+                elif "." in sink:
+                    if sink not in self._locations:
+                        self._locations[sink] = self._location(sink)
+                    self._tell(self._locations[sink])
         except Exception as error:  # noqa: BLE001 - as above
             worker.WORKER.failed(error)
         return ""
@@ -159,8 +163,9 @@ class _Hook:
             return _path(name)
         quoted = ".".join(f"`{part}`" for part in name.replace("`", "").split("."))
         try:
-            plan = self._spark._jsparkSession.table(quoted).queryExecution().analyzed()
-            return next(iter(_roots(plan.collectLeaves().head())), "")
+            with interrupts_first():
+                plan = self._spark._jsparkSession.table(quoted).queryExecution().analyzed()
+                return next(iter(_roots(plan.collectLeaves().head())), "")
         except Py4JError as error:
             logger.debug("%s was written to, and is no table that can be found: %s", name, error)
             return ""

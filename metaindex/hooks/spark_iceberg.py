@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
+from metaindex.spark.interrupts import interrupts_first
 
 from . import worker
 from .listeners import listener
@@ -39,17 +40,19 @@ def listen(spark: SparkSession, told: Callable[[str], None]) -> None:
 
     def committed(name: str) -> str:
         try:
-            told(name)
+            with interrupts_first():
+                told(name)
         except Exception as error:  # noqa: BLE001 - a hook never fails the writer
             worker.WORKER.failed(error)
         return ""
 
     token, function = callbacks.function(committed)
     try:
-        commits = listener(spark, "Commits", function, token)
-        loader = jvm.Thread.currentThread().getContextClassLoader()
-        event = jvm.java.lang.Class.forName("org.apache.iceberg.events.CreateSnapshotEvent", True, loader)
-        jvm.org.apache.iceberg.events.Listeners.register(commits, event)
+        with interrupts_first():
+            commits = listener(spark, "Commits", function, token)
+            loader = jvm.Thread.currentThread().getContextClassLoader()
+            event = jvm.java.lang.Class.forName("org.apache.iceberg.events.CreateSnapshotEvent", True, loader)
+            jvm.org.apache.iceberg.events.Listeners.register(commits, event)
     except (Py4JError, TypeError) as error:  # no such class: no such tables
         logger.debug("Iceberg's own events are not heard: %s", error)
         return

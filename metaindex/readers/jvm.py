@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from metaindex.expressions.vectors import one_array, valid_mask, vector
 from metaindex.formats.model import Snapshot
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.sources import session_sources, source_loader
 
 from .errors import ScanError, describe
@@ -48,7 +49,8 @@ def java_list(jvm: Any, texts: Sequence[str]) -> Any:
     from py4j.protocol import Py4JError
 
     try:
-        return jvm.com.google.common.base.Splitter.on(_SEPARATOR).splitToList(_SEPARATOR.join(texts))
+        with interrupts_first():
+            return jvm.com.google.common.base.Splitter.on(_SEPARATOR).splitToList(_SEPARATOR.join(texts))
     except Py4JError:  # Spark 3.5 has an older Guava without it
         return list(texts)
 
@@ -70,7 +72,8 @@ def _loaded(loader: Any, name: str) -> Any:
     from py4j.protocol import Py4JJavaError
 
     try:
-        return loader.loadClass(f"metaindex.{name}")
+        with interrupts_first():
+            return loader.loadClass(f"metaindex.{name}")
     except Py4JJavaError as error:
         raise ScanError(
             f"Spark reads the kept files by the format's own jars, as metaindex knows them; {name}.java does not fit"

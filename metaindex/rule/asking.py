@@ -9,6 +9,7 @@ from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, conj
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import ColumnRef
 from metaindex.readers.jvm import jvm_of
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
 from metaindex.workloads.plans import PlanReads, together
 
@@ -50,8 +51,9 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
 
     mode = jvm_of(spark).org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
     try:
-        execution = spark._jsparkSession.sessionState().executePlan(logical(), mode)
-        told = str(surveyor(spark).asked(execution))
+        with interrupts_first():
+            execution = spark._jsparkSession.sessionState().executePlan(logical(), mode)
+            told = str(surveyor(spark).asked(execution))
     except (PySparkException, Py4JJavaError) as error:
         raise ExpressionError(
             f"a query of a workload is one that Spark can analyse; it says: {first_line(error)[:300]}; mend it"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.pruning.result import human_bytes
 from metaindex.readers.spark_jobs import setting, stage_ids, tagged
+from metaindex.spark.interrupts import interrupts_first
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -71,7 +72,8 @@ def stages(context: SparkContext, tag: str) -> Iterator[Any]:
     store = context._jsc.sc().statusStore()
     for stage in stage_ids(context, tag):
         try:
-            yield store.lastStageAttempt(stage)
+            with interrupts_first():
+                yield store.lastStageAttempt(stage)
         except Py4JJavaError:
             continue  # a stage that was skipped, its rows are there from an earlier job, has no attempt
 

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.statements.forms import ALSO, FORMS
 
 if TYPE_CHECKING:
@@ -44,12 +45,13 @@ def installed(spark: SparkSession, loader: Any, stated: Handed) -> Any | None:
     token, callback = stated
     words = "\n".join(" ".join(form) for form in (*FORMS, *ALSO))
     try:
-        there = state.sqlParser()
-        values = jvm_of(spark).java.util.ArrayList()
-        for value in (there, callback, token, words):
-            values.add(value)
-        parser = _class(spark, loader, there).getConstructors()[0].newInstance(values.toArray())
-        parser.install(state)
+        with interrupts_first():
+            there = state.sqlParser()
+            values = jvm_of(spark).java.util.ArrayList()
+            for value in (there, callback, token, words):
+                values.add(value)
+            parser = _class(spark, loader, there).getConstructors()[0].newInstance(values.toArray())
+            parser.install(state)
     except Py4JJavaError as error:
         said = str(error.java_exception)
         logger.warning("this Spark has other insides; its SQL takes no statements about indexes, mi.sql does: %s", said)

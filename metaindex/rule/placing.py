@@ -11,6 +11,7 @@ from metaindex.expressions.errors import UnsupportedFeatureError, first_line
 from metaindex.expressions.records import dataclass
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark.extension_jar import EXTENSION
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.releases import scala_of
 from metaindex.spark.sources import session_sources, source_loader
 
@@ -97,7 +98,8 @@ def is_on_class_path(spark: SparkSession) -> bool:
 
     jvm = jvm_of(spark)
     try:
-        jvm.java.lang.Class.forName(EXTENSION, False, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        with interrupts_first():
+            jvm.java.lang.Class.forName(EXTENSION, False, jvm.java.lang.Thread.currentThread().getContextClassLoader())
     except Py4JJavaError:
         return False
     return True
@@ -132,10 +134,11 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
     conf = spark._jsparkSession.sessionState().conf()
     loader = loader_of(spark)
     try:
-        off = [name for name, on in _switches(rule).items() if not on]
-        scans = _new(spark, loader, "metaindex.Scans", ",".join(off))
-        limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
-        return _new(spark, loader, _RULE, callback, token, scans, conf, limit, ordered), limit
+        with interrupts_first():
+            off = [name for name, on in _switches(rule).items() if not on]
+            scans = _new(spark, loader, "metaindex.Scans", ",".join(off))
+            limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
+            return _new(spark, loader, _RULE, callback, token, scans, conf, limit, ordered), limit
     except Py4JJavaError as error:
         raise UnsupportedFeatureError(
             "the rule is compiled by the session's Spark, against what that has inside; this one"
@@ -176,7 +179,8 @@ def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> A
     from py4j.protocol import Py4JJavaError
 
     try:
-        return _new(spark, loader, name, *arguments)
+        with interrupts_first():
+            return _new(spark, loader, name, *arguments)
     except Py4JJavaError as error:
         logger.warning("this Spark has other insides; it plans without %s: %s", name, _said(error))
         return None

@@ -26,6 +26,7 @@ from metaindex.running.files import FORMATS, explained
 from metaindex.running.results import FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
 from metaindex.running.tables import AskedTables, not_asked
+from metaindex.spark.interrupts import interrupts_first
 from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
@@ -70,7 +71,7 @@ class Answering:
         asked = json.loads(request)
         text = str(asked["text"])
         try:
-            with unlogged():
+            with interrupts_first(), unlogged():
                 return json.dumps(
                     {"parse": self._parsed, "script": self._script, "run": self._run}[str(asked["what"])](text)
                 )
@@ -114,10 +115,11 @@ class Answering:
         spark = self._session()
         parser, state = rule_of(spark).placed.parser, spark._jsparkSession.sessionState()
         try:
-            if parser is None:
-                return False
-            named = parser.theirs(text)
-            return named is not None and bool(parser.hasIndexes(state.analyzer().execute(named)))
+            with interrupts_first():
+                if parser is None:
+                    return False
+                named = parser.theirs(text)
+                return named is not None and bool(parser.hasIndexes(state.analyzer().execute(named)))
         except (PySparkException, Py4JJavaError):
             return False  # the statement has the error that ours found
 
@@ -198,7 +200,8 @@ class SparkTables:
         from pyspark.errors import PySparkException
 
         try:
-            return bool(self.spark.catalog.tableExists(column_sql(parts)))
+            with interrupts_first():
+                return bool(self.spark.catalog.tableExists(column_sql(parts)))
         except (PySparkException, Py4JJavaError) as error:
             raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
 
@@ -209,7 +212,8 @@ class SparkTables:
         schema = options.pop("schema", None)
         reader = self.spark.read.format(format_).options(**options)
         try:
-            return (reader if schema is None else reader.schema(schema)).load(path)
+            with interrupts_first():
+                return (reader if schema is None else reader.schema(schema)).load(path)
         except PySparkException as error:
             said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
             raise NotATableError(said) from None
@@ -226,8 +230,9 @@ class SparkTables:
         from pyspark.errors import PySparkException
 
         try:
-            self._check(query)
-            return self.spark.sql(query)
+            with interrupts_first():
+                self._check(query)
+                return self.spark.sql(query)
         except (PySparkException, Py4JJavaError) as error:
             said = _fact(error)
             if named or _NO_TABLE.search(said):

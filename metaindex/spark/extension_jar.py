@@ -21,6 +21,7 @@ from typing import Final
 
 from metaindex.expressions.errors import MissingDependencyError, UnsupportedFeatureError, first_line
 
+from .interrupts import interrupts_first
 from .runtime import find_java
 
 EXTENSION: Final = "metaindex.spark.Extensions"
@@ -117,18 +118,19 @@ def _compiled(folder: Path) -> Path:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
     try:
-        jvm = gateway.jvm
-        janino = jvm.org.codehaus.janino
-        finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(jvm.java.util.HashMap())
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        compiler = janino.Compiler(finder, janino.ClassLoaderIClassLoader(loader))
-        compiler.setDestinationDirectory(jvm.java.io.File(str(classes)), False)
-        compiler.setTargetVersion(_CLASS_FILES)
-        written = sorted(sources.rglob("*.java"))
-        array = gateway.new_array(jvm.java.io.File, len(written))
-        for at, file in enumerate(written):
-            array[at] = jvm.java.io.File(str(file))
-        compiler.compile(array)
+        with interrupts_first():
+            jvm = gateway.jvm
+            janino = jvm.org.codehaus.janino
+            finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(jvm.java.util.HashMap())
+            loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            compiler = janino.Compiler(finder, janino.ClassLoaderIClassLoader(loader))
+            compiler.setDestinationDirectory(jvm.java.io.File(str(classes)), False)
+            compiler.setTargetVersion(_CLASS_FILES)
+            written = sorted(sources.rglob("*.java"))
+            array = gateway.new_array(jvm.java.io.File, len(written))
+            for at, file in enumerate(written):
+                array[at] = jvm.java.io.File(str(file))
+            compiler.compile(array)
     except Py4JJavaError as error:
         said = first_line(Exception(str(error.java_exception)))
         raise UnsupportedFeatureError(

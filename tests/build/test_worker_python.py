@@ -27,7 +27,7 @@ class Kept(logging.Handler):
     def emit(self, record):
         said.append(record.getMessage())
 logging.getLogger("metaindex").addHandler(Kept())
-out = []
+out, covering = [], []
 lake, place = sys.argv[1:3]
 for number, python in enumerate(sys.argv[3:]):
     os.environ["PYSPARK_PYTHON"] = python
@@ -42,8 +42,13 @@ for number, python in enumerate(sys.argv[3:]):
         except WorkerError as error:
             built = str(error)
         out.append([built, list(said), table.count("a = 1")])
+    try:
+        table.create_index("c", mi.ColumnStats(), mi.Covering("a"))
+        covering.append("built")
+    except WorkerError as error:
+        covering.append(str(error))
     spark.stop()
-print(json.dumps(out))
+print(json.dumps([*out, covering]))
 """
 
 
@@ -69,7 +74,7 @@ def test_workers_without_packages(tmp_path: Path) -> None:
     pythons = [_python(tmp_path / "empty", []), _python(tmp_path / "bare", installed), "/nowhere/python"]
     command = [sys.executable, "-c", _SCRIPT, str(lake), str(tmp_path / "indexes"), *pythons]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    empty, empty_default, bare, bare_default, none, none_default = json.loads(ran.stdout.splitlines()[-1])
+    empty, empty_default, bare, bare_default, none, none_default, covering = json.loads(ran.stdout.splitlines()[-1])
     assert "lacks numpy, pyarrow, xxhash, pyroaring" in empty[0]
     assert f"PYSPARK_PYTHON={sys.executable}" in empty[0]
     assert "/nowhere/python cannot be started" in none[0]
@@ -77,6 +82,11 @@ def test_workers_without_packages(tmp_path: Path) -> None:
         assert built == ["local"]
         (line,) = [line for line in logged if "built in this process" in line]
         assert "PYSPARK_PYTHON" in line
+    assert all(said[0].endswith("or build with builder='local'") for said in (empty, none))
+    assert covering[1] == "built"
+    for said in (covering[0], covering[2]):  # nobody else builds it: no other builder is advised, which would refuse
+        assert f"PYSPARK_PYTHON={sys.executable}" in said
+        assert said.endswith("covering indexes are built by them alone")
     assert (bare[0], bare_default[0]) == (["spark"], ["spark"])
     assert [each[2] for each in (empty, empty_default, bare, bare_default, none, none_default)] == [2] * 6
 
