@@ -19,15 +19,24 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 /**
  * Takes away what stands above a hybrid scan and is done in both its branches: filters of the scan's own columns, and
  * the choice of columns. Whatever stands above a union is a pass of its own over every row. Spark's rules that do this
- * have run before there was a union.
+ * have run before there was a union. And takes away above an index what is asked of partitions of the table for the sake
+ * of a join, which compares the rows anyway: an index has no such partitions, and of rows Spark's tasks cannot ask it
+ * where they interpret the filter (as they do of a hundred columns): `InSubqueryExec` leaves its values on the driver.
  */
 class Hybrid extends scala.runtime.AbstractPartialFunction {
   /** Of a union, the ids of the attributes by which all branches are partitioned and are to be sorted: a list. */
   static final TreeNodeTag KEYS = new TreeNodeTag("metaindex.keys");
-  private final Map asked = new IdentityHashMap(); // of a union, the parts of filters that both branches ask
+  private final Map asked = new IdentityHashMap(); // of a plan, the parts of filters that nobody needs above it
 
-  void add(Union union, List own) {
-    asked.put(union, own);
+  /** `plan`: what stands in place of the scan; as an index alone, or as branches that ask all of its filters. */
+  void add(LogicalPlan plan, Found one) {
+    List parts = one.pruning();
+    if (plan instanceof Union) {
+      parts.addAll(one.own());
+    }
+    if (!parts.isEmpty()) {
+      asked.put(plan, parts);
+    }
   }
 
   boolean isEmpty() {
@@ -36,7 +45,7 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
 
   public boolean isDefinedAt(Object node) {
     return node instanceof Filter ? asked.containsKey(((Filter) node).child())
-        : node instanceof Project && asked.containsKey(((Project) node).child()) && chosen((Project) node) != null;
+        : node instanceof Project && asked.containsKey(((Project) node).child());
   }
 
   public Object applyOrElse(Object node, scala.Function1 other) {
@@ -44,23 +53,31 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
       return other.apply(node);
     }
     if (node instanceof Project) {
+      List chosen = ((Project) node).child() instanceof Union ? chosen((Project) node) : null;
+      if (chosen == null) { // an attribute that it passes on has the values that it had below
+        asked.put(node, asked.get(((Project) node).child()));
+        return node;
+      }
       Union before = (Union) ((Project) node).child();
-      Union after = columns(before, chosen((Project) node));
+      Union after = columns(before, chosen);
       after.copyTagsFrom(before);
       asked.put(after, asked.get(before));
       return after;
     }
-    LogicalPlan union = ((Filter) node).child();
+    LogicalPlan below = ((Filter) node).child();
     List parts = new ArrayList();
     Found.conjuncts(((Filter) node).condition(), parts);
     Expression left = null;
     for (int i = 0; i < parts.size(); i++) {
       Expression part = (Expression) parts.get(i);
-      if (!is(part, (List) asked.get(union))) {
+      if (!is(part, (List) asked.get(below))) {
         left = left == null ? part : new And(left, part);
       }
     }
-    return left == null ? union : left.semanticEquals(((Filter) node).condition()) ? node : new Filter(left, union);
+    LogicalPlan after = left == null ? below
+        : left.semanticEquals(((Filter) node).condition()) ? (LogicalPlan) node : new Filter(left, below);
+    asked.put(after, asked.get(below));
+    return after;
   }
 
   private static boolean is(Expression part, List asked) {

@@ -180,8 +180,8 @@ public class MetaIndexRule extends Rule {
       }
       changed = changed || answered;
       changed = changed || other != null;
-      if (other instanceof Union) {
-        hybrid.add((Union) other, one.own());
+      if (other instanceof Union || shrunk != null && shrunk.covered) {
+        hybrid.add(other, one);
       }
       if (!places.containsKey(leaf)) {
         places.put(leaf, new LinkedList());
@@ -227,6 +227,7 @@ public class MetaIndexRule extends Rule {
         if (other != null) {
           check(one.output(), other);
           rewritten++;
+          shrunk.covered = true;
           return other;
         }
       } catch (RuntimeException error) {

@@ -17,6 +17,7 @@ class Shrunk {
   private final int number;
   final Survey survey;
   boolean changed; // is it other than it was, be it in place?
+  boolean covered; // does an index stand in its place?
   LogicalPlan aggregate; // that stands in place of the one above; null where that stays
 
   Shrunk(Found one, Reply answers, int number, Survey survey) {
