@@ -19,9 +19,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 /**
  * Takes away what stands above a hybrid scan and is done in both its branches: filters of the scan's own columns, and
  * the choice of columns. Whatever stands above a union is a pass of its own over every row. Spark's rules that do this
- * have run before there was a union. And takes away above an index what is asked of partitions of the table for the sake
- * of a join, which compares the rows anyway: an index has no such partitions, and of rows Spark's tasks cannot ask it
- * where they interpret the filter (as they do of a hundred columns): `InSubqueryExec` leaves its values on the driver.
+ * have run before there was a union. And takes away above an index what is asked of partitions of the table for the
+ * sake of a join, which compares the rows anyway: an index has no such partitions, and where Spark interprets a filter
+ * of rows (as it does of a hundred columns), its tasks have no keys to ask: `InSubqueryExec` keeps them on the driver.
  */
 class Hybrid extends scala.runtime.AbstractPartialFunction {
   /** Of a union, the ids of the attributes by which all branches are partitioned and are to be sorted: a list. */
