@@ -24,27 +24,33 @@ from .compressed import open_text
 LOOKED_AT = 32 << 20
 
 _LOOKED_FOR_TEXT = 1_000
-_PROBED = 1 << 20
-"""Bytes of each of those: whoever writes blanks makes nobody read gigabytes."""
-_Read = TypeVar("_Read")
+_SAY_NOTHING = 8 << 20
+"""Bytes that files may have together and say nothing of columns: whoever writes blanks makes nobody read gigabytes."""
+_Said = TypeVar("_Said")
 
 
 def first_that_says(
-    paths: Sequence[str], read: Callable[[str, int], _Read], says: Callable[[_Read], bool]
-) -> tuple[str, _Read]:
+    paths: Sequence[str],
+    read: Callable[[str], bytes],
+    columns: Callable[[str, bytes], _Said],
+    says: Callable[[_Said], bool],
+) -> tuple[str, _Said]:
     """The first file that says something of columns, as Spark takes the first line of all files: an export may begin
-    with parts that have none. `read`: a file, up to so many bytes."""
-    first = paths[0], read(paths[0], LOOKED_AT)
-    if says(first[1]):
-        return first
-    for path in paths[1:_LOOKED_FOR_TEXT]:
-        if says(read(path, _PROBED)):
-            return path, read(path, LOOKED_AT)
-    if len(paths) > _LOOKED_FOR_TEXT:
-        raise CorruptTableError(
-            f"columns are found in a file that has a line; the first {_LOOKED_FOR_TEXT:,} files, from {paths[0]!r} on,"
-            " have none; name the columns with schema="
-        )
+    with parts that have none. The first of all where every file was read to its end and none does. `read`: the
+    beginning of a file; `columns`: those that it has by that."""
+    first, size = None, 0
+    for number, path in enumerate(paths[:_LOOKED_FOR_TEXT], 1):
+        text = read(path)
+        found = path, columns(path, text)
+        if says(found[1]):
+            return found
+        first, size = first or found, size + len(text)
+        if (number < len(paths) and number == _LOOKED_FOR_TEXT) or size > _SAY_NOTHING:
+            raise CorruptTableError(
+                f"columns are found in a file that has a line; the {size:,} bytes that were looked at in"
+                f" {number:,} of {len(paths):,} files, from {paths[0]!r} on, have none; name the columns with schema="
+            )
+    assert first is not None
     return first
 
 
@@ -72,7 +78,7 @@ def text_of(storage: Storage, path: str, reader: Mapping[str, str], most: int = 
 
 
 def beginning(storage: Storage, path: str, most: int) -> bytes:
-    """Up to so many bytes of a file's text, decompressed, in whole lines."""
+    """Up to so many bytes of a file's text, decompressed; in whole lines, where it has some."""
     with storage.open_input(path) as raw:
         try:
             source = open_text(raw, path)
@@ -87,7 +93,8 @@ def beginning(storage: Storage, path: str, most: int) -> bytes:
                 f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
             ) from error
     text = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
-    return text[: text.rfind(b"\n") + 1] if size > most else text
+    lines = text[: text.rfind(b"\n") + 1] if size > most else text
+    return lines if lines.strip() else text  # a line that goes on is not none
 
 
 _BEGINNINGS = (

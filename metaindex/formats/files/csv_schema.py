@@ -16,7 +16,7 @@ from metaindex.expressions.errors import CorruptTableError, MetaIndexError, Unsu
 from metaindex.formats.column_names import alike
 from metaindex.formats.storage import Storage
 
-from .beginnings import LOOKED_AT, SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
+from .beginnings import SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
 from .header import check_header
 from .options import most_columns
 from .text_types import infer_text
@@ -26,11 +26,14 @@ def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapp
     """Names of the header of the first of `paths` that has a line (`_c0`, `_c1` ... without one), types that hold the
     values of it and of the newest file."""
     path, table = first_that_says(
-        paths, lambda path, most: _csv_text(storage, path, reader, most), lambda table: table.num_columns > 0
+        paths,
+        lambda path: text_of(storage, path, reader),
+        lambda path, text: _csv_text(text, path, reader),
+        lambda table: table.num_columns > 0,
     )
     tables = {path: table}
     if newest != path:
-        tables[newest] = _csv_text(storage, newest, reader)
+        tables[newest] = _csv_text(text_of(storage, newest, reader), newest, reader)
     return _csv_columns([each for each in tables.items() if each[1].num_columns] or [(path, table)], reader)
 
 
@@ -57,13 +60,13 @@ def look_for_data(storage: Storage, paths: Sequence[str], reader: Mapping[str, s
     """See `check_header`, of columns that the user names. What cannot be read is the business of whoever reads it."""
     for path in paths:
         try:
-            table = _csv_text(storage, path, reader, 1 << 16)
+            table = _csv_text(text_of(storage, path, reader, 1 << 16), path, reader)
         except MetaIndexError:
             continue
         check_header(path, table, schema)
 
 
-def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT) -> pa.Table:
+def _csv_text(text: bytes, path: str, reader: Mapping[str, str]) -> pa.Table:
     """All columns of the beginning of a file as texts, under what its header says."""
     import pyarrow.csv as csv
 
@@ -74,7 +77,7 @@ def _csv_text(storage: Storage, path: str, reader: Mapping[str, str], most: int 
         if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
             cure = "name the columns with schema=" if len(value) == 1 else "name another"
             raise UnsupportedFeatureError(f"{name} of CSV files is one ASCII character; got {value!r}; {cure}")
-    text = _without_comments(text_of(storage, path, reader, most), reader)
+    text = _without_comments(text, reader)
     if not text.strip():
         return pa.table({})
     _check_utf8(text, path)

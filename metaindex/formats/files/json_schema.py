@@ -22,19 +22,21 @@ _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
     """Fields of the objects in order of appearance, in the first of `paths` that has some and in the newest file;
     numbers are long, double, or decimal where integers are beyond 64 bits, and texts stay texts, as in Spark."""
-    path, first = first_that_says(paths, lambda path, most: _json_columns(storage, path, reader, most), bool)
+    path, first = first_that_says(
+        paths,
+        lambda path: text_of(storage, path, reader),
+        lambda path, text: _json_columns(storage, path, text, reader),
+        bool,
+    )
     fields = dict(first)
     if newest != path:
-        for name, t in _json_columns(storage, newest, reader).items():
+        for name, t in _json_columns(storage, newest, text_of(storage, newest, reader), reader).items():
             fields[name] = _common(fields.get(name), t)
     return pa.schema([pa.field(name, _no_null(t)) for name, t in fields.items()])
 
 
-def _json_columns(
-    storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT
-) -> dict[str, pa.DataType]:
-    """Of one file."""
-    text = text_of(storage, path, reader, most)
+def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str, str]) -> dict[str, pa.DataType]:
+    """Of one file, by its text."""
     if not text.strip():
         return {}
     try:

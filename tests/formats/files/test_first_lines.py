@@ -4,6 +4,7 @@ lines, an unended line. No row and no column is lost in silence."""
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,22 @@ def test_files_that_all_have_no_line(tmp_path: Path) -> None:
     assert table.scan().to_arrow().num_rows == 0
     with pytest.raises(MetaIndexError, match="the table has none"):
         table.count()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_line_of_megabytes_behind_a_file_without_one_is_read_to_its_end(tmp_path: Path, whole: bool) -> None:
+    rows = [{"a": 1, "s": "x" * (2 << 20)}]
+    empty = b"[]" if whole else b""
+    text = json.dumps(rows if whole else rows[0]).encode()
+    root = lake(tmp_path / "t", {"a.json": empty, "b.json": text, "c.json": empty})
+    assert mi.open_table(root, multiLine=whole).scan().to_arrow().to_pylist() == rows
+
+
+def test_megabytes_of_blanks_are_a_doubt(tmp_path: Path) -> None:
+    """Behind them there may be a line; and whoever writes them makes nobody read gigabytes."""
+    root = lake(tmp_path / "t", {f"{name}.csv.gz": b" " * (5 << 20) for name in "abcd"} | {"e.csv.gz": CSV})
+    with pytest.raises(CorruptTableError, match=r"2 of 5 files.*name the columns with schema="):
+        mi.open_table(root).scan()
 
 
 BEGINNINGS = [
