@@ -120,6 +120,15 @@ def test_what_stands_above_a_join(sorting: SparkSession, tmp_path: Path, conf: d
             sorting.conf.unset(name)
 
 
+def test_columns_are_chosen_below_a_scan_that_no_filter_asks(sorting: SparkSession, tmp_path: Path) -> None:
+    """A projection above is a pass of its own over every row."""
+    sides = _sides(sorting, tmp_path, KEYS["int"])
+    plan = asked(sorting, "SELECT a.v, b.v FROM {a} a FULL JOIN {b} b ON a.k = b.k".format(**sides), by="MergeSorted")
+    lines = plan.splitlines()
+    above = [lines[at - 1] for at, line in enumerate(lines) if "MergeSorted" in line]
+    assert above and not any("Project" in line for line in above), plan
+
+
 @pytest.mark.rotating(family="scans that are merged", of=6)
 def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_path: Path) -> None:
     """After refreshes: nothing is shuffled, nothing sorted; deleted rows and files that came since as ever."""

@@ -34,7 +34,7 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
     if (plan instanceof Union) {
       parts.addAll(one.own());
     }
-    if (!parts.isEmpty()) {
+    if (plan instanceof Union || !parts.isEmpty()) {
       asked.put(plan, parts);
     }
   }
