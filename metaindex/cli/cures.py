@@ -6,6 +6,7 @@ path or a text that holds the same letters (`/data/schema=3`, `'format=csv'`) is
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import Final
 
@@ -21,12 +22,12 @@ _VALUE: Final = r"(?:'(?P<text>[^']*)'|(?P<word>True|False)|(?![\w'\"/*]))"
 
 def _argument(match: re.Match[str]) -> str:
     said = match["text"] if match["text"] is not None else match["word"]
-    return f"--{match['name']}" + (f" {said}" if said else "")
+    return f"--{match['name']}" + (f" {shlex.quote(said)}" if said else "")
 
 
 def _reader_option(match: re.Match[str]) -> str:
     said = match["text"] if match["text"] is not None else (match["word"] or "...")
-    return f"--option {match['name']}={said.lower() if said in ('True', 'False') else said}"
+    return "--option " + shlex.quote(f"{match['name']}={said.lower() if said in ('True', 'False') else said}")
 
 
 _CURES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = tuple(

@@ -25,19 +25,27 @@ class Keys(Generic[T]):
     """One option that can be repeated, each time with a key: `--values a,b`. `make`: the kind, of keys and of what
     more is said; `title` and `text` are for a person."""
 
+    ONE_EACH = "of this column; can be repeated"
+    """Of a kind whose keys are one column each, `text`."""
+
     def __init__(self, make: Callable[..., T], option: str, title: str, text: str = "") -> None:
         self._make, self.option, self._title = make, option, title
         self._text = text or "key this column, or several as one (a,b); can be repeated"
 
     @classmethod
-    def named(cls, name: str, docstring: str | None, make: Callable[..., T]) -> Self:
+    def named(cls, name: str, docstring: str | None, make: Callable[..., T], text: str = "") -> Self:
         """That of a kind which says no more than its name."""
-        return cls(make, f"--{name.replace('_', '-')}", f"{name}: {_first_sentence(docstring)}")
+        return cls(make, f"--{name.replace('_', '-')}", f"{name}: {_first_sentence(docstring)}", text)
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group(self._title)
         group.add_argument(
-            self.option, action="append", default=[], type=_key, metavar="C[,C]", help=self._text.replace("%", "%%")
+            self.option,
+            action="append",
+            default=[],
+            type=_key,
+            metavar="C" if self._text == self.ONE_EACH else "C[,C]",
+            help=self._text.replace("%", "%%"),
         )
         self.more(group)
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs t
     from metaindex.store.reader import RunReader
     from metaindex.store.writer import RunSink
 
+    from .command import KindCommand
     from .keyed import KeyCollector, KeyFinisher
+    from .kind import Kind
     from .of_files_built import OfFile
 
 
@@ -51,6 +53,12 @@ class OfFilesKind(WholeKind):
     unkeyed_because: ClassVar[str] = "values that cannot be taken"
     taken: ClassVar[str] = "columns whose values they can take"  # for people
     takes_every_row: ClassVar[bool] = True
+
+    @classmethod
+    def command(cls) -> KindCommand[Kind] | None:
+        from .command import Keys
+
+        return Keys.named(cls.name, cls.__doc__, cls, Keys.ONE_EACH)
 
     @abstractmethod
     def of_file(self, type_: pa.DataType) -> OfFile:

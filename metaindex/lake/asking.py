@@ -244,11 +244,11 @@ def _advice(row: LakeTable) -> list[str]:
             said.append(f"{name} is behind ({', '.join(parts)}): metaindex refresh")
         elif index.info.fresh is False:
             said.append(f"{name} is behind: metaindex refresh")
-        if index.info.uncovered_files and index.unread:
+        if index.info.uncovered_files:
+            first = f" (the first: {shortened(index.unread)})" if index.unread else ""
             said.append(
-                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which every query reads (the"
-                f" first: {shortened(index.unread)}): metaindex verify --files all says why, refresh --mode full tries"
-                " again"
+                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which every query reads{first}:"
+                " metaindex verify --files all says why, refresh --mode full tries again"
             )
     said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
     if not row.indexes and (row.files or 0) > 1:

@@ -107,7 +107,8 @@ def catalog_places(
         raise StorageError(
             f"a catalog is listed first; {catalog.name!r} says: {shortened(first_line(error))}; check its properties"
         ) from error
-    level, seen, cut = first, set(first), False
+    level, cut = first[:most], len(first) > most
+    seen = set(level)
     for _ in range(_DEPTH):
         following: list[Names] = []
         for number, answer in _answers(catalog, level, timeout_seconds):
@@ -119,7 +120,7 @@ def catalog_places(
                 yield LakePlace(f"{said}.*", said, said, _never, problem=problem)
                 continue
             tables, inside = answer
-            for table in dict.fromkeys(tables):  # some are told twice, as pages of a list shift under whoever reads it
+            for table in dict.fromkeys(tables):  # see `_inside`
                 yield _place(catalog, table, storage_options, config)
             new = [name for name in inside if name not in seen]
             room = max(most - len(seen), 0)
@@ -192,7 +193,8 @@ def _inside(catalog: LakeCatalog, names: Names) -> list[Names]:
     """Namespaces in a namespace, or in the catalog. Those that cannot be inside of each other have none."""
     told = catalog.handle.list_namespaces(names) if names else catalog.handle.list_namespaces()
     full = [tuple(map(str, name)) for name in told]
-    return [name for name in full if len(name) == len(names) + 1 and name[: len(names)] == names]
+    inside = [name for name in full if len(name) == len(names) + 1 and name[: len(names)] == names]
+    return list(dict.fromkeys(inside))  # some are told twice, as pages of a list shift under whoever reads it
 
 
 def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:

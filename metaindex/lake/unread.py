@@ -19,8 +19,8 @@ from metaindex.pruning.open_index import OpenIndex
 
 
 def unread_files(index: OpenIndex, snapshot: Snapshot) -> tuple[int, str]:
-    """How many files of the snapshot the index has without knowing anything of them, and the first of them. Raises
-    MetaIndexError where the index cannot be read."""
+    """How many files of the snapshot the index could not read, at least, and the first of them; "" where nobody can
+    tell which they are. Raises MetaIndexError where the index cannot be read."""
     runs = [run for run in index.entry.content.runs if run.uncovered_files]
     if not runs:
         return 0, ""
@@ -29,9 +29,14 @@ def unread_files(index: OpenIndex, snapshot: Snapshot) -> tuple[int, str]:
     for run in runs:
         here = index.locate(run, files)
         live = np.flatnonzero(here >= 0)
-        unknown = live[_unknown(index, run)[here[live]]]
-        unread += min(len(unknown), run.uncovered_files)  # a file may be read, and bounded by nothing
-        if len(unknown) and not first:
+        every = _unknown(index, run)
+        unknown = live[every[here[live]]]
+        # A file may be read, and be known by nothing all the same: then it is not told which of them were not, and as
+        # many of those as there are may have left the table.
+        is_told = int(every.sum()) <= run.uncovered_files
+        gone = int(every.sum()) - len(unknown)
+        unread += len(unknown) if is_told else max(run.uncovered_files - gone, 0)
+        if is_told and len(unknown) and not first:
             first = str(snapshot.files.table.column("path")[int(unknown[0])].as_py())
     return unread, first
 

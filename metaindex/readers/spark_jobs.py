@@ -41,8 +41,8 @@ def tagged(context: SparkContext) -> Iterator[str]:
     block is left by an error or an interrupt they are cancelled, which Spark does by itself at some interrupts only,
     and then of all jobs; no task of theirs runs any more when the block is left."""
     tag = f"metaindex-{secrets.token_hex(8)}"
-    context.addJobTag(tag)
     caller = _Caller(context)
+    context.addJobTag(tag)
     try:
         with interrupts_first():
             yield tag

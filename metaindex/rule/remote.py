@@ -25,10 +25,14 @@ def enable(spark: SparkSession) -> None:
         state = _asked_state(spark)
         if state != "on":
             put_back(spark, ENABLED, before)
-    except Exception as error:  # whatever it is, of the many of grpc, is told
-        if is_known and type(error).__name__ != "SparkConnectGrpcException":  # a server that is gone: minutes of tries
+    except BaseException as error:  # whatever it is, of the many of grpc, is told
+        # A server that answers by an error has a class of its own for each; of one that is gone the next question takes
+        # minutes of tries.
+        if is_known and type(error).__name__ != "SparkConnectGrpcException":
             with suppress(Exception):  # the first one is told
                 put_back(spark, ENABLED, before)
+        if not isinstance(error, Exception):
+            raise
         raise UnsupportedFeatureError(
             "metaindex asks the server of a Spark Connect session whether it has metaindex; this one answers"
             f" {first_line(error)}; look whether it runs, or take the rows by table.scan(predicate).to_arrow()"

@@ -35,6 +35,7 @@ ROOT = Path(__file__).parents[2] / "metaindex"
         ("'/data/x schema=3' is no table", "'/data/x schema=3' is no table"),
         ("a predicate names columns; 'format=1'", "a predicate names columns; 'format=1'"),
         ("say such as --option header=false", "say such as --option header=false"),
+        ("such as escape='\"', or", "such as --option 'escape=\"', or"),
     ],
 )
 def test_a_cure_is_said_in_options(said: str, told: str) -> None:

@@ -76,6 +76,24 @@ def test_a_file_that_was_written_again_is_told_no_more(tmp_path: Path, kinds: li
     assert not any("could not read" in word for word in row.advice)
 
 
+def test_a_file_with_too_many_values_is_not_blamed_for_one_that_cannot_be_read(tmp_path: Path) -> None:
+    """Of both the index knows nothing. That one of them is unread is told, and not which; and no more once it may have
+    left the table."""
+    lake = delta_lake(tmp_path)
+    for first in (0, 10):
+        lake.append(rows(first))
+    _, second = files_of(lake.path)
+    corrupt(second)
+    lake.open().create_index("i", mi.ValueList("id", limit=1), builder="local")
+    row = mi.open_lake(tmp_path)["lake"]
+    assert (row.unread_files, row.indexes[0].unread) == (1, "")
+    assert row.advice[0].startswith("i could not read 1 file, which every query reads: metaindex verify")
+    removed = {"path": second.name, "deletionTimestamp": 1, "dataChange": True}
+    (Path(lake.path) / "_delta_log" / f"{2:020}.json").write_text(json.dumps({"remove": removed}) + "\n")
+    lake.open().refresh_index("i", builder="local")
+    assert mi.open_lake(tmp_path)["lake"].unread_files == 0
+
+
 def test_an_index_without_unread_files_says_none(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     lake.append(rows(0))

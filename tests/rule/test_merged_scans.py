@@ -126,7 +126,8 @@ def test_columns_are_chosen_below_a_scan_that_no_filter_asks(sorting: SparkSessi
     plan = asked(sorting, "SELECT a.v, b.v FROM {a} a FULL JOIN {b} b ON a.k = b.k".format(**sides), by="MergeSorted")
     lines = plan.splitlines()
     above = [lines[at - 1] for at, line in enumerate(lines) if "MergeSorted" in line]
-    assert above and not any("Project" in line for line in above), plan
+    assert len(above) == 2, plan
+    assert not any("Project" in line for line in above), plan
 
 
 @pytest.mark.rotating(family="scans that are merged", of=6)
