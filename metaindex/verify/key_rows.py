@@ -131,18 +131,21 @@ def _check_some(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinal
         scanned = scan_keys(sample.ref.storage, KeyScan.of(request, [plan for _, plan in keys]), files, checks)
         paths = dict(zip(ordinals.tolist(), files.column("path").to_pylist(), strict=True))
         findings, compared_keys = list[Finding](), 0
+        known: set[int] = set()  # to one of the keys
         for (key, _), check in zip(keys, checks, strict=True):
             unkeyed = set(without.get(key.key_id, np.zeros(0, np.int64)).tolist())
             compared = [o for o in paths if o not in scanned.unread and o not in unkeyed]
             compared_keys += len(compared)
+            known.update(compared)
             report.compared.update(paths[ordinal] for ordinal in compared)
             name = ", ".join(column.name for column in key.columns)
             findings += [
                 Finding("keys", f"{key.kind} of ({name}): {message}", run=run_rows.run.run, file=paths[ordinal])
                 for ordinal, message in _wrong(check, compared, scanned.problems)
             ]
-        for why in (scanned.problems[ordinal] for ordinal in sorted(scanned.unread)):
-            report.skipped(why)
+        # A file that can be opened may have rows that cannot be read: then no key knows it, and it is read by all.
+        for ordinal in sorted(scanned.unread | (scanned.problems.keys() - known)):
+            report.skipped(scanned.problems[ordinal])
         report.keyed_files += files.num_rows - len(scanned.unread)
         report.keys += compared_keys
         report.found(findings)

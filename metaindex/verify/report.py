@@ -57,6 +57,8 @@ def judged(error: BaseException) -> None:
         cause = cause.__cause__
 
 
+_TOLD = 20
+"""Reasons why something was not compared, to a person: each file may have its own."""
 _SHORT = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
@@ -134,7 +136,9 @@ class Verification(Shown):
                 f"  stale: {self.replaced:,} indexed data files were replaced by others of the same path, which queries"
                 " read until a refresh"
             )
-        for why, count in self.unchecked.items():
+        for why, count in list(self.unchecked.items())[:_TOLD]:
             lines.append(f"  not compared: {why}" + (f" ({count:,} times)" if count > 1 else ""))
+        if len(self.unchecked) > _TOLD:
+            lines.append(f"  not compared: {len(self.unchecked) - _TOLD:,} more, which `unchecked` (--json) has")
         lines.extend(f"  {finding}" for finding in self.findings)
         return "\n".join(lines)

@@ -134,3 +134,16 @@ def test_a_log_that_is_damaged_behind_a_drop_is_told_first(tmp_path: Path) -> No
     (Path(table.indexes()[0].location) / entry_path(restored.id)).write_bytes(b"{}")
     (finding,) = lake.open().verify_index("stats").findings
     assert (finding.kind, finding.where) == ("log", f"entry {restored.id}")
+
+
+@pytest.mark.parametrize("kinds", [[mi.ValueList("city")], [mi.Values("city")]])
+def test_files_with_rows_that_cannot_be_read_are_told(tmp_path: Path, kinds: list[object]) -> None:
+    """No key knows them, so nothing of theirs is compared; each is told with its error, while these are few."""
+    for number in range(30):
+        (tmp_path / f"{number:02}.csv").write_text('note,city\n"a ""b""",x\n')
+    table = mi.open_table(tmp_path)
+    table.create_index("i", *kinds, builder="local")
+    report = table.verify_index("i", files=None)
+    assert sum("a quote inside a quoted value" in why for why in report.unchecked) == 30
+    lines = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
+    assert (len(lines), lines[-1]) == (21, "  not compared: 10 more, which `unchecked` (--json) has")
