@@ -173,21 +173,31 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
         )
     info = infos[name]
     facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
-    kinds = _kinds_of(opened, name)
+    kinds, built = _kinds_and_options_of(opened, name)
     if kinds:
-        facts["statement"] = create_text(name, table_text(table), kinds)
+        facts["statement"] = create_text(name, table_text(_as_built(table, opened, built)), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
     return result(DESCRIBED, rows, *info.shown, *more)
 
 
-def _kinds_of(table: Table, name: str) -> list[Kind]:
-    """None where the index cannot be read, or is gone."""
+def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[str, object]]:
+    """Those that the index was built with; none where it cannot be read, or is gone."""
     try:
         latest = handle_of(table).log(name).latest()
-        return [] if latest is None else [kind_from_spec(spec) for spec in latest.kinds]
+        return ([], {}) if latest is None else ([kind_from_spec(spec) for spec in latest.kinds], latest.table.options)
     except MetaIndexError:
-        return []
+        return [], {}
+
+
+def _as_built(table: TableName, opened: Table, options: Mapping[str, object]) -> TableName:
+    """The table, named so that its files are read as for the index."""
+    said = {key: value for key, value in options.items() if key != "file_format"}
+    of_no_text = str(said.get("schema", "")).startswith("?")  # a schema that no text says
+    if table.options or not said or of_no_text or handle_of(opened).ref.patterns:
+        return table
+    given = tuple((key, value if isinstance(value, bool | int | float) else str(value)) for key, value in said.items())
+    return TableName((str(options.get("file_format", "parquet")), opened.path), options=given)
 
 
 def _fact(value: object) -> str:

@@ -373,6 +373,24 @@ def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> 
     assert (shown["fresh"], shown["note"]) == (None, "built with other reader options: sep")
 
 
+@pytest.mark.parametrize(
+    "options", [{"escape": '"'}, {"sep": ",", "schema": "id BIGINT, note STRING", "escape": '"', "header": True}]
+)
+def test_the_statement_of_an_index_says_how_its_files_are_read(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "t's"
+    path.mkdir()
+    (path / "a.csv").write_text('id,note\n1,"a ""b"""\n2,c\n')
+    settle(path)
+    table = mi.open_table(path, **options)
+    table.create_index("i", mi.Values("note"), builder="local")
+    place = str(path).replace("'", "''")
+    facts = {row["name"]: row["value"] for row in told(f"DESCRIBE INDEX i ON '{place}'")}
+    (other,) = told(facts["statement"].replace("`i`", "`j`"))
+    assert (other["files"], table.prune("note = 'c'").kept_files) == (1, 1)
+    assert {info.name: info.other_options for info in table.indexes()} == {"i": (), "j": ()}
+    assert [info.uncovered_files for info in table.indexes()] == [0, 0]
+
+
 def test_a_version_is_indexed_where_it_is_asked(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     for part in range(3):
