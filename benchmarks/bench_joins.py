@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.readers.spark_jobs import setting
 from metaindex.rule.executed import leaves
+from metaindex.spark.jobs import setting
 
 from .processes import cpu_seconds
 from .spark import quiet_session

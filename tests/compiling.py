@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rotation import ALL
 
 if TYPE_CHECKING:

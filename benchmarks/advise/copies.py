@@ -14,8 +14,8 @@ import metaindex as mi
 from benchmarks.spark import quiet_session
 from metaindex.errors import IndexExistsError
 from metaindex.kinds.kind import Kind
-from metaindex.readers.spark_jobs import tagged
 from metaindex.rule import executed
+from metaindex.spark.jobs import tagged
 
 from . import lakes
 from .subjects import Row, rows_of

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import metaindex as mi
 from benchmarks.processes import cpu_seconds
 from metaindex.errors import IndexExistsError
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 
 from .deleted import FORMATS, deleted
 from .hybrid import hybrid

@@ -26,9 +26,9 @@ from metaindex.kinds.described import Level
 from metaindex.kinds.kind import PlannedKey
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.served import RowPlan
-from metaindex.readers.spark_jobs import tagged
 from metaindex.spark.frames import frame_of
 from metaindex.spark.interrupts import interrupts_first, surely
+from metaindex.spark.jobs import tagged
 from metaindex.store.layout import PartInfo
 from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink

@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from inspect import signature
 from typing import TYPE_CHECKING
 
-from metaindex.readers.spark_jobs import stage_ids, tagged
+from metaindex.spark.jobs import inheriting, stage_ids, tagged
 
 from .protocol import Progress
 
@@ -25,8 +24,6 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
     """Tells now and then, from another thread, how many tasks are done of the jobs that this thread starts inside, and
     of how many that are known of; at the end, that all are. `total`: so many things are done by all tasks together, and
     are told of instead. What goes wrong with telling is no reason to fail."""
-    from pyspark import InheritableThread
-
     context, over = spark.sparkContext, threading.Event()
     said = [0, total or 0]
 
@@ -47,10 +44,7 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
 
     progress(what, *said)
     with tagged(context) as tag:
-        # Before Spark 4 a thread is of the context alone.
-        takes_session = "session" in signature(InheritableThread.__init__).parameters
-        of_session = {"session": spark} if takes_session else {}
-        thread = InheritableThread(target=watch, args=(tag,), name=tag, daemon=True, **of_session)
+        thread = inheriting(spark, lambda: watch(tag), tag)
         thread.start()
         try:
             yield

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from metaindex.errors import WorkerError
 from metaindex.expressions.shown import one_line
-from metaindex.readers.spark_jobs import tagged
 from metaindex.spark.interrupts import interrupts_first
+from metaindex.spark.jobs import tagged
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

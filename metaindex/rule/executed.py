@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.pruning.result import human_bytes
-from metaindex.readers.spark_jobs import setting, stage_ids, tagged
 from metaindex.spark.interrupts import interrupts_first
+from metaindex.spark.jobs import setting, stage_ids, tagged
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -1,5 +1,5 @@
 """An interrupt is never taken for an error of py4j, nor lost with one: who catches those has a block inside that lets
-interrupts go first."""
+interrupts go first. And no job that metaindex starts goes on when its call is left."""
 
 from __future__ import annotations
 
@@ -32,3 +32,45 @@ def test_who_catches_errors_of_py4j_lets_interrupts_go_first() -> None:
                     wrong.append(f"{place}:{node.lineno}")
     assert catching > 10
     assert wrong == []
+
+
+_RUNS = frozenset(
+    {"collect", "toArrow", "_collect_as_arrow", "toPandas", "toLocalIterator", "toRdd", "foreachPartition"}
+)
+"""What has a job of Spark run, and is called without arguments, or with a function."""
+
+_TAGGED_ELSEWHERE = {
+    "build/few_rows.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
+    "build/spark.py": "as above",
+    "build/spark_keys.py": "as above",
+    "build/spark_rows.py": "as above",
+    "build/spark_rows_merge.py": "as above",
+    "build/spark_rows_text.py": "as above",
+    "build/spark_text.py": "as above",
+    "joins/sources.py": "Polars' collect",
+    "rule/remote.py": "a SET runs no job",
+    "spark/frames.py": "arrow_of tags, and a thread of its collects",
+}
+
+
+def test_jobs_end_with_the_call_that_starts_them() -> None:
+    """They are started in a block of `tagged`; where another function has that block, it is said here."""
+    untagged: set[str] = set()
+    for file in sorted((ROOT / "metaindex").rglob("*.py")):
+        text, place = file.read_text(), file.relative_to(ROOT / "metaindex").as_posix()
+        if "spark" not in text:
+            continue
+        tree = ast.parse(text)
+        inside = {
+            id(call)
+            for block in ast.walk(tree)
+            if isinstance(block, ast.With) and any("tagged" in _names(item) for item in block.items)
+            for call in ast.walk(block)
+        }
+        if any(isinstance(node, ast.Call) and _runs_a_job(node) and id(node) not in inside for node in ast.walk(tree)):
+            untagged.add(place)
+    assert untagged == set(_TAGGED_ELSEWHERE)
+
+
+def _runs_a_job(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _RUNS

@@ -17,9 +17,10 @@ import pytest
 
 import metaindex as mi
 from metaindex.errors import BuildError
-from metaindex.readers.spark_jobs import setting, tagged
 from metaindex.rule.executed import run
+from metaindex.spark.frames import arrow_of
 from metaindex.spark.interrupts import interrupt_of, interrupts_first
+from metaindex.spark.jobs import setting, tagged
 from tests.tables import settle
 
 if TYPE_CHECKING:
@@ -202,6 +203,28 @@ def test_what_is_run_to_be_explained_ends_with_an_interrupt(spark: SparkSession,
             run(spark, waiting._jdf.queryExecution())
         assert not spark.sparkContext.statusTracker().getActiveJobsIds()
         assert spark.conf.get("spark.sql.parquet.hadoop.vectored.io.enabled") == "true"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("verb", [arrow_of, lambda frame: mi.narrowed(frame, "id")], ids=["rows", "keys of a join"])
+def test_no_job_goes_on_whose_rows_were_to_come_here(
+    spark: SparkSession, tmp_path: Path, verb: Callable[[Any], Any]
+) -> None:
+    with gate(tmp_path / "others") as others:
+        job = started(spark, others)
+        (theirs,) = spark.sparkContext.statusTracker().getActiveJobsIds()
+        with gate(tmp_path / "gate") as ours:
+            waiting = spark.range(0, 1, 1, 1).mapInArrow(ours.waiting(), "id long")
+            lest_it_is_waited_for = threading.Timer(60, ours.opened)
+            lest_it_is_waited_for.start()
+            with interrupted_at(ours):
+                verb(waiting)
+            assert lest_it_is_waited_for.is_alive()
+            lest_it_is_waited_for.cancel()
+        assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == [theirs]
+        others.opened()
+        assert job.get() == 1
+    assert "id" in str(verb(spark.range(1))), "the next call is answered"
 
 
 @pytest.mark.spark

@@ -20,7 +20,7 @@ from metaindex.build.spark import SparkBuilder
 from metaindex.build.spark_workers import write_archive
 from metaindex.errors import BuildError
 from metaindex.kinds.states import StatState
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.build.lake import Built, build, fields_of, request_for, request_of_table, write
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from metaindex.expressions.engines.sql_text import _dialect, to_sql
 from metaindex.expressions.literals import kind
 from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

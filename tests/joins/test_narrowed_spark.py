@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.readers.spark_jobs import setting
 from metaindex.rule.enabling import counts
+from metaindex.spark.jobs import setting
 from tests.querylog.lake import tree
 from tests.rule.lakes import location_of
 

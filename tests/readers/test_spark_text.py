@@ -12,7 +12,7 @@ import pytest
 
 from metaindex import open_table
 from metaindex.readers import ScanError
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.readers import text_whole_cases as whole
 from tests.readers.test_text_scan import lake_of, plain, rows, shown
 from tests.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED

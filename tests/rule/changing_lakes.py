@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.compiling import uncompiled
 from tests.rule.lakes import location_of
 

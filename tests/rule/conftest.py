@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.joined_lakes import dims
 
 if TYPE_CHECKING:

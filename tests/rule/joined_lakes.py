@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
 from metaindex.rule.executed import leaves
+from metaindex.spark.jobs import setting
 from tests.rule.lakes import location_of
 
 if TYPE_CHECKING:

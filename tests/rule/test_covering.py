@@ -13,7 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import (
     INDEXED,

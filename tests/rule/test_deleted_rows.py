@@ -11,7 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.changing_lakes import Lake, asked, covered
 from tests.rule.lakes import location_of
 

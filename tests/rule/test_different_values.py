@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.lakes import location_of
 from tests.rule.test_first_rows import opened, same
 

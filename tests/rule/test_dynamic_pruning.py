@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import MAKERS, Lake, asked, covered, rows_of
 

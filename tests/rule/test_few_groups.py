@@ -11,7 +11,7 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from metaindex.kinds.covering.spec import BUCKETS
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from metaindex.table.face import handle_of
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import asked

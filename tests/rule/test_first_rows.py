@@ -17,8 +17,8 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
 from metaindex.rule.executed import reads
+from metaindex.spark.jobs import setting
 from tests.rule.lakes import location_of
 from tests.rule.queries import batch
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.patience import LONGEST, until
 from tests.rule.joined_lakes import FEW, parquet, same
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.joined_lakes import ROWS, same
 from tests.rule.lakes import location_of
 

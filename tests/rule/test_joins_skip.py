@@ -12,8 +12,8 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
 from metaindex.rule.settings import RuleConfig
+from metaindex.spark.jobs import setting
 from tests.patience import until
 from tests.rule.joined_lakes import FEW, FILES, MAKERS, Fact, delta, iceberg, is_narrowed, parquet, rows_of, same
 

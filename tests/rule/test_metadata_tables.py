@@ -9,7 +9,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.changing_lakes import make_iceberg
 
 if TYPE_CHECKING:

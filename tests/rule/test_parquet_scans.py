@@ -14,10 +14,10 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from metaindex.readers.errors import ScanError
-from metaindex.readers.spark_jobs import setting
 from metaindex.readers.spark_parquet import as_written
 from metaindex.rule.parquet_scans import read_as_written, types_of
 from metaindex.rule.request import Delta, Files, Session, SparkColumns
+from metaindex.spark.jobs import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.changing_lakes import asked, covered, make_delta, rows_of
 
 if TYPE_CHECKING:

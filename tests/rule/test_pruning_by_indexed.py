@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from tests.rule.changing_lakes import MAKERS, Lake, asked
 from tests.rule.lakes import location_of
 

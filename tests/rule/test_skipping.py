@@ -12,7 +12,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
+from metaindex.spark.jobs import setting
 from metaindex.table.queries import Queries
 from tests.rule.lakes import location_of
 

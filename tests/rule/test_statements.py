@@ -14,8 +14,8 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.spark_jobs import setting
 from metaindex.running.results import schema_of
+from metaindex.spark.jobs import setting
 from metaindex.statements.parsing import parsed
 from tests.rule.parsed_texts import TEXTS
 

@@ -12,8 +12,8 @@ import pytest
 
 from metaindex.expressions.errors import FormatError
 from metaindex.formats.delta.schema import _PRIMITIVES
-from metaindex.readers.spark_jobs import setting
 from metaindex.spark.frames import arrow_of
+from metaindex.spark.jobs import setting
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS
 

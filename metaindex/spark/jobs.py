@@ -7,11 +7,12 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from metaindex.spark.interrupts import interrupts_first, surely
+from .interrupts import interrupts_first, surely
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -52,6 +53,31 @@ def tagged(context: SparkContext) -> Iterator[str]:
             context.removeJobTag(tag)
         raise
     context.removeJobTag(tag)
+
+
+def inheriting(spark: SparkSession, target: Callable[[], object], name: str) -> threading.Thread:
+    """A thread whose jobs are those of this one: with its tags, and its session."""
+    from pyspark import InheritableThread
+
+    # Before Spark 4 a thread is of the context alone.
+    takes_session = "session" in signature(InheritableThread.__init__).parameters
+    of_session = {"session": spark} if takes_session else {}
+    thread: threading.Thread = InheritableThread(target=target, name=name, daemon=True, **of_session)
+    return thread
+
+
+@contextmanager
+def ending_with(context: SparkContext, tag: str, thread: threading.Thread) -> Iterator[None]:
+    """Where the block is left by an error or an interrupt, a thread that runs jobs with the tag is at its end, too: the
+    jobs that it has, and those that it may still start, are cancelled."""
+    try:
+        yield
+    except BaseException:
+        over = time.monotonic() + _MOST_SECONDS
+        while thread.is_alive() and time.monotonic() < over:
+            surely(lambda: context.cancelJobsWithTag(tag))
+            thread.join(_PAUSE_SECONDS)
+        raise
 
 
 class _Caller:
