@@ -22,10 +22,13 @@ import logging
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from metaindex.expressions.errors import ArgumentError, MissingDependencyError
+from metaindex.expressions.build import parse_path, quoted
+from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
 from metaindex.spark.interrupts import interrupts_first
@@ -47,6 +50,8 @@ WRITES = frozenset({"command", "append", "overwrite", "overwritePartitions", "cr
 plan."""
 
 _EXIT_SECONDS = 5.0
+_MOST_WORDS = 6
+"""Between dots, of a name that is read in more than one way."""
 
 _SINK = re.compile(r"(?:DeltaSink|FileSink)\[(.+)\]\Z")
 _PARTITION_FOLDER = re.compile(r"/[^/=]+=[^/]*\Z")
@@ -158,17 +163,24 @@ class _Hook:
         """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its
         location."""
         from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
         if "/" in name:
             return _path(name)
-        quoted = ".".join(f"`{part}`" for part in name.replace("`", "").split("."))
-        try:
-            with interrupts_first():
-                plan = self._spark._jsparkSession.table(quoted).queryExecution().analyzed()
-                return next(iter(_roots(plan.collectLeaves().head())), "")
-        except Py4JError as error:
-            logger.debug("%s was written to, and is no table that can be found: %s", name, error)
-            return ""
+        missing: PySparkException | None = None
+        for parts in _readings(name):
+            try:
+                with interrupts_first():
+                    plan = self._spark._jsparkSession.table(quoted(parts)).queryExecution().analyzed()
+                    return next(iter(_roots(plan.collectLeaves().head())), "")
+            except PySparkException as error:
+                missing = missing or error
+            except Py4JError as error:
+                logger.debug("%s was written to, and is no table that can be found: %s", name, error)
+                return ""
+        if missing is not None:
+            raise missing
+        return ""
 
     def _tell(self, root: str, mode: Mode | None = None) -> None:
         elsewhere = getattr(self._options.get("config"), "index_location", None) is not None
@@ -218,6 +230,23 @@ def _root(value: Any) -> str:
     if kind in ("SparkTable", "StagedSparkTable"):  # Iceberg
         return _path(str(value.properties().get("location") or ""))
     return ""
+
+
+def _readings(name: str) -> Iterator[tuple[str, ...]]:
+    """The parts that a table's name may have, the likeliest first. Iceberg tells it without backticks: any dot behind
+    the catalog's name may be a letter."""
+    if "`" in name:
+        with suppress(ExpressionError):  # else it is a letter, too
+            yield parse_path(name)
+            return
+    words = name.split(".")
+    dots = range(len(words) - 1, 1, -1) if len(words) <= _MOST_WORDS else ()
+    for count in range(len(dots) + 1):
+        for letters in combinations(dots, count):
+            parts = [words[0]]
+            for at, word in enumerate(words[1:], 1):
+                parts[-1:] = [f"{parts[-1]}.{word}"] if at in letters else [parts[-1], word]
+            yield tuple(parts)
 
 
 def _path(text: str) -> str:

@@ -12,10 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.config import Config
-from metaindex.expressions.column_ref import between_backticks
 from metaindex.expressions.errors import MetaIndexError, StorageError, first_line
 from metaindex.expressions.records import dataclass
-from metaindex.formats.iceberg.configured import check_configured, configured_catalog
+from metaindex.formats.iceberg.configured import check_configured, configured_catalog, said_name
 from metaindex.formats.storage_opening import is_remote
 from metaindex.views.words import counted
 
@@ -32,14 +31,6 @@ _DEPTH: Final = 8
 Names = tuple[str, ...]
 Listed = tuple[list[Names], list[Names]] | str
 """The tables and namespaces in a namespace, or why nobody can tell."""
-
-
-def said_name(names: Names) -> str:
-    """A table or a namespace, as it is told and named: another text for each. A part that a dot or a backtick is in
-    stands between backticks, as in SQL; as does one that would be taken for all tables (`*`)."""
-    return ".".join(
-        between_backticks(part) if not part or part == "*" or set(part) & set(".`") else part for part in names
-    )
 
 
 class LakeCatalog:

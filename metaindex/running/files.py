@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from metaindex.expressions.errors import ArgumentError
+from metaindex.formats.iceberg.configured import said_name
 from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
 from metaindex.statements.tokens import TokenKind, tokens
@@ -87,7 +88,7 @@ class FileTables:
         if whole.lower() in self._named:
             return self._opens(self._named[whole.lower()], None, options)
         if self._catalog:
-            return self._opens(whole, None, options)
+            return self._opens(said_name(name.parts), None, options)
         if len(name.parts) == 2 and first in FORMATS:
             return self._opens(name.parts[1], first, options)
         if len(name.parts) == 1:

@@ -13,6 +13,7 @@ import pytest
 import metaindex as mi
 from metaindex import hooks
 from metaindex.formats.protocol import At
+from metaindex.hooks.spark import _readings
 from metaindex.table.face import handle_of
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followe
     hooked: SparkSession, tmp_path: Path
 ) -> None:
     spark = hooked
-    short = f"hooks.`called-{hooks.counts().told}`"
+    short = f"hooks.`called-1.{hooks.counts().told}`"  # Iceberg names it without backticks
     name = f"iceberg.{short}"
     spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
     for first in (0, 5, 10):
@@ -174,7 +175,7 @@ def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: Sp
 def test_micro_batches_are_followed(hooked: SparkSession, tmp_path: Path) -> None:
     spark = hooked
     source, delta, plain = (str(tmp_path / name) for name in ("source", "delta", "plain"))
-    name = f"iceberg.hooks.s{hooks.counts().told}"
+    name = f"iceberg.hooks.`s.{hooks.counts().told}`"
     spark.range(10).write.format("delta").save(source)
     spark.range(3).write.format("delta").save(delta)
     spark.range(3).write.parquet(plain)
@@ -261,3 +262,10 @@ def test_covering_indexes_are_kept_fresh_by_the_session(hooked: SparkSession, tm
     hooked.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
     assert hooks.flush(600, spark=hooked)
     assert all(info.fresh for info in table.indexes()), hooks.counts()
+
+
+def test_a_name_without_backticks_may_have_dots_in_its_parts() -> None:
+    assert list(_readings("c.`a.b`.t")) == [("c", "a.b", "t")]
+    assert list(_readings("c.a.b.t")) == [("c", "a", "b", "t"), ("c", "a", "b.t"), ("c", "a.b", "t"), ("c", "a.b.t")]
+    assert list(_readings("db.t")) == [("db", "t")]
+    assert list(_readings("a.b.c.d.e.f.g")) == [tuple("abcdefg")], "there would be too many"

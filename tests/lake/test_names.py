@@ -18,8 +18,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
 from metaindex.expressions.build import parse_path
+from metaindex.formats.iceberg.configured import said_name
 from metaindex.hooks import Event
-from metaindex.lake.catalogs import said_name
 from metaindex.lake.opening import LakeAsked
 from metaindex.lake.paging import file_names
 from metaindex.lake.watching import LakeWatcher

@@ -408,4 +408,5 @@ def test_a_catalog_knows_names_of_several_parts(plain: Path) -> None:
         return mi.open_table(plain)
 
     run(parsed("SHOW INDEXES ON a.b.`c d` WITH ('x.y' = 1)"), FileTables(opens, catalog=True))
-    assert asked == [("a.b.c d", None, {"x.y": 1})]
+    run(parsed("SHOW INDEXES ON a.`b.c``d`"), FileTables(opens, catalog=True))
+    assert asked == [("a.b.c d", None, {"x.y": 1}), ("a.`b.c``d`", None, {})]

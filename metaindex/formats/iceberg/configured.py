@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from metaindex.expressions.build import parse_path
+from metaindex.expressions.column_ref import between_backticks
 from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError, first_line
 from metaindex.expressions.shown import one_line
 
@@ -29,6 +30,14 @@ def identifier_of(name: object) -> Any:
         with suppress(ExpressionError):  # else it is a letter of the name
             return parse_path(name)
     return name
+
+
+def said_name(names: tuple[str, ...]) -> str:
+    """A table or a namespace, as it is told and named: another text for each. A part that a dot or a backtick is in
+    stands between backticks, as in SQL; as does one that would be taken for all tables (`*`)."""
+    return ".".join(
+        between_backticks(part) if not part or part == "*" or set(part) & set(".`") else part for part in names
+    )
 
 
 def configured_catalog(name: str | None, properties: Mapping[str, str] | None = None) -> Any:
