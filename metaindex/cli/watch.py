@@ -228,17 +228,18 @@ def _tell(event: Event, out: Output) -> None:
         show(json_text(event.to_json()), sys.stdout)
         return
     now = dt.datetime.fromtimestamp(event.at_ms / 1000, dt.UTC).strftime("%H:%M:%S")
+    index = event.index if event.namespace is None else f"{event.index} (namespace {event.namespace})"
     what = {
-        "fresh": f"fresh at version {event.version}",
-        "refreshed": f"{event.index}: refreshed to version {event.version} in {event.seconds:.1f} s"
+        "fresh": f"{index}: fresh at version {event.version}" if index else f"fresh at version {event.version}",
+        "refreshed": f"{index}: refreshed to version {event.version} in {event.seconds:.1f} s"
         + (f" ({event.message})" if event.message else ""),
-        "failed": f"{event.index}: fails, tried again later: {event.message}",
+        "failed": f"{index}: fails, tried again later: {event.message}",
         "unreadable": f"cannot be asked, tried again later: {event.message}",
         "stopped": "not watched any more",
         "summed": f"summary: {event.message}",
         "looked": f"looked for tables: {event.message}",
-        "shared": f"{event.index}: {event.message}",
-        "left": f"{event.index}: {event.message}" if event.index else event.message,
+        "shared": f"{index}: {event.message}",
+        "left": f"{index}: {event.message}" if index else event.message,
     }[event.kind]
     out.write(one_line("  ".join(filter(None, (now, event.table, what)))))
 
@@ -249,9 +250,9 @@ COMMAND = Command(
     """Follows the logs of tables and refreshes their indexes when a commit comes. A table that has not changed costs
 a small question (Delta: its newest commit; Iceberg: its metadata; a plain folder has no log and is listed), asked
 less and less often while nothing happens. What fails is tried again, at growing distances; it is told once, and again
-where it fails otherwise or anew, and a summary says how many tables fail when that changes. Nothing about it is needed
-for right answers: an index that is behind, or damaged, only makes a query read more. Tables without an index are not
-asked.
+where it fails otherwise or anew, and that it is mended (fresh); a summary says how many tables fail when that changes.
+Nothing about it is needed for right answers: an index that is behind, or damaged, only makes a query read more. Tables
+without an index are not asked.
 
 --lake follows all tables of a folder, a bucket or a catalog. Refreshed is first where a byte of upkeep spares most of
 what noted queries read (metaindex savings), and where none are noted what is most behind, within a budget of bytes and
@@ -260,7 +261,8 @@ leaves its work to them.
 
 Ctrl-C (or SIGTERM) ends it once the refresh under way is done. With --once the exit code is 1 where a table or an index
 fails. With --json each event is one JSON object on one line: kind (refreshed, fresh, failed, unreadable, summed,
-stopped; of a lake looked, shared and left, too), table, index, version, seconds, message, at_ms.""",
+stopped; of a lake looked, shared and left, too), table, index, namespace, version, seconds, message,
+at_ms.""",
     (
         "metaindex watch lake/flights lake/weather",
         "metaindex watch lake/flights --every 0.5 --idle 5",

@@ -27,6 +27,8 @@ from metaindex.table.face import Table, handle_of
 from metaindex.table.handle import Handle
 from metaindex.table.verbs import refresh
 
+from .failures import IndexKey
+
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder
     from metaindex.config import BuilderName
@@ -47,6 +49,11 @@ class Kept:
     seconds: float = 0.0
     error: str = ""
     tried: bool = True
+    namespace: str | None = None
+
+    @property
+    def key(self) -> IndexKey:
+        return self.namespace, self.index
 
 
 def keep(
@@ -79,7 +86,7 @@ def keep(
             if manifests and not told.changed and not told.error:
                 problem = unusable(member, name, entry)
                 told = replace(told, error=problem, tried=not problem)
-        kept.append(told)
+        kept.append(replace(told, namespace=member.config.namespace))
     return version, kept
 
 

@@ -22,6 +22,7 @@ from metaindex.formats.protocol import At
 from metaindex.table.face import Table, handle_of
 from metaindex.views.words import counted
 
+from .failures import ITSELF, Failures, IndexKey
 from .keep import Kept, in_namespaces, keep, living_or_why, stands_at
 
 if TYPE_CHECKING:
@@ -33,20 +34,24 @@ SHARE = 20
 _NAMED = 5
 
 
+EventKind = Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "summed", "looked", "shared", "left"]
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
-    asked; both come once for what stays as it is. `fresh`: every index stands at the version; `summed`: how many tables
-    there are and fail, where that has changed. Of a lake: `looked` for tables; `shared`: another brings the index up,
-    or did; `left`: it waits for the budget."""
+    asked; both come once for what stays as it is. `fresh`: every index stands at the version, or the one that is named,
+    which failed before as others still do; `summed`: how many tables there are and fail, where that has changed. Of a
+    lake: `looked` for tables; `shared`: another brings the index up, or did; `left`: it waits for the budget."""
 
-    kind: Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "summed", "looked", "shared", "left"]
+    kind: EventKind
     table: str
     index: str = ""
     version: str = ""
     seconds: float = 0.0
     message: str = ""
     at_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+    namespace: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
@@ -84,8 +89,7 @@ class _Watched:
     known: Version | None = None
     quiet: int = 0
     failures: int = 0
-    told: frozenset[tuple[str, str]] = frozenset()
-    """What failed when it was asked last: indexes (empty: the table itself), each with its error."""
+    failed: Failures = field(default_factory=Failures)
 
     def opened(self) -> Table:
         if isinstance(self.table, Unopened):
@@ -128,7 +132,7 @@ class Watcher:
     @property
     def failing(self) -> tuple[str, ...]:
         """The tables that could not be asked, or of which an index failed, when that was tried last."""
-        return tuple(watched.table.path for watched in self._watched if watched.told)
+        return tuple(watched.table.path for watched in self._watched if watched.failed)
 
     def once(self) -> bool:
         """Asks every table once and refreshes what is behind. Did everything go well?"""
@@ -161,23 +165,22 @@ class Watcher:
             news = version != watched.known or watched.failures > 0 or self._behind(watched, table, version)
             asking = time.perf_counter() - started
             watched.quiet = 0 if news else watched.quiet + 1
-            if news or watched.told:  # a damaged index may have been mended; the others are asked at their pace
+            if news or watched.failed:  # a damaged index may have been mended; the others are asked at their pace
                 version, kept = keep(table, self._indexes, self._builder, manifests=True)
                 self._report(watched, version, kept)
         except MetaIndexError as error:
             watched.failures += 1
-            why = ("", str(error))
-            if why not in watched.told:
-                self._tell(
-                    Event("unreadable", watched.table.path, message=why[1], seconds=time.perf_counter() - started)
-                )
-            watched.told = frozenset({why})
+            if watched.failed.is_news(ITSELF, str(error)):
+                seconds = time.perf_counter() - started
+                self._tell(Event("unreadable", watched.table.path, message=str(error), seconds=seconds))
         watched.due = time.monotonic() + self._pace.after(watched.quiet, watched.failures, asking)
 
     def _behind(self, watched: _Watched, table: Table, version: Version) -> bool:
         """Was an index made, restored, put back or damaged, while the table stood still?"""
         return any(
-            (name, entry) not in watched.told if isinstance(entry, str) else not stands_at(member, name, entry, version)
+            not watched.failed.knows((member.config.namespace, name), entry)
+            if isinstance(entry, str)
+            else not stands_at(member, name, entry, version)
             for member in in_namespaces(table)
             for name, entry in living_or_why(member)
             if self._indexes is None or name in self._indexes
@@ -185,16 +188,23 @@ class Watcher:
 
     def _report(self, watched: _Watched, version: Version, kept: Sequence[Kept]) -> None:
         path = watched.table.path
+
+        def tell(kind: EventKind, key: IndexKey, seconds: float = 0.0, message: str = "") -> None:
+            self._tell(Event(kind, path, key[1], version.id, seconds, message, namespace=key[0]))
+
+        mended = watched.failed.all_but([each.key for each in kept if each.error])
         for each in kept:
-            if each.error and (each.index, each.error) not in watched.told:
-                self._tell(Event("failed", path, each.index, version.id, each.seconds, each.error))
+            if each.error and watched.failed.is_news(each.key, each.error):
+                tell("failed", each.key, each.seconds, each.error)
             elif each.changed:
-                self._tell(Event("refreshed", path, each.index, version.id, each.seconds))
-        failed = any(each.error for each in kept)
+                tell("refreshed", each.key, each.seconds)
+        if not watched.failed:
+            if mended or version != watched.known:
+                tell("fresh", ITSELF)
+        else:
+            for key in (each.key for each in kept if each.key in mended and not each.changed):
+                tell("fresh", key)
         watched.failures = watched.failures + 1 if any(each.error and each.tried for each in kept) else 0
-        watched.told = frozenset((each.index, each.error) for each in kept if each.error)
-        if not failed and version != watched.known:
-            self._tell(Event("fresh", path, version=version.id))
         watched.known = version
 
     def _sum_up(self) -> None:

@@ -12,6 +12,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
+from metaindex.hooks.failures import IndexKey
 from metaindex.hooks.keep import in_namespaces, living_or_why, stands_at, unusable
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS, suspected
@@ -31,9 +32,6 @@ _DAY_MS: Final = 86_400_000
 _SINCE_DAYS: Final = 30
 _MOST_ROWS: Final = 100_000
 
-IndexKey = tuple[str | None, str]
-"""An index of a table: its namespace, and its name."""
-
 
 @dataclass(frozen=True, slots=True)
 class UpkeepNeed:
@@ -48,6 +46,10 @@ class UpkeepNeed:
     cost_bytes: float
     spared_bytes_a_day: float | None
     stale_share: float
+
+    @property
+    def key(self) -> IndexKey:
+        return self.namespace, self.index
 
     @property
     def rank(self) -> tuple[float, float]:

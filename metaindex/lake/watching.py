@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Final
 
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.protocol import At
+from metaindex.hooks.failures import ITSELF, Failures, IndexKey
 from metaindex.hooks.keep import keep, living, stands_at
-from metaindex.hooks.watch import Event, Pace, counted_failing
+from metaindex.hooks.watch import Event, EventKind, Pace, counted_failing
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS
 from metaindex.pruning.result import human_bytes
@@ -31,7 +32,7 @@ from metaindex.views.words import counted, duration
 
 from .asking import LakePlace
 from .budget import UpkeepBudget
-from .needs import IndexKey, TableState, UpkeepNeed, at_work, needs_of
+from .needs import TableState, UpkeepNeed, at_work, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
 
@@ -45,9 +46,6 @@ FIND_SECONDS: Final = 300.0
 _AT_ONCE: Final = 64
 """Tables that are asked before something is refreshed."""
 _TICK_SECONDS: Final = 5.0
-_ITSELF: Final = (None, "")
-"""In place of an index: the table."""
-
 Key = tuple[str, str | None, str]
 
 
@@ -63,8 +61,7 @@ class _Followed:
     indexes: int | None = None
     sound: frozenset[tuple[IndexKey, int]] = frozenset()
     """Indexes that queries can use, as their entries stood when that was looked at."""
-    failed: dict[IndexKey, str] = field(default_factory=dict)
-    """What fails, and was told of: indexes, or by _ITSELF the table."""
+    failed: Failures = field(default_factory=Failures)
     said: dict[IndexKey, str] = field(default_factory=dict)
     """What else was told of an index that waits: it is not told again."""
 
@@ -210,9 +207,8 @@ class LakeWatcher:
             return
         if state.problem:
             table.failures += 1
-            if table.failed.get(_ITSELF) != state.problem:
+            if table.failed.is_news(ITSELF, state.problem):
                 self._tell(Event("unreadable", table.place.path, message=state.problem, seconds=state.seconds))
-            table.failed[_ITSELF] = state.problem
         else:
             news = state.version != table.version or bool(state.needs) or table.failures > 0
             table.quiet = 0 if news and state.indexes else table.quiet + 1
@@ -224,12 +220,15 @@ class LakeWatcher:
     def _take_damaged(self, table: _Followed, state: TableState) -> None:
         """What failed and is neither damaged nor behind does not fail any more. A refresh may fail again: it is tried
         less and less often."""
-        still = {key for key, _ in state.damaged} | {(need.namespace, need.index) for need in state.needs}
-        table.failed = {key: why for key, why in table.failed.items() if key in still}
+        path, behind = table.place.path, {need.key for need in state.needs}
+        mended = table.failed.all_but({key for key, _ in state.damaged} | behind)
         for key, why in state.damaged:
-            if table.failed.get(key) != why:
-                self._tell(Event("failed", table.place.path, key[1], state.version, state.seconds, why))
-            table.failed[key] = why
+            if table.failed.is_news(key, why):
+                self._tell(Event("failed", path, key[1], state.version, state.seconds, why, namespace=key[0]))
+        sound = {key for key, _ in state.sound}
+        whole = bool(sound) and not table.failed and not behind
+        for key in [ITSELF] if whole and mended else [key for key in mended if key in sound]:
+            self._tell(Event("fresh", path, key[1], state.version, namespace=key[0]))
         if state.damaged and len(state.damaged) == state.indexes:  # else the others are followed at their pace
             table.failures += 1
         elif not state.needs:
@@ -274,13 +273,13 @@ class LakeWatcher:
         seconds = time.perf_counter() - started
         for told in kept:
             if told.changed:
-                self._tell(Event("refreshed", need.place.path, need.index, version.id, seconds, _said(need, cost)))
+                self._tell(_event("refreshed", need, version.id, seconds, _said(need, cost)))
                 self._refreshed += 1
                 self._is_up(need, table)
             elif told.error and (after is None or not stands_at(member, need.index, after, version)):
                 self._fail(need, table, told.error)
             else:
-                self._tell(Event("shared", need.place.path, need.index, version.id, message="another was quicker"))
+                self._tell(_event("shared", need, version.id, message="another was quicker"))
                 self._is_up(need, table)
         if table is not None:
             table.quiet = 0
@@ -291,41 +290,37 @@ class LakeWatcher:
         handle = handle_of(member).as_built(entry)
         version = handle.table_format.resolve(handle.ref, At())
         if stands_at(member, need.index, entry, version):
-            self._tell(Event("shared", need.place.path, need.index, version.id, message="another was quicker"))
+            self._tell(_event("shared", need, version.id, message="another was quicker"))
             self._is_up(need, table)
             return True
         who = at_work(handle_of(member).log(need.index), entry, self._patience)
         if who:
-            self._say(
-                need, table, Event("shared", need.place.path, need.index, version.id, message=f"{who} is at work on it")
-            )
+            self._say(need, table, _event("shared", need, version.id, message=f"{who} is at work on it"))
             if table is not None:
                 table.quiet = 0
         return bool(who)
 
     def _is_up(self, need: UpkeepNeed, table: _Followed | None) -> None:
         if table is not None:
-            table.failed.pop((need.namespace, need.index), None)
-            table.said.pop((need.namespace, need.index), None)
+            table.failed.forget(need.key)
+            table.said.pop(need.key, None)
             table.failures = table.failures if table.failed else 0
 
     def _fail(self, need: UpkeepNeed, table: _Followed | None, why: str) -> None:
-        key = (need.namespace, need.index)
-        if table is None or table.failed.get(key) != why:
-            self._tell(Event("failed", need.place.path, need.index, message=why))
+        if table is None or table.failed.is_news(need.key, why):
+            self._tell(_event("failed", need, message=why))
         if table is not None:
-            table.failed[key] = why
             table.failures += 1
             table.due = time.monotonic() + self._pace.after(0, table.failures, 0.0)
 
     def _say_waiting(self, need: UpkeepNeed, pause: float) -> None:
         said = f"waits {duration(round(pause * 1000))} for the budget: it takes {human_bytes(round(need.cost_bytes))}"
-        event = Event("left", need.place.path, need.index, message=said)
+        event = _event("left", need, message=said)
         self._say(need, self._tables.get(need.place.name), event, "waits")
 
     def _say(self, need: UpkeepNeed, table: _Followed | None, event: Event, what: str = "") -> None:
         """Of an index that waits, once; `what` stands for words that differ each time."""
-        key, what = (need.namespace, need.index), what or event.message
+        key, what = need.key, what or event.message
         if table is None or table.said.get(key) != what:
             self._tell(event)
         if table is not None:
@@ -334,6 +329,10 @@ class LakeWatcher:
 
 def _key(need: UpkeepNeed) -> Key:
     return need.place.name, need.namespace, need.index
+
+
+def _event(kind: EventKind, need: UpkeepNeed, version: str = "", seconds: float = 0.0, message: str = "") -> Event:
+    return Event(kind, need.place.path, need.index, version, seconds, message, namespace=need.namespace)
 
 
 def _entry(table: Table, index: str) -> IndexLogEntry | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,8 +92,52 @@ def test_a_table_that_cannot_be_read_is_told_and_the_others_are_watched(tmp_path
     assert not watcher.once()
     assert [e.kind for e in events] == ["unreadable", "refreshed", "fresh", "summed"]
     log.with_name("away").rename(log)
+    events.clear()
     assert watcher.once()
     assert tables[0].indexes()[0].fresh
+    assert [e.kind for e in events] == ["refreshed", "fresh", "summed"]
+    log.rename(log.with_name("away"))
+    assert not watcher.once()
+    log.with_name("away").rename(log)
+    events.clear()
+    assert watcher.once()
+    assert [(e.kind, e.version) for e in events] == [("fresh", "1"), ("summed", "")], "the version is the one before"
+
+
+def test_that_an_index_is_mended_is_told(tmp_path: Path, call: Call) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    table.create_index("other", mi.ColumnStats(), builder="local")
+    lake.open(config=mi.Config(namespace="mine")).create_index("other", mi.ColumnStats(), builder="local")
+    logs = {name: Path(lake.path, "_metaindex", name, "_log") for name in ("stats", "other")}
+    mine = next(log for log in Path(lake.path).rglob("other/_log") if log not in logs.values())
+    events: list[Event] = []
+    watcher = Watcher([lake.open()], events.append)
+
+    def told() -> list[tuple[str, str, str | None]]:
+        events.clear()
+        watcher.once()
+        return [(e.kind, e.index, e.namespace) for e in events]
+
+    assert told() == [("fresh", "", None)]
+    for log in (*logs.values(), mine):
+        log.rename(log.with_name("away"))
+        log.mkdir()
+        (log / f"{1:020}.json").write_text("{")
+    assert told() == [("failed", "other", None), ("failed", "stats", None), ("failed", "other", "mine")]
+    assert told() == []
+    assert "(namespace mine): fails" in call("watch", lake.path, "--once").out
+    for log, expected in ((mine, ("fresh", "other", "mine")), (logs["other"], ("fresh", "other", None))):
+        mend(log)
+        assert told() == [expected], "others still fail"
+    mend(logs["stats"])
+    assert told() == [("fresh", "", None)]
+    assert told() == []
+
+
+def mend(log: Path) -> None:
+    shutil.rmtree(log)
+    log.with_name("away").rename(log)
 
 
 def test_an_index_whose_log_is_damaged_is_told_once_and_fails(tmp_path: Path, call: Call) -> None:

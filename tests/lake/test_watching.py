@@ -234,6 +234,11 @@ def test_what_still_fails_alike_is_not_told_again_and_what_is_mended_is(
     assert watcher.once()
     assert not list(watcher.failing)
     assert events[-1].message in ("2 tables", "2 tables, 1 index refreshed")
+    told = [(event.kind, Path(event.table).parent.name) for event in events if event.kind in ("fresh", "refreshed")]
+    assert told == [("refreshed" if behind else "fresh", "t0")], "it is mended"
+    events.clear()
+    assert watcher.once()
+    assert [event.kind for event in events] == ["summed"]
     if behind:
         shutil.rmtree(tmp_path / "lake" / "t0")
         (tmp_path / "sound again").rename(tmp_path / "lake" / "t0")
@@ -257,6 +262,16 @@ def test_an_index_that_is_damaged_keeps_the_others_of_its_table_from_nothing(tmp
         ("summed", ""),
     ]
     assert [followed.failures for followed in watcher._tables.values()] == [0]
+    table = lake.open()
+    for name in ("other", "stats"):
+        table.repair_index(name, builder="local")
+    damage_manifests(tmp_path / "t0" / "lake" / "_metaindex" / "other")
+    events.clear()
+    assert not watcher.once()
+    assert sorted((event.kind, event.index) for event in events if event.kind != "summed") == [
+        ("failed", "other"),
+        ("fresh", "stats"),
+    ]
 
 
 def test_a_lake_that_cannot_be_listed_is_told_once(tmp_path: Path, call: Call) -> None:
