@@ -42,17 +42,22 @@ def format_named(name: str) -> TableFormat:
 
 def detect(ref: TableRef) -> TableFormat:
     """The format of the table at a path, or an error that says what was looked for."""
-    for name in NAMES:
+    from .files.table import FilesFormat
+    from .files.walk import Passed
+
+    for name in ("delta", "iceberg"):
         table_format = format_named(name)
         if table_format.detect(ref):
             return table_format
+    files, passed = FilesFormat(), Passed()
+    if files.detect(ref, passed):
+        return files
     _refuse_log_of_nothing(ref)
-    empty = _empty_file(ref.storage)
-    if empty:
-        what = f"holds data files without a byte, such as {empty!r}"
+    if passed.empty:
+        what = f"holds data files without a byte, such as {passed.empty!r}"
     else:
-        what = "is empty or holds no data files" if _anything(ref.storage) else _nothing_at(ref)
-    raise (EmptyFilesError if empty else NotATableError)(
+        what = "is empty or holds no data files" if passed.anything else _nothing_at(ref)
+    raise (EmptyFilesError if passed.empty else NotATableError)(
         "a table is a folder with _delta_log (Delta), with metadata (Iceberg), or with Parquet, CSV or JSON files;"
         f" {ref.path!r} {what}{'' if 'format=' in what else '; check the path'}"
     )
@@ -175,9 +180,11 @@ def _nothing_at(ref: TableRef) -> str:
     if not is_remote(ref.path) and os.path.isdir(ref.storage.root):
         return "is an empty folder"
     try:
-        ref.storage.head("")
+        info = ref.storage.head("")
     except StorageError:
         return "does not exist"
+    if not info.size_bytes:
+        return "is a file without a byte"
     return "is a file whose name ends as none of those (*.parquet, *.csv, *.json); say format= where it is one"
 
 
@@ -187,13 +194,3 @@ def _refuse_log_of_nothing(ref: TableRef) -> None:
     with suppress(StorageError):  # a file, or what nobody may look into: that is said of it
         if log_of_nothing(ref.storage):
             raise NotATableError(without_commits(ref.path))
-
-
-def _empty_file(storage: Storage) -> str:
-    from .files.walk import empty_file
-
-    return empty_file(storage)
-
-
-def _anything(storage: Storage) -> bool:
-    return next(iter(storage.list("")), None) is not None

@@ -38,7 +38,7 @@ from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
 from .schema import data_schema, with_partitions
-from .walk import empty_file, list_files, some_files
+from .walk import Passed, list_files, some_files
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
 """`files_racy`: changed so shortly before the listing that it may change again under the same identity. Not to be
@@ -57,9 +57,10 @@ class FilesFormat:
     def __init__(self) -> None:
         self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
 
-    def detect(self, ref: TableRef) -> bool:
-        """One file of data among others makes a table, which opening it refuses by their names."""
-        files = some_files(ref.storage, ref.patterns)
+    def detect(self, ref: TableRef, passed: Passed | None = None) -> bool:
+        """One file of data among others makes a table, which opening it refuses by their names. `passed`: is told what
+        lies there beside data."""
+        files = some_files(ref.storage, ref.patterns, passed)
         first = next(files, None)
         if first is None or _options(ref).format is not None or _format_of_file(ref, first) is not None:
             return first is not None
@@ -182,12 +183,13 @@ def version_named(ref: TableRef, id_: str) -> Version:
 
 
 def _listing(ref: TableRef, options: FilesOptions) -> Listing:
-    listing = list_files(ref.storage, options.glob, ref.patterns, options.base_path is not None)
+    passed = Passed()
+    listing = list_files(ref.storage, options.glob, ref.patterns, options.base_path is not None, passed)
     inside = zip(listing.folders, listing.starts, strict=True)
     if options.recursive is False and not any("=" in folder[start:] for folder, start in inside):
         listing = listing.in_roots()
     if not len(listing):
-        empty = "" if ref.patterns or options.glob else empty_file(ref.storage)
+        empty = "" if ref.patterns or options.glob else passed.empty
         raise (EmptyFilesError if empty else NotATableError)(
             f"a table of plain files has data files; {ref.path!r} has none (names that begin with '_' or '.' and empty"
             f" files{f' such as {empty!r}' if empty else ''} are hidden"

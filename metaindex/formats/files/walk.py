@@ -33,7 +33,19 @@ from .roots import denied, match
 
 _DELTA_LOG = "_delta_log"
 _AT_ONCE = 4096  # files of a folder
-_LOOKED_AT = 10_000  # files that are no table's, for one that would be if it had a byte
+
+
+@dataclass(slots=True)
+class Passed:
+    """What a look for data files went past: any file, hidden ones too; one that is named as data and has no byte."""
+
+    anything: bool = False
+    empty: str = ""
+
+    def by(self, name: str) -> None:
+        """A file without a byte, which no hidden folder holds."""
+        if _named_as_data(name) and (not self.empty or name < self.empty):
+            self.empty = name
 
 
 def is_hidden_folder(name: str) -> bool:
@@ -47,13 +59,23 @@ def is_data_file(name: str, size: int) -> bool:
     return not hidden and size > 0
 
 
+def _named_as_data(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.lower().endswith(SUFFIXES_OF_DATA) and is_data_file(name, 1)
+
+
 def list_files(
-    storage: Storage, glob: str | None = None, patterns: Sequence[str] = (), base_path: bool = False
+    storage: Storage,
+    glob: str | None = None,
+    patterns: Sequence[str] = (),
+    base_path: bool = False,
+    passed: Passed | None = None,
 ) -> Listing:
     """Every data file at or below the storage's root, or what fits `patterns` there (`base_path`: partitions begin at
-    the storage's root all the same). `glob`: only files whose name fits (Spark's pathGlobFilter)."""
+    the storage's root all the same). `glob`: only files whose name fits (Spark's pathGlobFilter). `passed`: is told
+    what has no byte."""
     listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
-    walk = _Walk(storage, None if glob is None else matcher(glob), listing)
+    walk = _Walk(storage, None if glob is None else matcher(glob), listing, passed or Passed())
     if isinstance(storage, LocalStorage):
         above = storage.root.rstrip("/")
         while above:
@@ -75,30 +97,21 @@ def list_files(
     return _utf8(listing)
 
 
-def some_files(storage: Storage, patterns: Sequence[str] = ()) -> Iterator[str]:
-    """Data files of the table one after the other, found without listing everything."""
+def some_files(storage: Storage, patterns: Sequence[str] = (), passed: Passed | None = None) -> Iterator[str]:
+    """Data files of the table one after the other, found without listing everything. `passed`: is told what is none."""
+    passed = passed or Passed()
     for path, is_folder in (fit for pattern in patterns for fit in match(storage, pattern)):
         if is_folder:
-            yield from _data_files(storage, path)
+            yield from _data_files(storage, path, passed)
         elif is_data_file(path.rpartition("/")[2], 1):
             yield path
     if patterns:
         return
     single = single_file(storage)
     if single is None:
-        yield from _data_files(storage, "")
+        yield from _data_files(storage, "", passed)
     elif single.size_bytes:
         yield storage.root
-
-
-def empty_file(storage: Storage) -> str:
-    """A file that is named as data and has no byte; "" where there is none among those that are looked at."""
-    for info in islice(storage.list(""), _LOOKED_AT):
-        *folders, name = info.path.split("/")
-        named = name.lower().endswith(SUFFIXES_OF_DATA) and is_data_file(name, 1)
-        if named and not info.size_bytes and not any(map(is_hidden_folder, folders)):
-            return info.path
-    return ""
 
 
 def single_file(storage: Storage) -> ObjectInfo | None:
@@ -119,6 +132,7 @@ class _Walk:
     storage: Storage
     fits: re.Pattern[str] | None
     listing: Listing
+    passed: Passed
 
     def roots(self, patterns: Sequence[str]) -> None:
         bases = set()
@@ -237,6 +251,8 @@ class _Walk:
                 if stat.st_size:
                     kept.append(shown + name)
                     stats.append(stat)
+                else:
+                    self.passed.by(shown + name)
             if kept and ordinal < 0:
                 ordinal = len(listing.folders)
                 listing.folders.append(shown)
@@ -265,6 +281,8 @@ class _Walk:
                     folders.append(folder + slash)
             if ordinal >= 0 and (self.fits is None or self.fits.fullmatch(name)):
                 self.add(info.path, info, ordinal)
+                if not info.size_bytes:
+                    self.passed.by(info.path)
 
 
 def _delta(storage: Storage, folder: str = "") -> UnsupportedFeatureError:
@@ -296,33 +314,41 @@ def _is_text(path: str) -> bool:
     return not any("\ud800" <= c <= "\udfff" for c in path)
 
 
-def _local_files(where: str, shown: str) -> Iterator[str]:
+def _local_files(where: str, shown: str, passed: Passed) -> Iterator[str]:
     folders = []
     try:
         with os.scandir(where) as entries:
             for entry in entries:
-                if entry.is_dir():
-                    if not is_hidden_folder(entry.name):
-                        folders.append(entry.name)
-                elif is_data_file(entry.name, 1):
+                if entry.is_dir() and not is_hidden_folder(entry.name):
+                    folders.append(entry.name)
+                    continue
+                passed.anything = True  # what hidden folders hold is nobody's
+                if is_data_file(entry.name, 1) and not entry.is_dir():
                     with suppress(FileNotFoundError):  # gone since it was seen, or a link to nothing
                         if entry.stat().st_size:
                             yield shown + entry.name
+                        else:
+                            passed.by(shown + entry.name)
     except FileNotFoundError:
         return
     except OSError as error:
         raise denied(error, error.filename or where) from error
     for name in sorted(folders):
-        yield from _local_files(os.path.join(where, name), f"{shown}{name}/")
+        yield from _local_files(os.path.join(where, name), f"{shown}{name}/", passed)
 
 
-def _data_files(storage: Storage, folder: str) -> Iterator[str]:
+def _data_files(storage: Storage, folder: str, passed: Passed) -> Iterator[str]:
     """Some data files below a folder, one after the other."""
     if isinstance(storage, LocalStorage):
-        yield from _local_files(storage.uri(folder).rstrip("/") or "/", f"{folder}/" if folder else "")
+        yield from _local_files(storage.uri(folder).rstrip("/") or "/", f"{folder}/" if folder else "", passed)
         return
     cut = len(folder) + 1 if folder else 0
     for info in storage.list(folder):
         *folders, name = info.path[cut:].split("/")
-        if is_data_file(name, info.size_bytes) and not any(is_hidden_folder(part) for part in folders):
+        passed.anything = True
+        if any(is_hidden_folder(part) for part in folders):
+            continue
+        if is_data_file(name, info.size_bytes):
             yield info.path
+        elif not info.size_bytes:
+            passed.by(info.path)

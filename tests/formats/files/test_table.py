@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,11 @@ from metaindex.expressions.errors import (
     UnsupportedFeatureError,
 )
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.registry import open_ref
+from metaindex.formats.registry import detect, open_ref
+from metaindex.formats.storage import ObjectInfo
 from metaindex.formats.storage_object import ObjectStorage
 from tests.contract.format_contract import FormatContract, MadeTable
+from tests.storage_counting import CountingStorage
 
 from .folders import FORMAT, ONE, now, put, ref
 
@@ -149,6 +152,46 @@ def test_zero_files_is_no_table_and_zero_rows_is_one(tmp_path: Path) -> None:
         assert not FORMAT.detect(ref(tmp_path / name))
     put(tmp_path / "zero" / "0.parquet", ONE.slice(0, 0))
     assert now(tmp_path / "zero").schema.names == ["a", "b"]
+
+
+class _Listed(CountingStorage):
+    """Counts the listings of everything below the root."""
+
+    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
+        if not prefix:
+            self._count("list all")
+        return super().list(prefix, recursive=recursive, start_after=start_after)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], "does not exist; check the path"),
+        (["a.txt", "_b/c.parquet", "_d.parquet"], "is empty or holds no data files; check the path"),
+        (["z.txt", "x=1/b.csv", "x=1/a.csv", "_b/a.csv"], "holds data files without a byte, such as 'x=1/a.csv'"),
+    ],
+)
+def test_a_store_that_holds_no_table_is_listed_once(names: list[str], said: str) -> None:
+    from obstore.store import MemoryStore
+
+    storage = _Listed(ObjectStorage(MemoryStore(), "memory://", ""))
+    for name in names:
+        storage.put(name, b"")
+    with pytest.raises(NotATableError, match="with Parquet, CSV or JSON files; 'memory://'") as none:
+        detect(TableRef(storage, "memory://"))
+    assert said in str(none.value)
+    assert storage.calls["list all"] == 1
+    storage.reset()
+    with pytest.raises(NotATableError, match="empty files") as empty:
+        FORMAT.resolve(TableRef(storage, "memory://", {"format": "csv"}), At())
+    assert ("such as 'x=1/a.csv'" in str(empty.value)) == ("such as 'x=1/a.csv'" in said)
+    assert storage.calls["list all"] == 1
+
+
+def test_a_file_without_a_byte_is_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").touch()
+    with pytest.raises(NotATableError, match=r"a\.parquet' is a file without a byte"):
+        open_ref(tmp_path / "a.parquet")
 
 
 def test_mixed_formats_are_refused_until_glob_or_format_says(tmp_path: Path) -> None:
