@@ -58,9 +58,9 @@ class opened:  # noqa: N801 - a context manager, used like a function
     def _translate(self, error: BaseException) -> None:
         if isinstance(error, ObjectNotFoundError):
             raise CorruptTableError(f"{self.said} is named by the log and is not there") from error
-        if type(error) is CorruptTableError and self.said not in str(error):  # of an action, which knows no file
+        if isinstance(error, CorruptTableError):  # of an action or a footer, which know no file
             raise CorruptTableError(f"{self.said}: {error}") from error
-        if isinstance(error, StorageError | CorruptTableError | MemoryError):
+        if isinstance(error, StorageError | MemoryError):
             return
         if isinstance(error, pa.ArrowException | OSError | ValueError | TypeError | KeyError | IndexError):
             said = " ".join(str(error).split())
