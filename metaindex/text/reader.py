@@ -6,7 +6,6 @@ An option that is not honoured here is refused by name, unless it has no say in 
 from __future__ import annotations
 
 import codecs
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import IO
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import CorruptTableError, StorageError
 from metaindex.formats.files.beginnings import is_whole
-from metaindex.formats.files.compressed import open_text
+from metaindex.formats.files.compressed import NOT_WHOLE, open_text
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field, Schema
 
@@ -190,7 +189,7 @@ def _blocks(stream: IO[bytes], where: str, end: bytes) -> Iterator[bytes]:
                 rest.append(piece)
     except StorageError:
         raise  # a store that does not answer is no damage
-    except (OSError, EOFError, zlib.error, pa.ArrowException, CorruptTableError) as error:
+    except NOT_WHOLE as error:
         raise CorruptTableError(
             f"a data file must be whole; {where} cannot be unpacked ({error}); restore it, or remove it from the table"
         ) from error

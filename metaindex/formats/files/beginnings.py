@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ from metaindex.expressions.errors import (
 from metaindex.formats.encodings import codec_of
 from metaindex.formats.storage import Storage
 
-from .compressed import open_text
+from .compressed import NOT_WHOLE, open_text
 
 LOOKED_AT = 32 << 20
 
@@ -88,7 +87,7 @@ def beginning(storage: Storage, path: str, most: int) -> bytes:
                 size += len(part)
         except StorageError:
             raise  # a store that does not answer is no damage
-        except (OSError, EOFError, zlib.error, pa.ArrowInvalid, CorruptTableError) as error:
+        except NOT_WHOLE as error:
             raise CorruptTableError(
                 f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
             ) from error

@@ -15,7 +15,7 @@ import bz2
 import io
 import zlib
 from abc import ABC, abstractmethod
-from typing import IO, cast
+from typing import IO, Final, cast
 
 import pyarrow as pa
 
@@ -27,10 +27,13 @@ _SNAPPY_FACTOR = 64  # three bytes copy at most 64
 _GZIP = 16 + zlib.MAX_WBITS
 _PACKED, _UNPACKED = 1 << 14, 1 << 24  # bytes at once: what follows a member is copied, and a bomb is large
 REFUSED = ("lz4", "lzo", "xz", "zip", "passthrough")
+NOT_WHOLE: Final = (OSError, EOFError, zlib.error, pa.ArrowException, CorruptTableError)
+"""What reading a text raises that `open_text` gives, where the file is damaged. A StorageError is an OSError as well,
+and no damage: it is let through before."""
 
 
 def open_text(source: pa.NativeFile, path: str) -> IO[bytes]:
-    """The unpacked text. What is not whole raises when it is read: OSError, EOFError, zlib.error, CorruptTableError."""
+    """The unpacked text. What is not whole raises NOT_WHOLE when it is read."""
     suffix = path.lower().rpartition(".")[2]
     if suffix in REFUSED:
         raise UnsupportedFeatureError(
