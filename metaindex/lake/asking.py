@@ -7,6 +7,7 @@ import datetime as dt
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from metaindex.actions.target import Target
@@ -17,6 +18,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.formats.delta.log_segment import commit_number
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At
+from metaindex.keys import FileIdentities
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import human_bytes
@@ -155,9 +157,10 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
     options = handle.ref.options if handle.format == "files" else None
     many: dict[str, int] = {}
+    identities = cache(lambda: FileIdentities.of(snapshot))
 
     def behind(index: OpenIndex) -> Staleness:
-        many[index.name], unread[index.name] = unread_files(index, snapshot)
+        many[index.name], unread[index.name] = unread_files(index, snapshot, identities)
         return staleness(index, target)
 
     told = (index_info(name, handle.log(name), snapshot.version, behind, options) for name in handle.indexes().names())

@@ -4,10 +4,11 @@ are looked at."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.build.merging.keys import unkeyed_of
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.vectors import numbers
 from metaindex.formats.model import Snapshot
@@ -15,16 +16,18 @@ from metaindex.keys import FileIdentities
 from metaindex.kinds.registry import FACT_ROWS
 from metaindex.kinds.states import StatState
 from metaindex.log.entry import RunRef
+from metaindex.pruning.known import unkeyed_files
 from metaindex.pruning.open_index import OpenIndex
 
 
-def unread_files(index: OpenIndex, snapshot: Snapshot) -> tuple[int, str]:
+def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], FileIdentities]) -> tuple[int, str]:
     """How many files of the snapshot the index could not read, at least, and the first of them; "" where nobody can
-    tell which they are. Raises MetaIndexError where the index cannot be read."""
+    tell which they are. `identities`: the snapshot's, for all its indexes. Raises MetaIndexError where the index cannot
+    be read."""
     runs = [run for run in index.entry.content.runs if run.uncovered_files]
     if not runs:
         return 0, ""
-    files = FileIdentities.of(snapshot)
+    files = identities()
     unread, first = 0, ""
     for run in runs:
         here = index.locate(run, files)
@@ -52,10 +55,6 @@ def _unknown(index: OpenIndex, run: RunRef) -> Mask:
             pc.or_(pc.not_equal(rows.column("state"), int(StatState.UNKNOWN)), rows["value_count"].is_valid())
         )
         unknown[numbers(rows.column("ordinal"))] = False
-    if run.keys:
-        without = unkeyed_of(reader)
-        for key in run.keys:
-            unkeyed = np.zeros(run.files, np.bool_)
-            unkeyed[without.get(key.key_id, np.zeros(0, np.int64))] = True
-            unknown &= unkeyed
+    for key in run.keys:
+        unknown &= unkeyed_files(index, run, key)
     return unknown

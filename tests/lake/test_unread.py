@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
+from metaindex.formats.model import Snapshot
+from metaindex.keys import FileIdentities
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import delta_lake, rows
@@ -102,3 +104,29 @@ def test_an_index_without_unread_files_says_none(tmp_path: Path) -> None:
     assert (told["lake"].unread_files, told.unread) == (0, ())
     assert "unread" not in told.summary
     assert "no, " not in str(told)
+
+
+def test_the_files_of_a_table_are_named_once_for_all_its_indexes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = delta_lake(tmp_path)
+    lake.append(rows(0))
+    sound = lake.open()
+    sound.create_index("sound", mi.ColumnStats(), builder="local")
+    lake.append(rows(10))
+    corrupt(files_of(lake.path)[-1])
+    named = []
+
+    class Named(FileIdentities):
+        @classmethod
+        def of(cls, snapshot: Snapshot) -> FileIdentities:
+            named.append(snapshot.version.id)
+            return FileIdentities.of(snapshot)
+
+    monkeypatch.setattr("metaindex.lake.asking.FileIdentities", Named)
+    assert mi.open_lake(tmp_path)["lake"].unread_files == 0
+    assert named == [], "no run counts a file that could not be read"
+    for name in ("a", "b", "c"):
+        lake.open().create_index(name, mi.Values("id"), builder="local")
+    assert [index.unread != "" for index in mi.open_lake(tmp_path)["lake"].indexes].count(True) == 3
+    assert len(named) == 1
