@@ -46,6 +46,22 @@ class Stuck:
 LakeWatcher(LakeAsked(sys.argv[1]), builder=Stuck()).once()
 """
 
+WATCHED = """
+import sys
+from metaindex.cli import main
+from metaindex.lake.watching import LakeWatcher
+
+take, asked = LakeWatcher._take, open(sys.argv.pop(1), "a", buffering=1)
+
+def taken(self, table, state):
+    take(self, table, state)
+    print(table.place.name, file=asked)
+
+LakeWatcher._take = taken
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command, which writes into a file which table it has asked."""
+
 
 def tables(root: Path, count: int, behind: bool = True) -> list[Lake]:
     """Indexed tables of several formats below `root`, a commit behind."""
@@ -288,15 +304,18 @@ def test_a_lake_that_cannot_be_listed_is_told_once(tmp_path: Path, call: Call) -
 
 @pytest.mark.slow
 def test_one_that_is_stopped_while_a_table_fails_has_told_of_it_once(tmp_path: Path) -> None:
-    tables(tmp_path, 2, behind=False)
-    damage_log(tmp_path / "t0")
+    tables(tmp_path / "lake", 2, behind=False)
+    damage_log(tmp_path / "lake" / "t0")
+    asked = tmp_path / "asked"
     pace = ["--every", "0.05", "--idle", "0.1", "--find-every", "0.1"]
-    words = [sys.executable, "-m", "metaindex", "watch", "--lake", str(tmp_path), *pace]
+    words = [sys.executable, "-c", WATCHED, str(asked), "watch", "--lake", str(tmp_path / "lake"), *pace]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         lines = [watching.stdout.readline() for _ in range(3)]
         assert [word in line for word, line in zip(("looked", "stats", "summary"), lines, strict=True)] == [True] * 3
-        time.sleep(1)  # some rounds
+        while asked.read_text().splitlines().count("t0/lake") < 4:
+            assert watching.poll() is None
+            time.sleep(0.02)
         watching.send_signal(signal.SIGTERM)
         out, err = watching.communicate()
     assert len(out.splitlines()) == 1, "stopped; nothing else was news"
