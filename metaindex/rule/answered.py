@@ -71,7 +71,10 @@ def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
         constants = _answered(asked, known, values_kept=False)  # there may be files of one value each
     except TooManyValues:
         return found
-    return constants if isinstance(constants, Answered) else found
+    if isinstance(constants, Answered):
+        return constants
+    of_text = known.scan.text is not None and found is Reason.NOTHING_ANSWERED
+    return Reason.TEXT_VALUES if of_text else found
 
 
 def _tells_apart(asked: AggregateAsked) -> bool:
@@ -87,7 +90,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
             return leaf
         leaves[name] = leaf
     if known.scan.text is not None and not known.scan.needs:
-        return Reason.OTHER_TYPES  # lines are counted, which are not rows
+        return Reason.LINES
     told = list(known.bounds.columns(list(leaves.values())))
     columns = {facts.leaf.parts[0]: KnownColumn.of(facts) for facts in told}
     measures = tuple(Measure(how, None if name is None else leaves[name].field) for how, name in asked.measures)

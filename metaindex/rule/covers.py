@@ -38,6 +38,18 @@ class Cover:
     def source_bytes(self) -> int:
         return int(self.candidate.offer.source)
 
+    @property
+    def all_the_same(self) -> str:
+        """Where its files are larger than the table's: what it is chosen for; else empty."""
+        stored = sum(part.info.size_bytes for _, part in self.candidate.parts)
+        table = self.candidate.serving.total_bytes
+        if stored <= table:
+            return ""
+        gains = ["less of the needed columns is read"] if self.read_bytes < self.source_bytes else []
+        gains += [f"the {'join' if self.joined else 'group'} has fewer rows to shuffle"] if self.partitioned else []
+        larger = f"its files are larger ({human_bytes(stored)}, the table's {human_bytes(table)})"
+        return f"{larger}, and {' and '.join(gains)}" if gains else larger
+
     def __str__(self) -> str:
         served = self.candidate.serving
         lacks = served.total_files - len(served.files)
@@ -47,6 +59,8 @@ class Cover:
         ]
         if self.partitioned:
             parts.append(f"in {self.candidate.layout.buckets} buckets of {', '.join(self.candidate.bucketed)}")
+        if self.all_the_same:
+            parts.append(self.all_the_same)
         if lacks:
             parts.append(f"read from the table, as it lacks them: {counted(lacks, 'file')}")
         if served.deleted_rows:

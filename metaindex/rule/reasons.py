@@ -48,8 +48,14 @@ class Reason(Enum):
     NO_THRESHOLD = "of too few rows it is known where they stand at worst: by an index's statistics of whole files"
     NOTHING_BEHIND = "every file may hold a row that comes as early"
     NOTHING_ANSWERED = (
-        "of no file, of which every row passes, all that is asked is known exactly (sums are, by an index of Sums)"
+        "of no file, of which every row passes, all that is asked is known exactly (sums are, by an index of Sums;"
+        " different values, by ColumnStats and an index that keeps each: ValueList, or Values(by='value'))"
     )
+    TEXT_VALUES = (
+        "different values of CSV and JSON are told apart by Spark, whatever an index keeps of them, but for files that"
+        " have one value each"
+    )
+    LINES = "where no column of CSV and JSON is asked, Spark counts lines, which are not rows; count a column"
     TOO_MANY_GROUPS = "what is known makes too many groups, or different values, to be put into a plan"
     NOTHING_CERTAIN = "of no file, or of all, every row passes"
     # of one index

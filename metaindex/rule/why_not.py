@@ -87,7 +87,8 @@ def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, cr
     name, cover = info.name, planned.cover
     if cover is not None and cover.index == name:
         expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
-        return IndexVerdict(name, None, f"stands for the scan, {expected}")
+        more = f"; {cover.all_the_same}" if cover.all_the_same else ""
+        return IndexVerdict(name, None, f"stands for the scan, {expected}{more}")
     taken = planned.taken
     if taken is not None and not isinstance(taken, Reason) and name in taken.indexes:
         return IndexVerdict(name, None, str(taken))

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from metaindex.rule import QueryExplanation, Reason
+from metaindex.spark.jobs import setting
 from metaindex.spark.releases import NEWEST, installed_release
 from tests.rule.lakes import location_of
 
@@ -148,6 +150,70 @@ def _modes(session: SparkSession, told: QueryExplanation) -> None:
     again = mi.explain(session.read.parquet(path).where("id = 210"))
     assert re.search(r">>FileScan parquet .*<<$", str(again), re.MULTILINE)
     assert again._repr_html_().startswith("<div>")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("count(DISTINCT k)", Reason.TEXT_VALUES),
+        ("DISTINCT k", Reason.TEXT_VALUES),
+        ("approx_count_distinct(k)", Reason.TEXT_VALUES),
+        ("sum(k)", Reason.NOTHING_ANSWERED),
+        ("count(*)", Reason.LINES),
+        ("count(id), max(id)", None),
+        ("count(DISTINCT part)", None),  # of which each file has one value
+    ],
+)
+def test_what_is_not_answered_of_text_is_told(
+    enabled: SparkSession, text_lake: str, asked: str, reason: Reason | None
+) -> None:
+    schema = "id BIGINT, k BIGINT, part BIGINT"
+    enabled.read.csv(text_lake, header=True, schema=schema).createOrReplaceTempView("texts")
+    (scan,) = mi.explain(enabled.sql(f"SELECT {asked} FROM texts")).scans
+    if reason is None:
+        assert "4 files are answered for" in str(scan)
+    else:
+        assert scan.taken is reason
+        assert f"{reason.name}: {reason.value}" in str(scan)
+        assert ("Sums" in str(scan)) == (asked == "sum(k)"), "an index of Sums helps none of the others"
+
+
+@pytest.fixture(scope="module")
+def text_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("texts") / "csv")
+    rows = spark.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k", "id DIV 100 AS part")
+    rows.write.csv(path, header=True)
+    schema = pa.schema([(name, pa.int64()) for name in ("id", "k", "part")])
+    table = mi.open_table(path, format="csv", header=True, schema=schema)
+    table.create_index("stats", mi.ColumnStats(), mi.ValueList("k"), builder="local")
+    return path
+
+
+def test_what_a_copy_is_good_for_that_is_larger_than_its_table_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    rows = spark.range(0, 40_000, 1, 1).selectExpr("id", "(id * 7919) % 40009 AS k", "concat('text ', id DIV 100) AS s")
+    rows.write.option("compression", "zstd").parquet(path)  # in their order they take less
+    mi.open_table(path, spark=spark).create_index("copy", mi.Covering(["k"], ["id", "s"], buckets=2), builder="spark")
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    mi.enable(spark)
+    try:
+        with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+            some = mi.explain(spark.sql("SELECT id, s FROM t WHERE k = 3"))
+            joined = mi.explain(spark.sql("SELECT a.s, b.id FROM t a JOIN t b ON a.k = b.k"))
+            grouped = mi.explain(spark.sql("SELECT k, collect_list(s) FROM t GROUP BY k"))
+    finally:
+        mi.disable(spark)
+    larger = r"its files are larger \(\S+ .B, the table's \S+ .B\), and "
+    for told, what in (
+        (some, "less of the needed columns is read"),
+        (joined, "(less of the needed columns is read and )?the join has fewer rows to shuffle"),
+        (grouped, "(less of the needed columns is read and )?the group has fewer rows to shuffle"),
+    ):
+        for scan in told.scans:
+            assert scan.cover is not None
+            assert re.search(larger + what, str(scan)), str(scan)
+            (verdict,) = scan.indexes
+            assert re.search(larger + what, str(verdict)), str(verdict)
 
 
 def test_what_was_read_is_told(enabled: SparkSession, lake: Path) -> None:
