@@ -9,11 +9,10 @@ from metaindex.drawing.markup import Child, tag
 from metaindex.drawing.shell import Section, copied
 from metaindex.selection.answer import (
     Recommendation,
-    RecommendedIndex,
-    TableAdvice,
     share_with_bounds,
     with_bounds,
 )
+from metaindex.selection.pieces import RecommendedIndex, TableAdvice
 from metaindex.selection.repeated import FOR_WHOM, TITLE, remembering_python
 from metaindex.views.words import counted, duration
 

@@ -4,237 +4,25 @@ Bytes are those of the workload: of each query as often as it is asked."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from metaindex.advice.advised import Advice
-from metaindex.advice.sample import Sampled
 from metaindex.advice.statements import text_python
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
-from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import human_bytes
-from metaindex.statements.printing import create_text
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import counted, duration, percent
-from metaindex.whatif.answer import Rate, Upkeep
 from metaindex.whatif.posterior import Estimate
 
 from .choosing import Budget
-from .repeated import RepeatedFilter, remembering_python, told
-from .texts import create_python, title_of
+from .pieces import RecommendedIndex, TableAdvice, UnusedIndex
+from .repeated import told
 
 _LARGE = 0.5
 """Of the bytes of the tables: indexes that take more are told to."""
 _MOST_SHOWN = 10
 """Of what is told line by line and decides nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class BreakEven:
-    """When an index has spared as many bytes as its build reads and writes: after so many runs of the workload, and in
-    days where its time is known. None: never, as its upkeep takes more than it spares. `soonest`, `latest`: the bounds
-    of the runs, with 90%, where what it spares is an `estimate`."""
-
-    runs: float | None
-    days: float | None = None
-    soonest: float | None = None
-    latest: float | None = None
-    estimate: bool = False
-
-    def __str__(self) -> str:
-        expected = self._said(self.runs)
-        soonest, latest = self._said(self.soonest), self._said(self.latest)
-        return f"{expected} [{soonest} to {latest}]" if self.estimate and soonest != latest else expected
-
-    def _said(self, runs: float | None) -> str:
-        if runs is None:
-            return "never"
-        if self.days is not None and self.runs:
-            return duration(round(self.days * runs / self.runs * 86_400_000))
-        return "1 run" if runs <= 1 else f"{math.ceil(runs):,} runs"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        ends = (self.soonest, self.latest) if self.estimate else (self.runs, self.runs)
-        return {"runs": self.runs, "days": self.days, "runs_bounds": {"low": ends[0], "high": ends[1]}}
-
-
-@dataclass(frozen=True, slots=True)
-class RecommendedIndex:
-    """An index to create. `adds_bytes`, `adds_files`: what the workload would not read any more beside the indexes that
-    there are and those recommended before, and `saved` as a share of what it reads; `helps_queries`: how many of its
-    queries that are; `left_out`: of the bytes of the table, the share that these queries do not read once all are
-    there. All are estimates where queries stand for others with other literals."""
-
-    table: str
-    name: str
-    kinds: tuple[Kind, ...]
-    sql_name: str  # of the table
-    adds_bytes: Estimate
-    adds_files: Estimate
-    saved: Estimate
-    reads_bytes: Estimate  # by the workload, of the table, as things are
-    queries: int  # of the workload, of the table
-    helps_queries: Estimate
-    left_out: Estimate
-    size_bytes: Estimate
-    build_cpu_seconds: float | None
-    upkeep: Upkeep | None
-    break_even: BreakEven
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """Its kinds, as in `values(tailnum)`."""
-        return title_of(self.kinds)
-
-    @property
-    def python(self) -> str:
-        """A line that creates it, where `table` is the table."""
-        return create_python(self.name, self.kinds)
-
-    @property
-    def sql(self) -> str:
-        """The statement that creates it, as `mi.sql` and Spark take it."""
-        return create_text(self.name, self.sql_name, self.kinds)
-
-    @property
-    def saved_share(self) -> float:
-        """Of what the workload reads of the table now, as expected."""
-        return self.saved.expected
-
-    @property
-    def read_bytes(self) -> float:
-        """By the workload, of the table, as things are, as expected."""
-        return self.reads_bytes.expected
-
-    @property
-    def helps(self) -> int:
-        """How many queries of the workload, as expected."""
-        return round(self.helps_queries.expected)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {
-            "table": self.table,
-            "name": self.name,
-            "kinds": [
-                {"name": spec.name, "version": spec.version, "properties": dict(spec.properties)}
-                for spec in (kind.spec() for kind in self.kinds)
-            ],
-            "title": self.title,
-            "adds_bytes": self.adds_bytes.to_json(),
-            "adds_files": self.adds_files.to_json(),
-            "saved_share": self.saved_share,
-            "saved": self.saved.to_json(),
-            "read_bytes": self.read_bytes,
-            "reads_bytes": self.reads_bytes.to_json(),
-            "queries": self.queries,
-            "helps": self.helps,
-            "helps_queries": self.helps_queries.to_json(),
-            "left_out": self.left_out.to_json(),
-            "size_bytes": self.size_bytes.to_json(),
-            "build_cpu_seconds": self.build_cpu_seconds,
-            "upkeep_a_day": None if self.upkeep is None else self.upkeep.to_json(),
-            "break_even": self.break_even.to_json(),
-            "notes": list(self.notes),
-            "python": self.python,
-            "sql": self.sql,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PassedOver:
-    """A candidate that is not recommended, and why."""
-
-    candidate: str
-    reason: str
-
-    def to_json(self) -> dict[str, str]:
-        """Plain data for machines."""
-        return {"candidate": self.candidate, "reason": self.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class UnusedIndex:
-    """An index that there is, and without which no query of the workload would read more. `helped`: how many of the
-    queries in the table's query log it helped, None where there is no log."""
-
-    index: str
-    size_bytes: int
-    helped: int | None = None
-
-    @property
-    def said(self) -> str:
-        logged = "" if self.helped is None else f"; it helped {self.helped:,} of the queries in the query log"
-        return f"{self.index} ({human_bytes(self.size_bytes)}){logged}"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {"index": self.index, "size_bytes": self.size_bytes, "helped_in_query_log": self.helped}
-
-
-@dataclass(frozen=True, slots=True)
-class TableAdvice:
-    """One table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is recommended;
-    `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their reasons;
-    `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no index
-    helps; `repeated`: filters that come again and that no index answers, where they are not remembered yet."""
-
-    table: str
-    format: str
-    version: str
-    files: int
-    size_bytes: int
-    queries: int
-    reads_bytes: Estimate
-    then_bytes: Estimate
-    saved: Estimate
-    refused: tuple[tuple[str, str], ...] = ()
-    passed: tuple[PassedOver, ...] = ()
-    unused: tuple[UnusedIndex, ...] = ()
-    layouts: tuple[Advice, ...] = ()
-    repeated: tuple[RepeatedFilter, ...] = ()
-    sampled: Sampled = field(default_factory=Sampled)
-    rate: Rate = field(default_factory=Rate)
-    notes: tuple[str, ...] = ()
-
-    @property
-    def read_bytes(self) -> float:
-        """By its queries now, as expected."""
-        return self.reads_bytes.expected
-
-    @property
-    def saved_share(self) -> float:
-        """Of what is read now, as expected."""
-        return self.saved.expected
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {
-            "table": self.table,
-            "format": self.format,
-            "version": self.version,
-            "files": self.files,
-            "size_bytes": self.size_bytes,
-            "queries": self.queries,
-            "read_bytes": self.read_bytes,
-            "reads_bytes": self.reads_bytes.to_json(),
-            "then_bytes": self.then_bytes.to_json(),
-            "saved_share": self.saved_share,
-            "saved": self.saved.to_json(),
-            "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
-            "not_recommended": [passed.to_json() for passed in self.passed],
-            "unused": [unused.to_json() for unused in self.unused],
-            "layouts": [layout.to_json() for layout in self.layouts],
-            "repeated": [each.to_json() for each in self.repeated],
-            "to_remember": remembering_python(self.table) if self.repeated else None,
-            "sampled": self.sampled.to_json(),
-            "rate": self.rate.to_json(),
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)

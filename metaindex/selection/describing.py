@@ -10,10 +10,10 @@ import numpy as np
 from metaindex.whatif.answer import Cost, Upkeep
 from metaindex.whatif.posterior import Estimate
 
-from .answer import BreakEven, RecommendedIndex
 from .asked import Picked, TableAsked, adds_of, all_of, each_adds
 from .choosing import NONE, Some
 from .judging import TableCase, added
+from .pieces import BreakEven, RecommendedIndex
 from .texts import name_of
 
 _Z: Final = 1.645

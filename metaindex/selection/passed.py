@@ -7,11 +7,11 @@ from metaindex.advice.sample import Sampled
 from metaindex.pruning.result import human_bytes
 from metaindex.views.words import percent
 
-from .answer import PassedOver, TableAdvice
 from .asked import LEAST, TableAsked, adds_of
 from .choosing import Budget, Some
 from .judging import TableCase, less
 from .layouts import columns_left
+from .pieces import PassedOver, TableAdvice
 from .repeating import repeated_of
 from .unused import unused_of
 

@@ -10,12 +10,12 @@ from metaindex.whatif.answer import Cost
 from metaindex.whatif.candidates import Candidate
 from metaindex.whatif.weigh import Weighing
 
-from .answer import RecommendedIndex, TableAdvice
 from .asked import LEAST, Picked, TableAsked
 from .choosing import Budget, Choosable, Choosing, Some, Step, chosen
 from .describing import described
 from .judging import TableCase
 from .passed import advice_of
+from .pieces import RecommendedIndex, TableAdvice
 from .texts import title_of
 
 Progress = Callable[[str, int, int], None]

@@ -12,8 +12,8 @@ from metaindex.kinds.registry import served_keys
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.whatif.asking import Standing
 
-from .answer import UnusedIndex
 from .judging import TableCase
+from .pieces import UnusedIndex
 
 
 def unused_of(case: TableCase, sizes: Mapping[str, int], helped: Mapping[str, int] | None) -> tuple[UnusedIndex, ...]:

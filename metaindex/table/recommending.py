@@ -20,8 +20,9 @@ from metaindex.formats.protocol import At
 from metaindex.kinds.kind import Kind
 from metaindex.querylog.predicted import ExpectedBounds, Prediction, keep
 from metaindex.querylog.reading import logged
-from metaindex.selection.answer import CreatedIndex, Recommendation, RecommendedIndex, budget_of
+from metaindex.selection.answer import CreatedIndex, Recommendation, budget_of
 from metaindex.selection.asked import TableAsked
+from metaindex.selection.pieces import RecommendedIndex
 from metaindex.selection.recommending import recommended
 from metaindex.selection.texts import table_sql
 from metaindex.whatif.asking import Standing

@@ -19,7 +19,8 @@ from deltalake import write_deltalake
 import metaindex as mi
 from metaindex.cli.main import main
 from metaindex.kinds.kind import Kind
-from metaindex.selection.answer import BreakEven, Recommendation
+from metaindex.selection.answer import Recommendation
+from metaindex.selection.pieces import BreakEven
 from metaindex.selection.texts import kind_python, name_of
 from metaindex.statements.parsing import parsed
 from metaindex.statements.printing import create_text
