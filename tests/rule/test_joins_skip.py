@@ -205,6 +205,31 @@ def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: Sp
         assert said(text) == [({}, ())]
 
 
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
+    narrowing: SparkSession, tmp_path: Path, adaptive: str
+) -> None:
+    """An index of which a filter leaves one bucket, below a join below a group: Spark asks there for no order, and made
+    of the index's copy another plan, which brought nothing."""
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    path = str(tmp_path / "wide dim")
+    spark.range(0, 4000, 1, 1).selectExpr(
+        "CAST(id AS int) AS k", "CAST(id % 1000 AS int) AS w", "repeat(sha(CAST(id AS string)), 20) AS wide"
+    ).write.parquet(path)
+    mi.open_table(path).create_index("by_w", mi.Covering("w", included=["k"], buckets=8), builder="spark")
+    spark.read.parquet(path).createOrReplaceTempView("covered")
+    text = (
+        "SELECT /*+ BROADCAST(d) */ t.part, count(*) AS c, max(t.id) AS m FROM t JOIN covered d ON t.k = d.k WHERE"
+        " d.w = 8 GROUP BY t.part"
+    )
+    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+        told = rule.explain(spark.sql(text), run=True)
+        assert any("'by_w' stands for it" in str(scan) for scan in told.scans), told
+        assert [read.joins for read in told.read or () if read.joins] == ["4 keys of k left 7 of 8 files out"], told
+        found, read = same(spark, text)
+    assert (found, fact.counts, len(read), max(read)) == (1, True, 1, 1)
+
+
 def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path: Path) -> None:
     spark, fact = narrowing, delta(narrowing, tmp_path)
     assert fact.pinned

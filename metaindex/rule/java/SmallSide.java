@@ -73,9 +73,14 @@ class SmallSide {
         || hint(sides.join, 1 - sides.side) != null;
   }
 
-  /** Why it is not small. */
+  /** Why it is not small. Spark multiplies the sizes of joins, so that theirs says nothing of what is known. */
   static String tooLarge(JoinSides sides) {
-    return size(sides.other()) >= SQLConf.get().defaultSizeInBytes() ? "UNKNOWN_SIDE" : "LARGE_SIDE";
+    List leaves = Scala.list(sides.other().collectLeaves());
+    boolean known = true;
+    for (int i = 0; i < leaves.size(); i++) {
+      known = known && size((LogicalPlan) leaves.get(i)) < SQLConf.get().defaultSizeInBytes();
+    }
+    return known ? "LARGE_SIDE" : "UNKNOWN_SIDE";
   }
 
   /**
