@@ -5,7 +5,7 @@ from .enabling import RuleCounts, counts, disable, enable, hint, is_enabled
 from .executed import ScanRead
 from .explaining import ExplainedScan, QueryExplanation, explain
 from .parsing import ANSWERS
-from .reasons import Reason
+from .reasons import Reason, Unasked
 from .settings import RuleConfig
 from .statements import Answering
 from .why_not import IndexVerdict
@@ -20,6 +20,7 @@ __all__ = [
     "RuleConfig",
     "RuleCounts",
     "ScanRead",
+    "Unasked",
     "counts",
     "disable",
     "enable",

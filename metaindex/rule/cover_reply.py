@@ -31,6 +31,7 @@ def told(cover: Cover, scan: SparkScan, root: str) -> dict[str, object]:
         "bucketed": list(candidate.bucketed),
         "bucketed_as": [candidate.columns[name] for name in candidate.bucketed],
         "partitioned": cover.partitioned,
+        "leaves_out": cover.leaves_out,
         "joined": cover.joined,
         "bytes": _size(candidate, scan),
         "rows_of_key": sum(part.info.rows for _, part in candidate.parts) / served.keys if served.keys else 0,

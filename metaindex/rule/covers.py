@@ -19,12 +19,14 @@ from .settings import RuleConfig
 @dataclass(frozen=True)
 class Cover:
     """The index that stands for a scan. `partitioned`: a join or a group uses its buckets; `joined`: a join, which
-    wants their order too. `read_bytes`, `source_bytes`: predicted, of the needed columns."""
+    wants their order too; `leaves_out`: Spark is told of buckets only so that filters leave some out. `read_bytes`,
+    `source_bytes`: predicted, of the needed columns."""
 
     candidate: CoverCandidate
     partitioned: bool
     bucket_spec: bool
     joined: bool
+    leaves_out: bool = False
 
     @property
     def index(self) -> str:
@@ -109,7 +111,9 @@ def ranked(request: Sequence[SparkScan], offers: Sequence[Offered], rule: RuleCo
                 spec = bool(candidate_.bucketed) and (
                     taken.partitioned or _one_bucket(candidate_, scan) or rule.use_bucket_spec
                 )
-                cover = Cover(candidate_, taken.partitioned and bool(candidate_.bucketed), spec, taken.joined)
+                partitioned = taken.partitioned and bool(candidate_.bucketed)
+                leaves_out = spec and not (taken.partitioned or rule.use_bucket_spec)
+                cover = Cover(candidate_, partitioned, spec, taken.joined, leaves_out)
             else:
                 some.refused.setdefault(candidate_.name, Reason.COSTS_MORE)
         if cover is not None:

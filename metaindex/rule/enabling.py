@@ -29,7 +29,7 @@ from . import remote
 from .parsing import ANSWERS, Handed
 from .placing import Placed, is_on_class_path, is_own, made, place, placed_in, take_out, value_of
 from .reading import read_survey
-from .reasons import Reason
+from .reasons import Reason, Unasked
 from .request import Survey
 from .settings import ENABLED, HINT, RuleConfig, put_back
 from .skipping import Skipping
@@ -84,6 +84,11 @@ class Enabled:
         execution = state.executePlan(query._jdf.queryExecution().logical(), getattr(state, "executePlan$default$2")())
         left = str(self.rule.plan(execution, rewritten))
         return execution, Reason[left] if left else None
+
+    def unasked(self) -> dict[tuple[str, str], Unasked]:
+        """Of the query that was planned last with the rule: by root and column, keys of joins that leave none out."""
+        told = json.loads(str(self.rule.unasked()))
+        return {(each["root"], each["column"]): Unasked[each["why"]] for each in told}
 
     def survey(self, execution: Any) -> Survey:
         """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""

@@ -4,8 +4,8 @@ files expected, and when it was run those read."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.expressions.errors import ArgumentError
@@ -17,7 +17,7 @@ from .display import Display, differing
 from .enabling import Enabled, rule_of
 from .executed import ScanRead
 from .executed import run as executed
-from .reasons import Reason
+from .reasons import Reason, Unasked
 from .request import SparkScan
 from .settings import DisplayMode, RuleConfig
 from .skipping import Taken
@@ -35,7 +35,8 @@ class ExplainedScan(Shown):
     """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
     covering index that is read in its place. `taken`: what is proved where the plan takes the first rows of an order,
     an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting.
-    `joins`: columns whose keys in other sides of joins may leave out more files once the query runs."""
+    `joins`: columns whose keys in other sides of joins may leave out more files once the query runs; `unasked`: those
+    whose keys leave none out, and why."""
 
     scan: str
     result: PruneResult | None
@@ -44,6 +45,7 @@ class ExplainedScan(Shown):
     cover: Cover | None = None
     taken: Taken | Reason | None = None
     joins: tuple[str, ...] = ()
+    unasked: Mapping[str, Unasked] = field(default_factory=dict)
 
     @property
     def refused(self) -> dict[str, Reason]:
@@ -51,10 +53,13 @@ class ExplainedScan(Shown):
         return {verdict.index: verdict.reason for verdict in self.indexes if verdict.reason is not None}
 
     def _printed(self) -> str:
-        if not self.joins:
-            return self._planned()
         on = ", ".join(self.joins)
-        return f"{self._planned()}; once it runs, the keys of a join on {on} may leave files out"
+        may = [f"once it runs, the keys of a join on {on} may leave files out"] if on else []
+        none = [
+            f"the keys of a join on {name} leave nothing out: {why.name}: {why.value}"
+            for name, why in self.unasked.items()
+        ]
+        return "; ".join([self._planned(), *may, *none])
 
     def _planned(self) -> str:
         if self.cover is not None:
@@ -101,6 +106,7 @@ class ExplainedScan(Shown):
             "covering": covering,
             "taken": self._taken_json(),
             "joins": list(self.joins),
+            "unasked": {name: why.name for name, why in self.unasked.items()},
             "indexes": indexes,
         }
 
@@ -207,7 +213,7 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         reason = refused if refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)))
+        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked())
         scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
     shown = _text(after)
     read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
@@ -221,11 +227,18 @@ def _narrowed(plan: str) -> frozenset[str]:
 
 
 def _scans(
-    enabled: Enabled, asked: Sequence[SparkScan], rule: RuleConfig, narrowed: frozenset[str]
+    enabled: Enabled,
+    asked: Sequence[SparkScan],
+    rule: RuleConfig,
+    narrowed: frozenset[str],
+    unasked: Mapping[tuple[str, str], Unasked],
 ) -> list[ExplainedScan]:
     scans = []
     for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
         answer = planned.skipping
+        joins = tuple(name for name in enabled.skipping.joinable(scan, rule) if name in narrowed)
+        why = {name: why for (root, name), why in unasked.items() if root == scan.root and name not in joins}
+        known = enabled.skipping.joinable(replace(scan, joins=tuple(why)), rule) if rule.joins else ()
         scans.append(
             ExplainedScan(
                 str(scan),
@@ -234,7 +247,8 @@ def _scans(
                 verdicts(enabled.skipping, scan, planned, rule),
                 planned.cover,
                 planned.taken,
-                tuple(name for name in enabled.skipping.joinable(scan, rule) if name in narrowed),
+                joins,
+                {name: why[name] for name in known},
             )
         )
     return scans

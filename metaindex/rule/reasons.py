@@ -73,3 +73,22 @@ class Reason(Enum):
     TOO_MUCH_APPENDED = "it lacks more of the table than spark.metaindex.hybridScan.maxAppendedRatio allows"
     TOO_MUCH_DELETED = "more of it is deleted than spark.metaindex.hybridScan.maxDeletedRatio allows"
     COSTS_MORE = "another index, or none, is expected to cost less"
+
+
+class Unasked(Enum):
+    """Why the keys of a join leave no files out. The code, and what it means."""
+
+    UNKNOWN_SIDE = (
+        "Spark does not know how large the other side is; make it by createDataFrame of an Arrow table, or cache() and"
+        " count() it"
+    )
+    LARGE_SIDE = (
+        "the other side is not small: no filter makes it smaller, or it is beyond spark.metaindex.joins.sideBytes"
+    )
+    MANY_KEYS = (
+        "no filter makes the other side smaller, and to collect its keys, more than spark.metaindex.joins.keys, costs"
+        " more than the scan may save"
+    )
+    NO_BROADCAST = (
+        "Spark does not broadcast the other side; under spark.metaindex.joins.queries a query of its own brings keys"
+    )

@@ -117,9 +117,11 @@ CSV: dict[str, Text] = {
 
 JSON: dict[str, Text] = {
     "a gzip that ends early": Text("a.json.gz", lambda: gzip.compress(_JSON * 999)[:-20], _DAMAGED, _DAMAGED),
-    "a gzip bomb of zeros": Text("a.json.gz", packed(bytes(MB), 1000), _TOO_LONG, _TOO_LONG),
-    "a gzip bomb of empty lines": Text("a.json.gz", packed(b"\n" * MB, 100), [], []),
-    "a gzip bomb of open lists": Text("a.json.gz", packed(b"[1," * (MB // 3), 400), _TOO_LONG, _TOO_LONG),
+    "a gzip bomb of zeros": Text("a.json.gz", packed(bytes(MB), 1000), _TOO_LONG, "not JSON lines of one shape"),
+    "a gzip bomb of empty lines": Text("a.json.gz", packed(b"\n" * MB, 100), [],
+        "columns are found in a file that has a line"),
+    "a gzip bomb of open lists": Text("a.json.gz", packed(b"[1," * (MB // 3), 400), _TOO_LONG,
+        "nested deeper than 200 levels"),
     "a gzip bomb with multiLine": Text("a.json.gz", packed(b"1," * (MB // 2), 40), "10,000,000", None,
         {"multiLine": True}),
     "deep lists": Text("a.json", lambda: _JSON + b'{"id":2,"word":"x","z":' + _DEEP_LISTS + b"}\n", _TOO_DEEP,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
+from metaindex import rule
 from metaindex.spark.jobs import setting
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import MAKERS, Lake, asked, covered, rows_of
@@ -64,3 +65,28 @@ def test_where_partitions_are_left_out_no_join_or_group_takes_the_whole_index(
         assert "cov: covering" not in plan, plan
         assert "dynamicpruning" in plan.lower(), plan
         asked(spark, sides, by="")
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_side_that_an_index_stands_for_leaves_partitions_out(
+    sorting: SparkSession, tmp_path: Path, adaptive: str
+) -> None:
+    """Spark's own pruning shares the broadcast of the side, of a table that has no index: below a group the copy of the
+    side was another plan than the broadcast, by its buckets, and every partition was read."""
+    spark, dim, fact = sorting, str(tmp_path / "wide dim"), str(tmp_path / "fact")
+    spark.range(0, 4000, 1, 1).selectExpr(
+        "CAST(id % 8 AS int) AS p", "CAST(id % 1000 AS int) AS w", "repeat(sha(CAST(id AS string)), 20) AS wide"
+    ).write.parquet(dim)
+    mi.open_table(dim).create_index("by_w", mi.Covering("w", included=["p"], buckets=8), builder="spark")
+    spark.read.parquet(dim).createOrReplaceTempView("covered")
+    spark.range(0, 800, 1, 1).selectExpr("id", "CAST(id % 8 AS int) AS p").write.partitionBy("p").parquet(fact)
+    spark.read.parquet(fact).createOrReplaceTempView("fact")
+    text = (
+        "SELECT /*+ BROADCAST(d) */ f.id % 3 AS g, count(*) AS c FROM fact f JOIN covered d ON f.p = d.p WHERE d.w = 8"
+        " GROUP BY f.id % 3"
+    )
+    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+        told = rule.explain(spark.sql(text), run=True)
+    assert any("'by_w' stands for it" in str(scan) for scan in told.scans), told
+    read = [scan for scan in told.read or () if "covering" not in scan.scan]
+    assert [(scan.files, scan.rows) for scan in read] == [(1, 100)], told

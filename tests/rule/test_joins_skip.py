@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import metaindex as mi
@@ -134,6 +135,99 @@ def test_many_keys_are_asked_by_their_range_or_not_at_all(narrowing: SparkSessio
     spark.range(10_000_000).selectExpr("id AS k").createOrReplaceTempView("ten_million")
     text = "SELECT count(*) AS c FROM ten_million m LEFT SEMI JOIN t ON t.k = m.k"
     assert same(spark, text)[0] == 1
+
+
+@pytest.mark.parametrize("side", ["files", "rows"])
+def test_many_keys_of_a_side_that_nothing_makes_smaller_are_asked_for_a_large_scan_alone(
+    narrowing: SparkSession, tmp_path: Path, side: str
+) -> None:
+    """Collecting a hundred thousand takes half a second, and most often every file has some."""
+    spark = narrowing
+    path, keys = str(tmp_path / "fact"), str(tmp_path / "keys")
+    spark.range(0, 8000, 1, 8).selectExpr("id AS k", "id AS other").write.parquet(path)
+    mi.open_table(path).create_index("stats", mi.ColumnStats("k"), builder="local")
+    spark.read.parquet(path).createOrReplaceTempView("t")
+    spark.range(2100, 3900, 1, 1).selectExpr("id AS k").write.parquet(keys)
+    if side == "files":
+        spark.read.parquet(keys).createOrReplaceTempView("keys")
+    else:
+        spark.range(2100, 3900).selectExpr("id AS k").createOrReplaceTempView("keys")
+    size = sum(file.stat().st_size for file in Path(path).glob("*.parquet"))
+    text = "SELECT t.k FROM t JOIN keys ON t.k = keys.k"
+
+    def why(text: str) -> list[dict[str, rule.Unasked]]:
+        return [dict(scan.unasked) for scan in rule.explain(spark.sql(text)).scans if path in scan.scan]
+
+    with setting(spark, "spark.metaindex.joins.keys", "100"):
+        for least, narrowed in ((size // 100, True), (size // 2, False)):  # 18 times as many keys
+            with setting(spark, "spark.metaindex.joins.scanBytes", str(least)):
+                assert (is_narrowed(spark, text), same(spark, text)[0]) == (narrowed, 1800)
+                assert why(text) == [{} if narrowed else {"k": rule.Unasked.MANY_KEYS}]
+        with setting(spark, "spark.metaindex.joins.scanBytes", str(size // 2)):
+            assert is_narrowed(spark, f"{text} WHERE keys.k + 0 < 3000")  # something makes it smaller
+            spark.sql("SELECT * FROM keys WHERE k IS NOT NULL").createOrReplaceTempView("there")
+            assert not is_narrowed(spark, text.replace("keys", "there"))
+    with setting(spark, "spark.metaindex.joins.keys", "100000"):
+        assert is_narrowed(spark, text)
+
+
+def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: SparkSession, tmp_path: Path) -> None:
+    spark, _ = narrowing, delta(narrowing, tmp_path)
+    few = spark.createDataFrame([(8,), (100,)], "k int")
+    few.createOrReplaceTempView("few")
+    spark.createDataFrame(pa.table({"k": pa.array([8, 100], pa.int32())})).createOrReplaceTempView("known")
+
+    def said(text: str) -> list[tuple[dict[str, rule.Unasked], tuple[str, ...]]]:
+        told = [
+            scan for scan in rule.explain(spark.sql(text)).scans if "de%20lta" in scan.scan or "de lta" in scan.scan
+        ]
+        return [(dict(scan.unasked), scan.joins) for scan in told]
+
+    text = "SELECT t.id FROM t JOIN few ON t.k = few.k"
+    assert said(text) == [({"k": rule.Unasked.UNKNOWN_SIDE}, ())]
+    (line,) = (str(scan) for scan in rule.explain(spark.sql(text)).scans if scan.unasked)
+    assert "the keys of a join on k leave nothing out: UNKNOWN_SIDE: Spark does not know how large" in line
+    assert said(text.replace("few", "known")) == [({}, ("k",))]
+    assert said(f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}") == [({}, ("k",))]
+    with (
+        setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"),
+        setting(spark, "spark.metaindex.joins.queries", "false"),
+    ):
+        assert said(f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}") == [
+            ({"k": rule.Unasked.NO_BROADCAST}, ())
+        ]
+    with setting(spark, "spark.metaindex.joins.sideBytes", "1"):
+        assert said(f"SELECT t.id FROM t JOIN dim d ON t.k = d.k WHERE d.{FEW}") == [
+            ({"k": rule.Unasked.LARGE_SIDE}, ())
+        ]
+    assert said("SELECT t.id FROM t JOIN few ON t.real = few.k") == [({}, ())]  # no index knows it
+    with setting(spark, "spark.metaindex.joins.enabled", "false"):
+        assert said(text) == [({}, ())]
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
+    narrowing: SparkSession, tmp_path: Path, adaptive: str
+) -> None:
+    """An index of which a filter leaves one bucket, below a join below a group: Spark asks there for no order, and made
+    of the index's copy another plan, which brought nothing."""
+    spark, fact = narrowing, delta(narrowing, tmp_path)
+    path = str(tmp_path / "wide dim")
+    spark.range(0, 4000, 1, 1).selectExpr(
+        "CAST(id AS int) AS k", "CAST(id % 1000 AS int) AS w", "repeat(sha(CAST(id AS string)), 20) AS wide"
+    ).write.parquet(path)
+    mi.open_table(path).create_index("by_w", mi.Covering("w", included=["k"], buckets=8), builder="spark")
+    spark.read.parquet(path).createOrReplaceTempView("covered")
+    text = (
+        "SELECT /*+ BROADCAST(d) */ t.part, count(*) AS c, max(t.id) AS m FROM t JOIN covered d ON t.k = d.k WHERE"
+        " d.w = 8 GROUP BY t.part"
+    )
+    with setting(spark, "spark.sql.adaptive.enabled", adaptive):
+        told = rule.explain(spark.sql(text), run=True)
+        assert any("'by_w' stands for it" in str(scan) for scan in told.scans), told
+        assert [read.joins for read in told.read or () if read.joins] == ["4 keys of k left 7 of 8 files out"], told
+        found, read = same(spark, text)
+    assert (found, fact.counts, len(read), max(read)) == (1, True, 1, 1)
 
 
 def test_what_a_side_fails_of_is_the_users_own(narrowing: SparkSession, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.bucketing.DisableUnnecessaryBucketedScan;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
@@ -24,6 +25,10 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * are left, they are read several to a task, as Spark itself does it for joins of tables with unequal numbers of
  * buckets: rows of one key still meet in one task, and Spark knows in how many. All indexes of a join are read in as
  * many tasks, or one side would be exchanged.
+ *
+ * An index of which buckets are only left out is not read by buckets at all. Spark finds that by itself, but by what
+ * stands above: the side of a join that it broadcasts would be another plan than its copy that brings the keys, and no
+ * keys would come.
  */
 public class BucketStrategy extends Guarded {
   // Bytes that are read in the time of a task which does nothing (as the ranker has it).
@@ -46,6 +51,10 @@ public class BucketStrategy extends Guarded {
     LogicalRelation index = index(plan);
     if (index == null) {
       return null;
+    }
+    if (files(index).leavesOut) {
+      SparkPlan planned = planned(plan);
+      return planned == null ? null : DisableUnnecessaryBucketedScan.apply(planned);
     }
     scala.Option agreed = index.getTagValue(TASKS);
     int tasks = agreed.isDefined() ? ((Integer) agreed.get()).intValue() : files(index).apart ? 0 : few(plan, index);
@@ -82,7 +91,9 @@ public class BucketStrategy extends Guarded {
   /** The plans of indexes whose buckets meet in joins, or may. */
   private static void below(LogicalPlan plan, List found) {
     if (index(plan) != null) {
-      found.add(plan);
+      if (!files(index(plan)).leavesOut) {
+        found.add(plan);
+      }
     } else if (plan instanceof Join || plan instanceof Aggregate || plan instanceof Filter || plan instanceof Project) {
       for (int i = 0; i < plan.children().size(); i++) {
         below((LogicalPlan) plan.children().apply(i), found);

@@ -230,7 +230,8 @@ class Covering {
     CoveringFiles files = new CoveringFiles(
         (String[]) paths.toArray(new String[0]), longs(sizes), ints(runs), numbers,
         only == null ? reply.get("bytes").asLong() : Math.max(1, (long) (bytes * size / every)),
-        reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean());
+        reply.get("rows_of_key").asDouble(), filtered || reply.get("joined").asBoolean(),
+        reply.get("leaves_out").asBoolean());
     IndexedRelation indexed = new IndexedRelation(
         files, numbers, data, buckets(), new ParquetFileFormat(), options(data), SparkSession.active(), label);
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(indexed, false);

@@ -21,6 +21,7 @@ public class CoveringFiles implements FileIndex {
   private static final int FEWER = 4; // times fewer tasks than buckets, for which their order is given up
   final double rowsOfKey; // that stand side by side, in the mean; 0: not known
   final boolean apart; // must each bucket be a task of its own?
+  final boolean leavesOut; // Spark knows of buckets only so that filters leave some out
   private final List runs = new ArrayList(); // PartitionDirectory
   private final List names = new ArrayList();
   private final StructType partitions;
@@ -30,12 +31,13 @@ public class CoveringFiles implements FileIndex {
 
   /**
    * `run[i]` is the number of the run of part i, in ascending order; `size`: what a query is expected to read of them;
-   * `apart`: other rows come beside them bucket by bucket, or their order matters.
+   * `apart`: other rows come beside them bucket by bucket, or their order matters; `leavesOut`: see there.
    */
   public CoveringFiles(String[] paths, long[] sizes, int[] run, StructType partitions, long size, double rowsOfKey,
-      boolean apart) {
+      boolean apart, boolean leavesOut) {
     this.rowsOfKey = rowsOfKey;
     this.apart = apart;
+    this.leavesOut = leavesOut;
     this.partitions = partitions;
     this.size = size;
     this.sizes = sizes;

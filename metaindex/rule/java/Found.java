@@ -3,7 +3,9 @@ package metaindex;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -29,6 +31,7 @@ public class Found {
   Counted counted; // the aggregate right above its filters, where what is known of whole files may answer it
   boolean any; // the plan takes some of its rows, filtered, whichever come first
   final List joined = new ArrayList(); // String: columns that are keys of joins, by which files may be left out
+  final Map unjoined = new LinkedHashMap(); // String to String: those that leave none out, and why
   Fields fields; // which fields of structs the plan above names
 
   Found(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
@@ -66,6 +69,12 @@ public class Found {
       }
     }
     return out;
+  }
+
+  /** Bytes of the columns that are needed, as Spark counts them. */
+  double readBytes() {
+    double bytes = scan.bytes(own());
+    return bytes * SmallSide.width(Scala.sequence(output())) / SmallSide.width(leaf.output());
   }
 
   /** What is asked about it. */

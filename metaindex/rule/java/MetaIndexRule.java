@@ -38,6 +38,7 @@ public class MetaIndexRule extends Rule {
   private final ThreadLocal explained = new ThreadLocal(); // what is planned now is not to be run
   // Why the last plan was left as it was, where anything went wrong: the name of a Reason.
   private final ThreadLocal left = new ThreadLocal();
+  private final ThreadLocal unasked = new ThreadLocal(); // of the last plan that was explained, JSON
   public final Running running; // what is asked once a query runs
   public final Failures failures; // which the session tells of its queries
   public volatile long plans, asked, rewritten, failed, late, nanos, turns;
@@ -118,6 +119,7 @@ public class MetaIndexRule extends Rule {
    */
   public String plan(Object execution, boolean rewritten) {
     left.remove();
+    unasked.remove();
     if (!rewritten) {
       busy.set(Boolean.TRUE);
     }
@@ -133,6 +135,17 @@ public class MetaIndexRule extends Rule {
     return left.get() == null ? "" : (String) left.get();
   }
 
+  /** Of that query: keys of joins that leave no files out, and why: a list of {root, column, why}. */
+  public String unasked() {
+    return unasked.get() == null ? "[]" : (String) unasked.get();
+  }
+
+  private void explained(Narrowing narrowing, Survey survey) {
+    if (explained.get() != null) {
+      unasked.set(narrowing.unasked(survey.found));
+    }
+  }
+
   private LogicalPlan rewrite(LogicalPlan plan, Deadline deadline) {
     Survey survey = new Survey(scans, plan);
     List found = survey.found;
@@ -145,6 +158,8 @@ public class MetaIndexRule extends Rule {
     if (explained.get() != null) {
       request.put("explained", true);
     }
+    Narrowing narrowing = new Narrowing(running, scans.done);
+    explained(narrowing, survey);
     asked++;
     String text = token + '\n' + Json.text(request);
     long since = System.nanoTime();
@@ -160,7 +175,6 @@ public class MetaIndexRule extends Rule {
     List later = new ArrayList(); // changes in place wait until nothing can fail any more
     // Of each leaf what stands in a copy of its side of a join, which has no answers beside it.
     List copies = new ArrayList();
-    Narrowing narrowing = new Narrowing(running, scans.done);
     Answering answering = new Answering();
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
@@ -194,6 +208,7 @@ public class MetaIndexRule extends Rule {
     after = changed ? (LogicalPlan) after.transformAllExpressions(new OtherSides(scans, survey, copies, hybrid))
         : after;
     after = narrowing.isEmpty() ? after : narrowed(narrowing, after);
+    explained(narrowing, survey);
     deadline.over(); // what is changed in place is changed as a whole
     for (int i = 0; i < later.size(); i++) {
       try {

@@ -1,6 +1,8 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -33,6 +35,7 @@ class Narrowing {
   private final Map places = new IdentityHashMap(); // of a leaf {its Found, what was said of it, its Narrowed or null}
   private final Map frozen = new IdentityHashMap(); // leaves that stand in a copy of a side
   private int narrowed;
+  private final List unasked = new ArrayList(); // {Found, column, why its keys leave nothing out}: for people
 
   Narrowing(Running running, Marks done) {
     this.running = running;
@@ -55,6 +58,28 @@ class Narrowing {
     }
   }
 
+  /** For explanations: of the scans asked about the keys that leave no files out: a list of {root, column, why}. */
+  String unasked(List found) {
+    ArrayNode all = Json.object().putArray("unasked");
+    for (int i = 0; i < found.size(); i++) {
+      for (Iterator each = ((Found) found.get(i)).unjoined.entrySet().iterator(); each.hasNext(); ) {
+        Map.Entry one = (Map.Entry) each.next();
+        unasked((Found) found.get(i), one.getKey(), one.getValue(), all);
+      }
+    }
+    for (int i = 0; i < unasked.size(); i++) {
+      Object[] one = (Object[]) unasked.get(i);
+      unasked((Found) one[0], one[1], one[2], all);
+    }
+    return Json.text(all);
+  }
+
+  private static void unasked(Found one, Object column, Object why, ArrayNode all) {
+    ObjectNode asked = Json.object();
+    one.scan.request(asked);
+    all.addObject().put("root", asked.get("root").asText()).put("column", (String) column).put("why", (String) why);
+  }
+
   /** Marks the scans of a plan that joins may narrow, each with its keys by name. */
   static void mark(LogicalPlan plan, List leaves, List found) {
     if (plan instanceof Join) {
@@ -69,18 +94,19 @@ class Narrowing {
   }
 
   private static void mark(JoinSides sides, List leaves, List found) {
-    if (!SmallSide.mayBeSmall(sides)) {
-      return;
-    }
+    boolean small = SmallSide.mayBeSmall(sides);
     for (int i = 0; i < sides.own.size(); i++) {
       List from = sides.leaves(i);
       for (int j = 0; j < from.size(); j++) {
         Object[] place = (Object[]) from.get(j);
         int at = only(leaves, place[0]);
         Found one = at < 0 ? null : (Found) found.get(at);
-        if (one != null && can(one, (Attribute) place[1]) && !hasAlike(at, leaves, found)
-            && !one.joined.contains(((Attribute) place[1]).name())) {
-          one.joined.add(((Attribute) place[1]).name());
+        String name = ((Attribute) place[1]).name();
+        if (one != null && can(one, (Attribute) place[1]) && !small) {
+          one.unjoined.put(name, SmallSide.tooLarge(sides));
+        } else if (one != null && can(one, (Attribute) place[1]) && !hasAlike(at, leaves, found)
+            && !one.joined.contains(name)) {
+          one.joined.add(name);
         }
       }
     }
@@ -198,14 +224,17 @@ class Narrowing {
         LogicalPlan leaf = (LogicalPlan) ((Object[]) from.get(j))[0];
         Attribute key = (Attribute) ((Object[]) from.get(j))[1];
         Object[] place = frozen.containsKey(leaf) ? null : (Object[]) places.get(leaf);
-        boolean small = place != null && isSmall(sides, (JsonNode) place[1]), broadcast = shared && small;
-        if (!small || !named((JsonNode) place[1], key) || !can((Found) place[0], key)
-            || !broadcast && !(leaf instanceof LogicalRelation && isCheap(sides, (Found) place[0], (JsonNode) place[1]))
+        if (place == null || !named((JsonNode) place[1], key) || !can((Found) place[0], key)
             || place[2] != null && ((Narrowed) place[2]).names(key)) {
           continue;
         }
+        String why = unasked(sides, shared, leaf, place);
+        if (why != null) {
+          unasked.add(new Object[] {place[0], key.name(), why});
+          continue;
+        }
         LogicalPlan after = instead.containsKey(leaf) ? (LogicalPlan) instead.get(leaf) : ours(leaf, place);
-        if (broadcast) {
+        if (shared) {
           ExprId id = NamedExpression$.MODULE$.newExprId();
           ((Narrowed) place[2]).add(key, id, null);
           after = new Filter(Versions.pruning(key, sides.other(), sides.others, i, id), after);
@@ -224,6 +253,19 @@ class Narrowing {
       frozen.put(copied.get(i), copied.get(i));
     }
     return replaced(sides.plan(), instead);
+  }
+
+  /** Why keys are not had, or not worth it (`Unasked` of reasons.py); null: they are asked for. */
+  private static String unasked(JoinSides sides, boolean shared, LogicalPlan leaf, Object[] place) {
+    JsonNode joins = (JsonNode) place[1];
+    Found one = (Found) place[0];
+    if (!isSmall(sides, joins)) {
+      return SmallSide.tooLarge(sides);
+    }
+    if (!SmallSide.isWorth(sides, one.readBytes(), joins.get("keys").asInt(), joins.get("scan_bytes").asLong())) {
+      return "MANY_KEYS";
+    }
+    return shared || leaf instanceof LogicalRelation && isCheap(sides, one, joins) ? null : "NO_BROADCAST";
   }
 
   private KeyQuery query(LogicalPlan leaf, LogicalPlan side, Expression key) {

@@ -1,12 +1,16 @@
 package metaindex;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -28,6 +32,7 @@ class SmallSide {
   private static final Set NODES = new HashSet(Arrays.asList("Project Filter".split(" ")));
   private static final Set MORE = new HashSet(Arrays.asList("Project Filter Join Aggregate Union Sort".split(" ")));
   private static final Set HELD = new HashSet(Arrays.asList("LogicalRDD InMemoryRelation".split(" ")));
+  private static final long OBJECT = 8;
   private static final Set EXACT = new HashSet(Arrays.asList("Count Min Max".split(" ")));
 
   /** Does Spark broadcast the other side of this one? As it chooses, for plans of which it knows no more. */
@@ -66,6 +71,68 @@ class SmallSide {
   static boolean mayBeSmall(JoinSides sides) {
     return sides.other().exists(new IsFilter()) || size(sides.other()) < size(sides.plan())
         || hint(sides.join, 1 - sides.side) != null;
+  }
+
+  /** Why it is not small. Spark multiplies the sizes of joins, so that theirs says nothing of what is known. */
+  static String tooLarge(JoinSides sides) {
+    List leaves = Scala.list(sides.other().collectLeaves());
+    boolean known = true;
+    for (int i = 0; i < leaves.size(); i++) {
+      known = known && size((LogicalPlan) leaves.get(i)) < SQLConf.get().defaultSizeInBytes();
+    }
+    return known ? "LARGE_SIDE" : "UNKNOWN_SIDE";
+  }
+
+  /**
+   * Are its keys worth what it takes to collect them? All keys of a side that nothing makes smaller come, and most often
+   * each file has some of them. So many as are named one by one cost little; `times` more of them are collected for a
+   * scan that reads `times` the least bytes.
+   */
+  static boolean isWorth(JoinSides sides, double bytes, int keys, long leastBytes) {
+    double times = rows(sides.other()) / Math.max(keys, 1);
+    return times <= 1 || bytes >= times * leastBytes || leavesOut(sides.other());
+  }
+
+  /** About so many, by what is known of it, or by its bytes and types. */
+  private static double rows(LogicalPlan plan) {
+    scala.Option known = plan.stats().rowCount();
+    return known.isDefined() ? ((scala.math.BigInt) known.get()).toDouble() : size(plan) / (double) width(plan.output());
+  }
+
+  /** Bytes of a row of these attributes, as Spark counts them. */
+  static long width(scala.collection.immutable.Seq output) {
+    long width = OBJECT;
+    for (int i = 0; i < output.size(); i++) {
+      width += ((Attribute) output.apply(i)).dataType().defaultSize();
+    }
+    return width;
+  }
+
+  /** Does something in it leave rows out, but those without a key? */
+  private static boolean leavesOut(LogicalPlan plan) {
+    String type = plan instanceof Join ? String.valueOf(((Join) plan).joinType()) : "";
+    boolean kept = plan.children().isEmpty() || MORE.contains(plan.getClass().getSimpleName());
+    if (!kept || type.equals("LeftSemi") || type.equals("LeftAnti")
+        || plan instanceof Filter && isSelective(((Filter) plan).condition())) {
+      return true;
+    }
+    for (int i = 0; i < plan.children().size(); i++) {
+      if (leavesOut((LogicalPlan) plan.children().apply(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isSelective(Expression condition) {
+    List parts = new ArrayList();
+    Found.conjuncts(condition, parts);
+    for (int i = 0; i < parts.size(); i++) {
+      if (!(parts.get(i) instanceof IsNotNull)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static String hint(Join join, int side) {
