@@ -26,11 +26,12 @@ from metaindex.views.history import history_schema
 from metaindex.views.info import (
     IndexInfo,
     IndexList,
-    indexes_remarks,
+    old_remarks,
     sayable,
     short_version,
     size_in_words,
     state_in_words,
+    unread_in_words,
 )
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import moment
@@ -76,7 +77,7 @@ SHOWN: Final = _schema(
     note=pa.string(),
 )
 """What a person can read in a notebook or on a terminal; DESCRIBE INDEX has the rest, and exact numbers. `version`: the
-newest that is recorded; `note`: how far it is behind, or why no query uses it."""
+newest that is recorded; `note`: how far it is behind, which files it could not read, or why no query uses it."""
 DESCRIBED: Final = _schema(name=pa.string(), value=pa.string())
 VERIFIED: Final = _schema(
     index=pa.string(),
@@ -250,7 +251,7 @@ def indexes_shown(infos: IndexList) -> StatementResult:
         tuple(Column(name, right=name in ("files", "size")) for name in names),
         tuple(tuple(_cell(name, row[name]) for name in names) for row in rows),
     )
-    return result(SHOWN, rows, table, *indexes_remarks(infos))
+    return result(SHOWN, rows, table, *old_remarks(infos))
 
 
 def _shown_row(info: IndexInfo) -> dict[str, object]:
@@ -283,9 +284,12 @@ def _noted(info: IndexInfo) -> str | None:
         return info.problem
     if info.other_options:
         return f"built with other reader options: {', '.join(info.other_options)}"
+    said = []
     if info.new_files:
-        return f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind"
-    return None
+        said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")
+    if info.uncovered_files:
+        said.append(f"{unread_in_words(info)}: VERIFY INDEX says why")
+    return "; ".join(said) or None
 
 
 def _cell(name: str, value: object) -> str:
