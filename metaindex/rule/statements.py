@@ -194,6 +194,9 @@ class SparkTables:
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
         return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how)
 
+    def takes_options(self, name: TableName) -> bool:
+        return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in FORMATS)
+
     def _is_in_catalog(self, parts: Sequence[str]) -> bool:
         """A database may be named as a format is: Spark looks there first."""
         from py4j.protocol import Py4JJavaError

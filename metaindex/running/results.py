@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from metaindex.whatif.posterior import Estimate
 
 _TEXTS: Final = pa.list_(pa.string())
+_TOLD: Final = frozenset({"notes", "note", "findings", "not_compared"})
+"""Columns of sentences."""
 _NAMED: Final = 5
 """Of an index's columns, those that are shown by name."""
 
@@ -195,6 +197,22 @@ def result(
     """Of rows whose texts may be anything."""
     said = [{name: sayable(value) for name, value in row.items()} for row in rows]
     return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
+
+
+def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResult:
+    """The same, with what is told in other words."""
+    rows = [
+        {name: _in_words(value, say) if name in _TOLD else value for name, value in row.items()}
+        for row in answer.rows.to_pylist()
+    ]
+    told = tuple(say(part) if isinstance(part, str) else part for part in answer.told)
+    return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong)
+
+
+def _in_words(value: object, say: Callable[[str], str]) -> object:
+    if isinstance(value, list):
+        return [_in_words(each, say) for each in value]
+    return say(value) if isinstance(value, str) else value
 
 
 def changed(outcome: Outcome) -> StatementResult:

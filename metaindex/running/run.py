@@ -31,6 +31,7 @@ from metaindex.statements.tree import (
 from metaindex.table.face import Table, handle_of
 from metaindex.table.recommend import recommend
 
+from .cures import StatementWords, in_statement
 from .results import (
     DESCRIBED,
     WEIGHED,
@@ -40,6 +41,7 @@ from .results import (
     nothing,
     recommended,
     result,
+    said_by,
     verified,
     weighed,
 )
@@ -56,7 +58,33 @@ _DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
 
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
-    """What the statement gives. Raises what the verbs of `Table` raise."""
+    """What the statement gives. Raises what the verbs of `Table` raise. Cures are said as statements are."""
+    asked = _asked(statement, tables)
+    if asked is None:
+        return _run(statement, tables)
+    try:
+        return said_by(_run(statement, tables), lambda text: in_statement(text, asked))
+    except MetaIndexError as error:
+        text = str(error)
+        if (said := in_statement(text, asked)) != text:
+            error.args = (said, *error.args[1:])
+        raise
+
+
+def _asked(statement: Statement, tables: NamedTables) -> StatementWords | None:
+    """What cures are for. None: a query, in which nothing says how files are read."""
+    match statement:
+        case ExplainIndexes() | ExplainWhatIf():
+            return None
+        case RecommendIndexes():
+            return StatementWords()
+        case ShowIndexes(table):
+            return StatementWords(table, takes_options=tables.takes_options(table))
+        case _:
+            return StatementWords(statement.table, statement.name, tables.takes_options(statement.table))
+
+
+def _run(statement: Statement, tables: NamedTables) -> StatementResult:
     match statement:
         case CreateIndex():
             return _create(statement, tables)
