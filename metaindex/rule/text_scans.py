@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema import plain_type
-from metaindex.formats.files.table import version_named
+from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Schema
 from metaindex.log.entry import IndexLogEntry
 from metaindex.pruning.folder import differing_options
@@ -154,7 +154,7 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
     handle = handle_of(table)
     for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
         opened = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
-        if version_named(handle_of(opened).ref, record.version.id) == record.version:
+        if is_named(handle_of(opened).ref, record.version):
             return opened
     return None
 

@@ -301,7 +301,8 @@ def _noted(info: IndexInfo) -> str | None:
     if info.problem:
         return info.problem
     if info.other_options:
-        return f"built with other reader options: {', '.join(info.other_options)}"
+        other = ", ".join(info.other_options)
+        return f"built with other reader options: {other}; name the table as in DESCRIBE INDEX, or create another"
     said = []
     if info.new_files:
         said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")

@@ -200,10 +200,11 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
             + (", ".join(info.name for info in infos) or "none")
         )
     info = infos[name]
-    facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     kinds, built = _kinds_and_options_of(opened, name)
+    facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     if kinds:
-        facts["statement"] = create_text(name, table_text(_as_built(table, opened, built)), kinds)
+        named = table if table.options and not info.other_options else _as_built(table, opened, built)
+        facts["statement"] = create_text(name, table_text(named), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
     return result(DESCRIBED, rows, *info.shown, *more)
@@ -221,8 +222,10 @@ def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[
 def _as_built(table: TableName, opened: Table, options: Mapping[str, object]) -> TableName:
     """The table, named so that its files are read as for the index."""
     said = {key: value for key, value in options.items() if key != "file_format"}
+    if options.get("file_format") == "csv" and not any(key.lower() == "header" for key in said):
+        said = {"header": True, **said}  # to Spark a header has to be said
     of_no_text = str(said.get("schema", "")).startswith("?")  # a schema that no text says
-    if table.options or not said or of_no_text or handle_of(opened).ref.patterns:
+    if not said or of_no_text or handle_of(opened).ref.patterns:
         return table
     given = tuple((key, value if isinstance(value, bool | int | float) else str(value)) for key, value in said.items())
     return TableName((str(options.get("file_format", "parquet")), opened.path), options=given)

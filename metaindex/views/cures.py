@@ -12,7 +12,9 @@ from typing import Final
 
 READER: Final = (
     *("schema", "header", "encoding", "multiLine", "glob", "sep", "delimiter", "quote", "escape", "basePath"),
-    *("maxColumns", "lineSep", "recursiveFileLookup", "mergeSchema"),
+    *("maxColumns", "lineSep", "recursiveFileLookup", "mergeSchema", "comment", "nullValue", "emptyValue", "nanValue"),
+    *("dateFormat", "timestampFormat", "timestampNTZFormat", "timeZone", "ignoreLeadingWhiteSpace"),
+    *("ignoreTrailingWhiteSpace", "inferSchema"),
 )
 """How files are read."""
 Cure = tuple[str, str | Callable[[re.Match[str]], str]]

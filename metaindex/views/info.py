@@ -23,6 +23,10 @@ _OLD = (
     "runs that were merged or replaced; queries that began before may read them still, and clean removes them after its"
     " retention"
 )
+_OTHER = (
+    "no query of the table as it is opened uses such an index; open the table with those that it was built with, which"
+    " a query says (prune), or create another index"
+)
 _KEPT = "and every query reads what the table has of them: verify says why"
 
 
@@ -159,7 +163,8 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
 def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
     """What stands below the table."""
     unread = [f"{info.name}: {unread_in_words(info)}, {_KEPT}" for info in infos if info.uncovered_files]
-    return unread + old_remarks(infos)
+    other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
+    return unread + other + old_remarks(infos)
 
 
 def old_remarks(infos: Sequence[IndexInfo]) -> list[str]:

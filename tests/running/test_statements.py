@@ -13,6 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.errors import IndexExistsError, IndexStateError
+from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.kinds import registry
 from metaindex.pruning.result import human_bytes
 from metaindex.running.files import FileTables
@@ -370,7 +371,17 @@ def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> 
     settle(tmp_path / "t")
     told(f"CREATE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true, sep = ';') USING column_stats (a)")
     (shown,) = told(f"SHOW INDEXES ON csv.`{tmp_path / 't'}` WITH (header = true)")
-    assert (shown["fresh"], shown["note"]) == (None, "built with other reader options: sep")
+    cure = "name the table as in DESCRIBE INDEX, or create another"
+    assert (shown["fresh"], shown["note"]) == (None, f"built with other reader options: sep; {cure}")
+    facts = {
+        row["name"]: row["value"] for row in told(f"DESCRIBE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true)")
+    }
+    (other,) = told(facts["statement"].replace("`i`", "`j`"))
+    assert (other["files"], other["notes"]) == (1, ["1 file and 1 column indexed by the local builder"])
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"open the table with csv\.`.*` WITH \(header = true, sep = ';'\), or"
+    ):
+        told(f"REFRESH INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true)")
 
 
 def test_files_that_cannot_be_read_are_told_of_with_the_reason_and_the_cure(tmp_path: Path) -> None:
