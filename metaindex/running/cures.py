@@ -33,7 +33,10 @@ class StatementWords:
     @property
     def path(self) -> str:
         """The table's, where the statement says it."""
-        return "" if self.table is None else self.table.path or self.table.parts[-1] if self.takes_options else ""
+        if self.table is None:
+            return ""
+        last = self.table.path or self.table.parts[-1]
+        return last if self.table.path or "/" in last else ""
 
 
 def in_statement(message: str, asked: StatementWords) -> str:

@@ -66,6 +66,7 @@ def test_how_a_table_of_a_catalog_is_read_is_said_where_it_is_created() -> None:
         in_statement("such as escape='\"', or schema=", asked)
         == "such as OPTIONS (escape = '\"') where the table or view is created, or OPTIONS (schema = ...)"
     )
+    assert in_statement("open it with format='delta'", asked) == "open it with delta.`path`"
     assert in_statement("say sep=", StatementWords()) == "say WITH (sep = ...)"
 
 
