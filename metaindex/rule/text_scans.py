@@ -147,11 +147,18 @@ def as_indexed(table: Table, relation: Any) -> Table:
     try:
         indexed = as_spark_reads(Table(handle.with_options(file_format, {}, trust_index=False)), file_format, scan)
         if indexed is not None and _is_of_scan(indexed, file_format, scan):
-            return indexed
+            return _with_header(indexed, file_format) if "header" in meaning(file_format, scan.options) else indexed
     except MetaIndexError as error:
         logger.warning("statements tell of no index of %s what queries find: %s", table.path, error)
     options = {name: value for name, value in handle.ref.options.items() if _tells(file_format, name, value)}
     return Table(handle.with_options(file_format, options, trust_index=False))
+
+
+def _with_header(table: Table, file_format: str) -> Table:
+    """With a header that is said, as the relation says it: files need not tell that they have one."""
+    handle = handle_of(table)
+    said = {name: value for name, value in handle.ref.options.items() if name.lower() not in ("format", "header")}
+    return Table(handle.with_options(file_format, {**said, "header": "true"}, trust_index=False))
 
 
 def _scan_of(relation: Any) -> Files:

@@ -117,15 +117,9 @@ def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
     """How the files are read, as the index keeps it: without a header that goes without saying, which is said or not by
     whoever opens the table."""
     options = plain_options(handle.ref.options)
+    if handle.goes_without_header(snapshot):
+        options = {name: value for name, value in options.items() if name.lower() != "header"}
     file_format = str(snapshot.details.read_options().get("file_format", ""))
-    if handle.format == "files" and any(name.lower() == "header" for name in options):
-        from metaindex.formats.files.options import FilesOptions
-        from metaindex.formats.files.schema import goes_without_header
-
-        files, said = snapshot.files, FilesOptions.of(handle.ref.options)
-        paths, times = files.paths.to_pylist(), files.table.column("modified_ms").to_pylist()
-        if goes_without_header(handle.ref.storage, paths, times, file_format, said):
-            options = {name: value for name, value in options.items() if name.lower() != "header"}
     return {**options, "file_format": file_format}
 
 
@@ -181,6 +175,7 @@ def refresh(
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
         if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
             return Outcome(name, Operation.REFRESH.value, False, base, (note,))
+    handle.check_header(base, target)
     if limit is not None and handle.builders.starts_spark(builder):
         limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing

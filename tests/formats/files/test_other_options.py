@@ -273,3 +273,21 @@ def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> N
     assert "or create another index" not in str(mi.open_table(root, sep=";", schema=TEXT).prune("b = 1"))
     other = mi.open_table(root, sep=";", header=True, schema="a STRING, c INT")
     assert "open the table with schema='`a` string, `b` int', or create" in str(other.prune("c = 1"))
+
+
+def test_a_file_that_looks_like_data_is_in_no_version_of_an_index_that_needs_no_header_said(tmp_path: Path) -> None:
+    """Who says nothing would be answered by such an index, and is refused without one."""
+    root = tmp_path / "t"
+    put(root, "0.csv", "a,b\n1,5\n2,6\n")
+    mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
+    put(root, "1.csv", "3,7\n4,8\n")
+    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).prune("b = 9")
+    assert mi.open_table(root, header=True).prune("b = 9").kept_files == 1
+    with pytest.raises(UnsupportedFeatureError, match="create another index with header=True"):
+        mi.open_table(root, header=True).refresh_index("i", builder="local")
+    mi.open_table(root, header=True).create_index("j", mi.ColumnStats(), builder="local")
+    assert mi.open_table(root, header=True).prune("b = 9").kept_files == 0
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).prune("b = 9")
