@@ -251,7 +251,7 @@ def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, o
     differing = differing_options(stored, asked)
     parts = {
         "with": [_argument(*said[name]) for name in differing if name in said],
-        "without": [f"{name}=" for name in differing if name not in said],
+        "without": [name for name in differing if name not in said],
     }
     how = " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
     return f"open the table {how}, {otherwise}or create another index"

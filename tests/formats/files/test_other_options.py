@@ -265,10 +265,10 @@ def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> N
     table = mi.open_table(root, schema=TEXT, escape="x")
     (report,) = table.prune("b = 1").indexes[-1:]
     assert report.reason.endswith(
-        "(escape, sep); open the table with sep=';' and without escape=, or create another index"
+        "(escape, sep); open the table with sep=';' and without escape, or create another index"
     )
     assert "other reader options: no query of the table as it is opened uses such an index" in str(table.indexes())
-    with pytest.raises(UnsupportedFeatureError, match="the table with sep=';' and without escape=, or without any"):
+    with pytest.raises(UnsupportedFeatureError, match="the table with sep=';' and without escape, or without any"):
         table.refresh_index("i")
     assert "or create another index" not in str(mi.open_table(root, sep=";", schema=TEXT).prune("b = 1"))
     other = mi.open_table(root, sep=";", header=True, schema="a STRING, c INT")
