@@ -106,7 +106,8 @@ def record_of(built: BuiltRun, snapshot: Snapshot) -> VersionRecord:
 
 def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     """What a user should know of a build."""
-    counts = [counted(built.ref.files, "file")]
+    files, unread = built.ref.files, built.report.uncovered_files
+    counts = [f"{files - unread:,} of {counted(files, 'file')}" if unread else counted(files, "file")]
     if built.ref.columns or not built.ref.keys:
         counts.append(counted(len(built.ref.columns), "column"))
     keys = len(keyed(built.ref))
@@ -116,11 +117,11 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
     if copies:
         counts.append(counted(copies, "covering index"))
     notes = [f"{', '.join(counts[:-1])} and {counts[-1]} indexed by the {built.ref.builder} builder"]
-    if built.report.uncovered_files:
+    if unread:
         path, why = built.report.uncovered[0]
-        notes.append(
-            f"left uncovered and always read: {counted(built.report.uncovered_files, 'file')}, the first {path}: {why}"
-        )
+        them = "it" if unread == 1 else "them"
+        first = why if repr(path) in why else f"{path}: {why}"
+        notes.append(f"{counted(unread, 'file')} could not be read, and every query reads {them}; the first: {first}")
     for key in built.ref.keys:
         if key.unkeyed_files > built.report.uncovered_files:
             names = ", ".join(column.name for column in key.columns)

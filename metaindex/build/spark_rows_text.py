@@ -18,8 +18,11 @@ import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.formats.model import Schema
 from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 from metaindex.spark.frames import frame_of
+from metaindex.text import TextReader
 
 from .collect import FactScan
 from .few_rows import few_rows
@@ -106,8 +109,23 @@ class TextRows:
         return few_rows(rows, schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
-        """See `spark_rows.RowsToStore`."""
-        return dict.fromkeys(ordinals.tolist(), "it has records that Spark does not parse")
+        """See `spark_rows.RowsToStore`. Of the first file it is told why, too, where our reader finds that out."""
+        why = dict.fromkeys(sorted(ordinals.tolist()), "it has records that Spark does not parse")
+        for first in [*why][:1]:
+            if said := self._said_of(self.request.files.paths[first].as_py()):
+                why[first] += f": {said}"
+        return why
+
+    def _said_of(self, path: str) -> str:
+        """Why our own reader takes no certain row from the file, of its first block; "" where it does."""
+        fields = self.source.fields
+        try:
+            reader = TextReader(self.source.file_format, dict(self.source.options), Schema(fields))
+            with self.request.ref.storage.open_input(path) as file:
+                next(reader.read(file, path, fields, path), None)
+        except MetaIndexError as error:
+            return str(error)
+        return ""
 
     def _named(self, frame: DataFrame, ordinals: Ordinals) -> DataFrame:
         """The ordinal and the common values of each file, by the path that Spark shows of it."""

@@ -24,7 +24,7 @@ def report(outcome: Outcome, out: Output) -> int:
             "entry": entry.id,
             "files": entry.content.versions[-1].files if entry.content.versions else 0,
             "size_bytes": sum(run.size_bytes for run in entry.content.runs),
-            "notes": list(outcome.notes),
+            "notes": [in_options(note) for note in outcome.notes],
         }
     )
     out.write(in_options(str(outcome)))

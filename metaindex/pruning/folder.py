@@ -178,7 +178,8 @@ class IndexFolder:
         if entry.table.format != self._format:
             return f"it was built for a {entry.table.format} table"
         check(entry)
-        return other_options(entry.table.options, ref.options)
+        other = other_options(entry.table.options, ref.options)
+        return None if other is None else f"{other}; {options_cure(entry.table.options, ref.options)}"
 
 
 _FILE_BYTES = 16
@@ -238,8 +239,30 @@ def differing_options(stored: Mapping[str, object], asked: Mapping[str, object])
     built, now = _meant(stored), _meant(plain_options(asked))
     if stored.get("file_format") not in ("csv", "json"):
         built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
+    elif now.get("header") == "true" and "header" not in built:
+        del now["header"]  # which is meant where it is not said, as it was not, or need not be
     differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
     return differing + (["format"] if says_other_format(stored, asked) else [])
+
+
+def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, otherwise: str = "") -> str:
+    """What to do where an index was built under others than those asked. `otherwise`: what else can be done."""
+    said = {_name(name): (name, value) for name, value in {**stored, "format": stored.get("file_format", "")}.items()}
+    differing = differing_options(stored, asked)
+    parts = {
+        "with": [_argument(*said[name]) for name in differing if name in said],
+        "without": [name for name in differing if name not in said],
+    }
+    how = " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+    return f"open the table {how}, {otherwise}or create another index"
+
+
+def _argument(name: str, value: object) -> str:
+    """As Python says it. A long schema, and one that no text says, is not said."""
+    text = str(value)
+    if name.lower() == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA):
+        return "the schema of the index"
+    return f"{name}={value if isinstance(value, bool) else repr(text)}"
 
 
 def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object]) -> bool:
@@ -249,17 +272,22 @@ def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object])
 
 
 _FOLDERS = frozenset({"recursivefilelookup", "basepath"})
+_MOST_SCHEMA = 100
 
 
 def _meant(options: Mapping[str, object]) -> dict[str, str]:
     """The options by one name and as one text each; what is not said or says nothing else is left out."""
     said: dict[str, str] = {}
     for name, value in options.items():
-        key = "sep" if name.lower() == "delimiter" else name.lower()
+        key = _name(name)
         text = _said(value) if key == "schema" else str(value).lower() if isinstance(value, bool) else str(value)
         if key != "file_format" and (key, text.lower()) != ("recursivefilelookup", "false"):
-            said[key] = text.lower() if key == "recursivefilelookup" else text
+            said[key] = text.lower() if key in ("recursivefilelookup", "header") else text
     return said
+
+
+def _name(option: str) -> str:
+    return "sep" if option.lower() == "delimiter" else option.lower()
 
 
 def _said(schema: object) -> str:

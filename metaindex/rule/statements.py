@@ -40,6 +40,7 @@ from metaindex.workloads.template import Workload
 
 from .enabling import rule_of
 from .quiet import unlogged
+from .text_scans import as_indexed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -183,16 +184,18 @@ class SparkTables:
         if name.path:
             return open_table(name.path, spark=self.spark, **self._how, **options)
         if not options:
-            return table_of(
-                self._frame(f"TABLE {column_sql(name.parts)}", named=True), **self._how, others=self._others
-            )
+            frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
+            return table_of(frame, **self._how, others=self._others, as_read=as_indexed)
         if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
             raise ArgumentError(
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
             )
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how)
+        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=as_indexed)
+
+    def takes_options(self, name: TableName) -> bool:
+        return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in FORMATS)
 
     def _is_in_catalog(self, parts: Sequence[str]) -> bool:
         """A database may be named as a format is: Spark looks there first."""
@@ -261,7 +264,7 @@ class SparkTables:
         frame = self._frame(query)
         queries = workload(frame)
         opened: dict[str, Table] = {}
-        for table in tables_in(frame, **self._how):
+        for table in tables_in(frame, **self._how, as_read=as_indexed):
             opened.setdefault(table.path, table)
         if not opened:
             why = queries.problems[0].reason if queries.problems else "it reads none"

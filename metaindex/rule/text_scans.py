@@ -9,9 +9,11 @@ text means count as options; its time zone does for columns of instants.
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,15 +21,18 @@ import pyarrow.compute as pc
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema import plain_type
-from metaindex.formats.files.table import version_named
+from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Schema
+from metaindex.formats.protocol import At
 from metaindex.log.entry import IndexLogEntry
 from metaindex.pruning.folder import differing_options
 from metaindex.table.face import Table, handle_of
+from metaindex.table.frames import each_of
 from metaindex.text import TextReader
 
-from .request import Files, Session, SparkScan
+from .request import Files, Session, SparkColumns, SparkScan
 
+logger = logging.getLogger("metaindex")
 _NO_SAY: Final = frozenset(
     {
         *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter"),
@@ -129,6 +134,58 @@ def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
     return first
 
 
+def as_indexed(table: Table, relation: Any) -> Table:
+    """The table of a relation, opened as an index of it was built that a query of the relation uses, so that statements
+    tell of the index what the query finds; where there is none, with the relation's options that are not Spark's
+    defaults."""
+    handle = handle_of(table)
+    if handle.ref.patterns:
+        return table
+    scan = _scan_of(relation)
+    file_format = scan.text
+    assert file_format is not None, "a table of texts"
+    try:
+        indexed = as_spark_reads(Table(handle.with_options(file_format, {}, trust_index=False)), file_format, scan)
+        if indexed is not None and _is_of_scan(indexed, file_format, scan):
+            return _with_header(indexed, file_format) if "header" in meaning(file_format, scan.options) else indexed
+    except MetaIndexError as error:
+        logger.warning("statements tell of no index of %s what queries find: %s", table.path, error)
+    options = {name: value for name, value in handle.ref.options.items() if _tells(file_format, name, value)}
+    return Table(handle.with_options(file_format, options, trust_index=False))
+
+
+def _with_header(table: Table, file_format: str) -> Table:
+    """With a header that is said, as the relation says it: files need not tell that they have one."""
+    handle = handle_of(table)
+    said = {name: value for name, value in handle.ref.options.items() if name.lower() not in ("format", "header")}
+    return Table(handle.with_options(file_format, {**said, "header": "true"}, trust_index=False))
+
+
+def _scan_of(relation: Any) -> Files:
+    schema, partitions = (json.loads(struct.json()) for struct in (relation.dataSchema(), relation.partitionSchema()))
+    return Files(
+        str(relation.fileFormat().getClass().getSimpleName()),
+        SparkColumns([field["name"] for field in schema["fields"]], schema),
+        SparkColumns([field["name"] for field in partitions["fields"]], partitions),
+        session=None,
+        options={str(pair._1()): str(pair._2()) for pair in each_of(relation.options().toSeq())},
+    )
+
+
+def _is_of_scan(table: Table, file_format: str, scan: Files) -> bool:
+    handle = handle_of(table)
+    alike = all(same_columns(schema, file_format, scan) for _, schema in handle.recorded())
+    return alike and tabs_are_told(table, (handle.snapshot(At()).files.paths,))
+
+
+def _tells(file_format: str, name: str, value: object) -> bool:
+    """Is an option of a relation not Spark's default, or one whose default is another here?"""
+    if name.lower() == "format":
+        return False  # said apart
+    known = _OTHER_NAMES.get(name.lower(), name.lower())
+    return known in _NO_SAY or known in ("header", "sep") or bool(meaning(file_format, {name: value}))
+
+
 def other_options(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> list[str]:
     """The reader options of an index that are others than those of a scan; of `table` as it is opened for the scan.
     `none_fits`: it is opened without any, as no index was built with those of the scan."""
@@ -154,7 +211,7 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
     handle = handle_of(table)
     for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
         opened = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
-        if version_named(handle_of(opened).ref, record.version.id) == record.version:
+        if is_named(handle_of(opened).ref, record.version):
             return opened
     return None
 

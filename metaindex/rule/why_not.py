@@ -62,13 +62,13 @@ def verdicts(skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleCo
 def _unusable(
     table: Table, scan: SparkScan, infos: Iterable[IndexInfo], answer: PruneResult | Reason
 ) -> dict[str, IndexVerdict]:
-    """Of the indexes that no query uses of the table as it is opened for the scan. One that is whole was built with
-    other reader options; why else it is left out it is asked itself."""
+    """Of the indexes that no query uses of the table as it is opened for the scan; of all of them where none was built
+    with the scan's options. One that is whole was built with others; why else it is left out it is asked itself."""
     why = {report.name: report.reason for report in handle_of(table).open_indexes(None)[1]}
     entries = {entry.name: entry for entry in handle_of(table).entries()}
     told = {}
     for info in infos:
-        if info.name not in why:
+        if info.name not in why and answer is not Reason.READER_OPTIONS:
             continue
         entry = entries.get(info.name)
         if info.problem or entry is None or not entry.readable:

@@ -99,6 +99,9 @@ class FileTables:
             f" {FORMATS[0]}.`path`, or say what the name means (tables=, --table)"
         )
 
+    def takes_options(self, name: TableName) -> bool:
+        return not self._catalog
+
     def asked(self, query: str) -> AskedTables:
         queries = workload(_paths_as_names(query))
         if queries.problems or not queries.templates:

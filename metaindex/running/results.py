@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -26,11 +26,12 @@ from metaindex.views.history import history_schema
 from metaindex.views.info import (
     IndexInfo,
     IndexList,
-    indexes_remarks,
+    old_remarks,
     sayable,
     short_version,
     size_in_words,
     state_in_words,
+    unread_in_words,
 )
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import moment
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from metaindex.whatif.posterior import Estimate
 
 _TEXTS: Final = pa.list_(pa.string())
+_TOLD: Final = frozenset({"notes", "note", "findings", "not_compared"})
+"""Columns of sentences."""
 _NAMED: Final = 5
 """Of an index's columns, those that are shown by name."""
 
@@ -76,7 +79,7 @@ SHOWN: Final = _schema(
     note=pa.string(),
 )
 """What a person can read in a notebook or on a terminal; DESCRIBE INDEX has the rest, and exact numbers. `version`: the
-newest that is recorded; `note`: how far it is behind, or why no query uses it."""
+newest that is recorded; `note`: how far it is behind, which files it could not read, or why no query uses it."""
 DESCRIBED: Final = _schema(name=pa.string(), value=pa.string())
 VERIFIED: Final = _schema(
     index=pa.string(),
@@ -196,6 +199,22 @@ def result(
     return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
 
 
+def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResult:
+    """The same, with what is told in other words."""
+    rows = [
+        {name: _in_words(value, say) if name in _TOLD else value for name, value in row.items()}
+        for row in answer.rows.to_pylist()
+    ]
+    told = tuple(say(part) if isinstance(part, str) else part for part in answer.told)
+    return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong)
+
+
+def _in_words(value: object, say: Callable[[str], str]) -> object:
+    if isinstance(value, list):
+        return [_in_words(each, say) for each in value]
+    return say(value) if isinstance(value, str) else value
+
+
 def changed(outcome: Outcome) -> StatementResult:
     """Of a verb that changes an index."""
     entry = outcome.entry
@@ -250,7 +269,7 @@ def indexes_shown(infos: IndexList) -> StatementResult:
         tuple(Column(name, right=name in ("files", "size")) for name in names),
         tuple(tuple(_cell(name, row[name]) for name in names) for row in rows),
     )
-    return result(SHOWN, rows, table, *indexes_remarks(infos))
+    return result(SHOWN, rows, table, *old_remarks(infos))
 
 
 def _shown_row(info: IndexInfo) -> dict[str, object]:
@@ -282,10 +301,14 @@ def _noted(info: IndexInfo) -> str | None:
     if info.problem:
         return info.problem
     if info.other_options:
-        return f"built with other reader options: {', '.join(info.other_options)}"
+        other = ", ".join(info.other_options)
+        return f"built with other reader options: {other}; name the table as in DESCRIBE INDEX, or create another"
+    said = []
     if info.new_files:
-        return f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind"
-    return None
+        said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")
+    if info.uncovered_files:
+        said.append(f"{unread_in_words(info)}: VERIFY INDEX says why")
+    return "; ".join(said) or None
 
 
 def _cell(name: str, value: object) -> str:

@@ -31,6 +31,7 @@ from metaindex.statements.tree import (
 from metaindex.table.face import Table, handle_of
 from metaindex.table.recommend import recommend
 
+from .cures import StatementWords, in_statement
 from .results import (
     DESCRIBED,
     WEIGHED,
@@ -40,6 +41,7 @@ from .results import (
     nothing,
     recommended,
     result,
+    said_by,
     verified,
     weighed,
 )
@@ -56,7 +58,33 @@ _DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
 
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
-    """What the statement gives. Raises what the verbs of `Table` raise."""
+    """What the statement gives. Raises what the verbs of `Table` raise. Cures are said as statements are."""
+    asked = _asked(statement, tables)
+    if asked is None:
+        return _run(statement, tables)
+    try:
+        return said_by(_run(statement, tables), lambda text: in_statement(text, asked))
+    except MetaIndexError as error:
+        text = str(error)
+        if (said := in_statement(text, asked)) != text:
+            error.args = (said, *error.args[1:])
+        raise
+
+
+def _asked(statement: Statement, tables: NamedTables) -> StatementWords | None:
+    """What cures are for. None: a query, in which nothing says how files are read."""
+    match statement:
+        case ExplainIndexes() | ExplainWhatIf():
+            return None
+        case RecommendIndexes():
+            return StatementWords()
+        case ShowIndexes(table):
+            return StatementWords(table, takes_options=tables.takes_options(table))
+        case _:
+            return StatementWords(statement.table, statement.name, tables.takes_options(statement.table))
+
+
+def _run(statement: Statement, tables: NamedTables) -> StatementResult:
     match statement:
         case CreateIndex():
             return _create(statement, tables)
@@ -172,10 +200,11 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
             + (", ".join(info.name for info in infos) or "none")
         )
     info = infos[name]
-    facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     kinds, built = _kinds_and_options_of(opened, name)
+    facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     if kinds:
-        facts["statement"] = create_text(name, table_text(_as_built(table, opened, built)), kinds)
+        named = table if table.options and not info.other_options else _as_built(table, opened, built)
+        facts["statement"] = create_text(name, table_text(named), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
     return result(DESCRIBED, rows, *info.shown, *more)
@@ -193,8 +222,10 @@ def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[
 def _as_built(table: TableName, opened: Table, options: Mapping[str, object]) -> TableName:
     """The table, named so that its files are read as for the index."""
     said = {key: value for key, value in options.items() if key != "file_format"}
+    if options.get("file_format") == "csv" and not any(key.lower() == "header" for key in said):
+        said = {"header": True, **said}  # to Spark a header has to be said
     of_no_text = str(said.get("schema", "")).startswith("?")  # a schema that no text says
-    if table.options or not said or of_no_text or handle_of(opened).ref.patterns:
+    if not said or of_no_text or handle_of(opened).ref.patterns:
         return table
     given = tuple((key, value if isinstance(value, bool | int | float) else str(value)) for key, value in said.items())
     return TableName((str(options.get("file_format", "parquet")), opened.path), options=given)

@@ -46,6 +46,9 @@ class NamedTables(Protocol):
     def open(self, name: TableName) -> Table:
         """The table of a name. MetaIndexError where there is none, or where it is not one that can have an index."""
 
+    def takes_options(self, name: TableName) -> bool:
+        """May WITH stand behind the name, which says how files are read?"""
+
     def asked(self, query: str) -> AskedTables:
         """What a query reads. MetaIndexError where that cannot be told."""
 

@@ -32,7 +32,17 @@ def create_index(frame: DataFrame, name: str, *kinds: Kind, **how: Any) -> Outco
     return table_of(frame).create_index(name, *kinds, **how)
 
 
-def table_of(frame: DataFrame, *, others: Callable[[Any], None] | None = None, **how: Any) -> Table:
+AsRead = Callable[[Table, Any], Table]
+"""Gives a table of CSV or JSON files, opened as a relation of Spark's reads them, as it is to be used."""
+
+
+def table_of(
+    frame: DataFrame,
+    *,
+    others: Callable[[Any], None] | None = None,
+    as_read: AsRead = lambda table, _: table,
+    **how: Any,
+) -> Table:
     """The table that a DataFrame reads. Raises as `create_index` says. `how`: as for `open_table`; `others`: is told of
     a table of a catalog that is none of ours, before it is refused."""
     if not hasattr(frame, "_jdf") and "pyspark" not in type(frame).__module__:
@@ -51,22 +61,22 @@ def table_of(frame: DataFrame, *, others: Callable[[Any], None] | None = None, *
         raise _refused(f"this one has {other[0]}")
     if leaves.size() != 1:
         raise _refused(f"this one reads {leaves.size()}")
-    return _table_of_leaf(leaves.apply(0), frame.sparkSession, others, how)
+    return _table_of_leaf(leaves.apply(0), frame.sparkSession, others, as_read, how)
 
 
-def tables_in(frame: DataFrame, **how: Any) -> list[Table]:
+def tables_in(frame: DataFrame, *, as_read: AsRead, **how: Any) -> list[Table]:
     """Those that a query reads and that can have an index, each as often as it is read; what else it reads is left
     out."""
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     tables = []
     for at in range(leaves.size()):
         with suppress(UnsupportedFeatureError):
-            tables.append(_table_of_leaf(leaves.apply(at), frame.sparkSession, None, how))
+            tables.append(_table_of_leaf(leaves.apply(at), frame.sparkSession, None, as_read, how))
     return tables
 
 
 def _table_of_leaf(
-    leaf: Any, spark: SparkSession, others: Callable[[Any], None] | None, how: Mapping[str, Any]
+    leaf: Any, spark: SparkSession, others: Callable[[Any], None] | None, as_read: AsRead, how: Mapping[str, Any]
 ) -> Table:
     if leaf.getClass().getSimpleName() == "DataSourceV2Relation":
         table = leaf.table()
@@ -98,14 +108,15 @@ def _table_of_leaf(
     kind = _FORMATS.get(relation.fileFormat().getClass().getSimpleName())
     if kind is None:
         raise _refused(f"this one reads {relation.fileFormat()}")
-    options = {option._1(): option._2() for option in _each(relation.options().toSeq())}
+    options = {option._1(): option._2() for option in each_of(relation.options().toSeq())}
     for key in ("path", "paths", "serialization.format"):
         options.pop(key, None)
     if kind == "csv":
         options.setdefault("header", "false")  # which is Spark's default, and not `open_table`'s
     if kind != "parquet":
         options["schema"] = relation.schema().toDDL()
-    return open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **how, **options)
+    table = open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **how, **options)
+    return table if kind == "parquet" else as_read(table, relation)
 
 
 def _is_metadata(table: Any) -> bool:
@@ -119,10 +130,10 @@ def _is_metadata(table: Any) -> bool:
 def _names(plan: Any) -> list[str]:
     """Of every node, and of what columns are computed by."""
     if plan.getClass().getSimpleName() == "Project":
-        every = _each(plan.projectList())
+        every = each_of(plan.projectList())
         if other := [str(each.getClass().getSimpleName()) for each in every if not _is_column(each)]:
             return other
-    below = [name for child in _each(plan.children()) for name in _names(child)]
+    below = [name for child in each_of(plan.children()) for name in _names(child)]
     return [str(plan.getClass().getSimpleName()), *below]
 
 
@@ -137,7 +148,8 @@ def _is_column(expression: Any) -> bool:
     return bool(child.getClass().getSimpleName() == "AttributeReference" and child.name() == expression.name())
 
 
-def _each(sequence: Any) -> list[Any]:
+def each_of(sequence: Any) -> list[Any]:
+    """What a sequence of Scala has."""
     return [sequence.apply(at) for at in range(sequence.size())]
 
 

@@ -33,7 +33,7 @@ from metaindex.expressions.errors import (
 )
 from metaindex.expressions.shown import counted
 from metaindex.formats.files.history import forget as forget_listings
-from metaindex.formats.model import Schema
+from metaindex.formats.model import Schema, Snapshot
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
 from metaindex.kinds.kind import Kind
@@ -43,7 +43,7 @@ from metaindex.kinds.served import row_plans
 from metaindex.log.liveness import held
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
-from metaindex.pruning.folder import other_options, plain_options
+from metaindex.pruning.folder import options_cure, other_options, plain_options
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import check_name
 from metaindex.store.writer import RunSink, new_run_id
@@ -100,7 +100,7 @@ def create(
         [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds],
         built_by,
         RunSink(log.storage, new_run_id()),
-        {**plain_options(handle.ref.options), "file_format": snapshot.details.read_options().get("file_format", "")},
+        _options_kept(handle, snapshot),
         progress,
     )
     handle.remember(target)
@@ -111,6 +111,16 @@ def create(
             return there  # another writer made it meanwhile
         raise
     return _with_past(handle, outcome, log, action, target) if history else outcome
+
+
+def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
+    """How the files are read, as the index keeps it: without a header that goes without saying, which is said or not by
+    whoever opens the table."""
+    options = plain_options(handle.ref.options)
+    if handle.goes_without_header(snapshot):
+        options = {name: value for name, value in options.items() if name.lower() != "header"}
+    file_format = str(snapshot.details.read_options().get("file_format", ""))
+    return {**options, "file_format": file_format}
 
 
 def _there_already(log: OperationLog, name: str, kinds: Sequence[Kind], schema: Schema) -> Outcome | None:
@@ -154,16 +164,18 @@ def refresh(
     check_same_table(base, handle.format)
     validate(Operation.REFRESH, base, name)
     handle = handle.as_said(base)
-    if (other := other_options(base.table.options, handle.ref.options)) is not None:
+    stored = base.table.options
+    if (other := other_options(stored, handle.ref.options)) is not None:
+        cure = options_cure(stored, handle.ref.options, otherwise="or without any, ")
         raise UnsupportedFeatureError(
-            f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; open the table"
-            " with those, or without any, or create another index"
+            f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
         )
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
         if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
             return Outcome(name, Operation.REFRESH.value, False, base, (note,))
+    handle.check_header(base, target)
     if limit is not None and handle.builders.starts_spark(builder):
         limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing

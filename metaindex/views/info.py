@@ -23,6 +23,11 @@ _OLD = (
     "runs that were merged or replaced; queries that began before may read them still, and clean removes them after its"
     " retention"
 )
+_OTHER = (
+    "no query of the table as it is opened uses such an index; open the table with those that it was built with, which"
+    " a query says (prune), or create another index"
+)
+_KEPT = "and every query reads what the table has of them: verify says why"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -157,7 +162,19 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
 
 def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
     """What stands below the table."""
+    unread = [f"{info.name}: {unread_in_words(info)}, {_KEPT}" for info in infos if info.uncovered_files]
+    other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
+    return unread + other + old_remarks(infos)
+
+
+def old_remarks(infos: Sequence[IndexInfo]) -> list[str]:
+    """What "old" means, where some size says it."""
     return [f"old: {_OLD}"] if any(info.old_bytes for info in infos) else []
+
+
+def unread_in_words(info: IndexInfo) -> str:
+    """Files of its runs that no builder could read, be they part of the table still or not. Why is recorded nowhere."""
+    return f"{counted(info.uncovered_files, 'file')} could not be read when indexed"
 
 
 def index_text(info: IndexInfo) -> str:
@@ -167,10 +184,7 @@ def index_text(info: IndexInfo) -> str:
         "state": state_in_words(info),
         "fresh": fresh_in_words(info),
         "kinds": ", ".join(info.kinds) or "-",
-        "files": (
-            f"{info.files:,}"
-            + (f", {info.uncovered_files:,} of them uncovered and always read" if info.uncovered_files else "")
-        ),
+        "files": f"{info.files:,}" + (f"; {unread_in_words(info)}, {_KEPT}" if info.uncovered_files else ""),
         "behind": "" if info.new_files is None else _behind_in_words(info),
         "newest": (
             f"version {info.newest_version}, committed {moment(info.newest_ms or 0)}" if info.newest_version else ""

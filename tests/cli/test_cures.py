@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from metaindex.cli.cures import in_options
+from tests.tables import settle
 
 from .conftest import Call
 
@@ -80,3 +81,16 @@ def test_errors_name_options(call: Call, tmp_path: Path) -> None:
     assert "say --format csv" in answer.err
     machine = call("prune", tmp_path / "t", "id = 1", "--format", "parquet", "--json")
     assert "say --format csv" in machine.json["error"]["message"]
+
+
+def test_notes_name_options(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "0.csv").write_text('id,name\n1,"say ""hi"", you"\n')
+    settle(tmp_path / "t")
+    made = call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local")
+    machine = call("create", tmp_path / "t", "j", "--values", "name", "--builder", "local", "--json")
+    for told in (made.out, *machine.json["notes"][1:]):
+        assert "1 file could not be read, and every query reads it; the first: 0.csv: " in told
+        assert "a quote inside a quoted value must be escaped" in told
+        assert "such as --option 'escape=\"'" in told
+    assert "i: 1 file could not be read when indexed, " in call("indexes", tmp_path / "t").out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -431,3 +432,71 @@ def test_a_script_runs_a_statement_about_indexes_at_once(sql: SparkSession, tmp_
     assert [row[0] for row in sql.sql("BEGIN DECLARE index INT = 1; SELECT index; END").collect()] == [1]
     sql.sql(f"BEGIN EXECUTE IMMEDIATE 'CREATE INDEX c ON {quoted} (id)'; END")
     assert [info.name for info in mi.open_table(tmp_path / "t x").indexes()] == ["c"]
+
+
+def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSession, tmp_path: Path) -> None:
+    """An index that was built in Python, of a view and of a catalog's table that say of the reader's options what goes
+    without saying, or say it otherwise; and of others, which read the files otherwise."""
+    from pyspark.errors import PySparkException
+
+    folder = tmp_path / "t"
+    folder.mkdir()
+
+    def put(part: int) -> None:
+        lines = "".join(f'{part * 10 + row},"say ""{row}"", you"\n' for row in range(10))
+        (folder / f"{part}.csv").write_text("id,note\n" + lines)
+        os.utime(folder / f"{part}.csv", (1.7e9, 1.7e9))
+
+    put(0)
+    put(1)
+    table = mi.open_table(folder, schema="id BIGINT, note STRING", escape='"')
+    table.create_index("i", mi.ColumnStats(), mi.Values("note"), builder="local")
+    for name, more in {
+        "alike": {"sep": ",", "escape": '"', "schema": "id BIGINT, note STRING"},
+        "escaped": {"schema": "id BIGINT, note STRING"},
+        "texts": {"escape": '"'},
+    }.items():
+        read = sql.read.options(header=True, quote='"', nullValue="", escape=more.get("escape"))
+        read = read.options(sep=more.get("sep")).schema(more["schema"]) if "schema" in more else read
+        read.csv(str(folder)).createOrReplaceTempView(name)
+    sql.sql(
+        f"CREATE TABLE cataloged (id BIGINT, note STRING) USING csv OPTIONS (header true, escape '\"')"
+        f" LOCATION '{folder}'"
+    )
+    paths = f"csv.`{folder}` WITH (header = true, escape = '\"', schema = 'id BIGINT, note STRING')"
+    try:
+        for name in ("alike", "cataloged", paths):
+            (shown,) = rows(sql, f"SHOW INDEXES ON {name}")
+            assert (shown["fresh"], shown["note"]) == (True, None), name
+            facts = {row["name"]: row["value"] for row in rows(sql, f"DESCRIBE INDEX i ON {name}")}
+            assert (facts["fresh"], "other_options" in facts) == ("true", False), name
+        for name in ("alike", "cataloged"):
+            (told,) = rows(sql, f"EXPLAIN INDEXES SELECT note FROM {name} WHERE id = 15")
+            assert (told["used"], told["files"]) == (True, 1), name
+        put(2)
+        (shown,) = rows(sql, "SHOW INDEXES ON cataloged")
+        assert (shown["fresh"], str(shown["note"])[:6]) == (False, "1 file")
+        assert rows(sql, "REFRESH INDEX i ON alike")[0]["files"] == 3
+        sql.sql("REFRESH TABLE cataloged")
+        assert rows(sql, "SHOW INDEXES ON cataloged")[0]["fresh"] is True
+        assert rows(sql, "CREATE INDEX j ON cataloged USING bloom (note)")[0]["notes"][0].startswith("3 files")
+        assert [row["note"] for row in rows(sql, "SHOW INDEXES ON alike")] == [None, None]
+        for name, differs in (("escaped", "escape"), ("texts", "schema")):
+            note = rows(sql, f"SHOW INDEXES ON {name}")[0]["note"]
+            assert str(note).startswith(f"built with other reader options: {differs}; "), name
+            used = {row["used"] for row in rows(sql, f"EXPLAIN INDEXES SELECT note FROM {name} WHERE id = '15'")}
+            assert used == {False}, name
+        with pytest.raises(
+            PySparkException,
+            match=r"with OPTIONS \(escape = '\"'\) where the table or view is created, or without any, or create",
+        ):
+            sql.sql("REFRESH INDEX i ON escaped")
+        (made,) = rows(sql, "CREATE INDEX k ON escaped USING covering (id) INCLUDE (note)")
+        assert "a quote inside a quoted value must be escaped" in made["notes"][1]
+        assert "such as OPTIONS (escape = '\"') where the table or view is created" in made["notes"][1]
+        (made,) = rows(sql, f"CREATE INDEX l ON csv.`{folder}` WITH (header = true) USING values (note)")
+        assert f"such as csv.`{folder}` WITH (header = true, escape = '\"'), or" in made["notes"][1]
+    finally:
+        sql.sql("DROP TABLE cataloged")
+        for name in ("alike", "escaped", "texts"):
+            sql.sql(f"DROP VIEW {name}")

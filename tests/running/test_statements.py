@@ -13,6 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.errors import IndexExistsError, IndexStateError
+from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.kinds import registry
 from metaindex.pruning.result import human_bytes
 from metaindex.running.files import FileTables
@@ -370,7 +371,40 @@ def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> 
     settle(tmp_path / "t")
     told(f"CREATE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true, sep = ';') USING column_stats (a)")
     (shown,) = told(f"SHOW INDEXES ON csv.`{tmp_path / 't'}` WITH (header = true)")
-    assert (shown["fresh"], shown["note"]) == (None, "built with other reader options: sep")
+    cure = "name the table as in DESCRIBE INDEX, or create another"
+    assert (shown["fresh"], shown["note"]) == (None, f"built with other reader options: sep; {cure}")
+    facts = {
+        row["name"]: row["value"] for row in told(f"DESCRIBE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true)")
+    }
+    (other,) = told(facts["statement"].replace("`i`", "`j`"))
+    assert (other["files"], other["notes"]) == (1, ["1 file and 1 column indexed by the local builder"])
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"open the table with csv\.`.*` WITH \(header = true, sep = ';'\), or"
+    ):
+        told(f"REFRESH INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true)")
+
+
+def test_files_that_cannot_be_read_are_told_of_with_the_reason_and_the_cure(tmp_path: Path) -> None:
+    """RFC 4180 doubles a quote inside a quoted value; Spark escapes it, unless it is told otherwise."""
+    path = tmp_path / "t"
+    path.mkdir()
+    for part in range(2):
+        (path / f"{part}.csv").write_text(f'id,note\n{part},"say ""hi"", you"\n')
+    settle(path)
+    made = mi.sql(f"CREATE INDEX i ON csv.`{path}` USING column_stats USING values (note)", builder="local")
+    (row,) = made.to_json()
+    assert row["notes"][0] == "0 of 2 files, 2 columns and 1 key indexed by the local builder"
+    assert row["notes"][1].startswith("2 files could not be read, and every query reads them; the first: ")
+    assert "a quote inside a quoted value must be escaped" in row["notes"][1]
+    assert all(note in str(made) for note in row["notes"])
+    (shown,) = told(f"SHOW INDEXES ON '{path}'")
+    assert shown["note"] == "2 files could not be read when indexed: VERIFY INDEX says why"
+    indexes = mi.open_table(path).indexes()
+    assert "i: 2 files could not be read when indexed, " in str(indexes)
+    assert "files     2; 2 files could not be read when indexed, " in str(indexes["i"])
+    told(f"CREATE INDEX j ON csv.`{path}` WITH (escape = '\"') USING values (note)")
+    (_, shown) = told(f"SHOW INDEXES ON csv.`{path}` WITH (escape = '\"')")
+    assert (shown["fresh"], shown["note"]) == (True, None)
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ class FilesOptions:
         """Spark's basePath: the folder where partitions begin."""
         return self.reader.get("basepath")
 
+    @property
+    def telling(self) -> Mapping[str, str]:
+        """Those of `reader` that say another thing than is meant where nothing is said: CSV files have a header, and
+        others none to speak of."""
+        return {name: value for name, value in self.reader.items() if (name, value.lower()) != ("header", "true")}
+
     def read_options(self, file_format: str) -> dict[str, object]:
         """Plain data for readers: `file_format` and Spark's options."""
         reader = {name: value for name, value in self.reader.items() if name != "basepath"}

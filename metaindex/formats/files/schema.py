@@ -14,7 +14,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
+from metaindex.expressions.errors import (
+    CorruptTableError,
+    FormatError,
+    MetaIndexError,
+    UnsupportedFeatureError,
+    first_line,
+)
 from metaindex.formats.column_names import alike
 from metaindex.formats.footers import read_metadata
 from metaindex.formats.model import Field, Schema
@@ -45,6 +51,21 @@ def data_schema(
             return csv_schema(storage, paths, [paths[0], *newest][-1], options.reader)
         case _:
             return json_schema(storage, paths, [paths[0], *newest][-1], options.reader)
+
+
+def goes_without_header(
+    storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
+) -> bool:
+    """Is a header that is said of the files what is meant where nobody says it? Not of those whose first row looks like
+    data, nor of files without a header."""
+    unsaid = replace(options, reader=options.telling)
+    if file_format != "csv" or unsaid.reader == options.reader:
+        return False
+    try:
+        data_schema(storage, paths, times, file_format, unsaid)
+    except MetaIndexError:
+        return False
+    return True
 
 
 def _newest(paths: Sequence[str], times: Sequence[int]) -> list[str]:

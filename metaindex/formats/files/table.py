@@ -173,12 +173,22 @@ def _options(ref: TableRef) -> FilesOptions:
 
 def version_named(ref: TableRef, id_: str) -> Version:
     """The version that has this id, were it there: nothing is listed. The same listing read with another schema or
-    other reader options is another version."""
+    other reader options is another version; a header that is said where one is meant makes none."""
     options = _options(ref)
-    if options.schema is None and not options.reader:
+    return _named(options.schema, options.telling, id_)
+
+
+def is_named(ref: TableRef, version: Version) -> bool:
+    """Is this the version of its id, as it is called now, or was where a header that was said made another?"""
+    options = _options(ref)
+    return version in (_named(options.schema, reader, version.id) for reader in (options.telling, options.reader))
+
+
+def _named(schema: pa.Schema | None, reader: Mapping[str, str], id_: str) -> Version:
+    if schema is None and not reader:
         return Version("", id_, id_)
-    said = [f"{f.name} {f.type}" for f in options.schema] if options.schema is not None else []
-    text = "\0".join([*said, "", *(f"{k}={v}" for k, v in sorted(options.reader.items()))])
+    said = [f"{f.name} {f.type}" for f in schema] if schema is not None else []
+    text = "\0".join([*said, "", *(f"{k}={v}" for k, v in sorted(reader.items()))])
     return Version("", id_, f"{id_}-{xxhash.xxh64_hexdigest(text.encode())}")
 
 

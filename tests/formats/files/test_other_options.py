@@ -11,13 +11,19 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema_said import schema_said
 from metaindex.formats.files.schema_text import parse_ddl
+from metaindex.formats.files.table import is_named
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import TableRef
+from metaindex.table.face import handle_of
 
 
 def put(root: Path, name: str, text: str) -> None:
@@ -174,3 +180,114 @@ def test_an_index_of_other_reader_options_says_so_among_the_indexes(tmp_path: Pa
     assert "built with other reader options: schema" in str(asked)
     assert "built with other reader options: schema" in str(asked["said"])
     assert asked["said"].to_json()["other_options"] == ("schema",)
+
+
+SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})
+
+
+@pytest.mark.parametrize("said", SAID, ids=str)
+@pytest.mark.parametrize("built", SAID, ids=str)
+def test_a_header_is_meant_where_nothing_is_said(
+    tmp_path: Path, built: dict[str, object], said: dict[str, object]
+) -> None:
+    root = tmp_path / "t"
+    for part in range(2):
+        put(root, f"{part}.csv", f"a,b\n{part},5\nx,{part + 6}\n")
+    mi.open_table(root, **built).create_index("i", *KINDS, builder="local")
+    table = mi.open_table(root, **said)
+    (info,) = table.indexes()
+    assert (info.other_options, info.fresh, info.new_files) == ((), True, 0)
+    assert table.prune("b = 7").kept_files == 1
+    assert same_rows(table, "b = 7", pc.field("b") == 7) == 1
+    put(root, "2.csv", "a,b\nz,700\n")
+    assert mi.open_table(root, **said).refresh_index("i", builder="local").changed
+    assert mi.open_table(root, **built).indexes()["i"].fresh is True
+    assert mi.open_table(root, header=False).indexes()["i"].other_options == ("header",)
+    other = mi.open_table(root, header=False, schema=TEXT)
+    assert other.prune("b = 9").kept_files == 3
+    assert "other reader options" in other.prune("b = 9").indexes[-1].reason
+
+
+def test_a_header_that_does_not_go_without_saying_has_to_be_said(tmp_path: Path) -> None:
+    """The first row looks like data: without an index such a table is refused, and so it is with one."""
+    root = tmp_path / "t"
+    put(root, "0.csv", "1,5\n2,6\n3,7\n")
+    mi.open_table(root, header=True).create_index("i", *KINDS[:1], mi.Values("5"), builder="local")
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).scan()
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).prune("`5` = 6")
+    table = mi.open_table(root, header=True)
+    (info,) = table.indexes()
+    assert (info.other_options, info.fresh) == ((), True)
+    assert table.prune("`5` = 9").kept_files == 0
+
+
+def _as_before(ref: TableRef, id_: str) -> Version:
+    options = FilesOptions.of(ref.options)
+    text = "\0".join(["", *(f"{k}={v}" for k, v in sorted(options.reader.items()))])
+    return Version("", id_, f"{id_}-{xxhash.xxh64_hexdigest(text.encode())}" if options.reader else id_)
+
+
+@pytest.mark.parametrize("more", [{}, {"sep": ";"}], ids=str)
+def test_an_index_of_a_said_header_that_is_older_is_stale_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, object]
+) -> None:
+    """A header that was said made another version, and stood in the entry."""
+    root = tmp_path / "t"
+    sep = more.get("sep", ",")
+    for part in range(2):
+        put(root, f"{part}.csv", f"a{sep}b\n{part}{sep}5\nx{sep}{part + 6}\n")
+    with monkeypatch.context() as before:
+        before.setattr("metaindex.formats.files.table.version_named", _as_before)
+        before.setattr("metaindex.formats.files.schema.goes_without_header", lambda *_: False)
+        made = mi.open_table(root, header=True, **more).create_index("i", *KINDS, builder="local")
+    assert made.entry.table.options["header"] is True
+    (record,) = made.entry.content.versions
+    table = mi.open_table(root, header=True, **more)
+    assert is_named(handle_of(table).ref, record.version)
+    assert not is_named(handle_of(mi.open_table(root, header=False, **more)).ref, record.version)
+    (info,) = table.indexes()
+    assert (info.other_options, info.fresh, info.new_files) == ((), False, 0)
+    assert table.prune("b = 7").kept_files == 1
+    assert same_rows(table, "b = 7", pc.field("b") == 7) == 1
+    assert mi.open_table(root, **more).prune("b = 7").kept_files == 2  # nobody knows that it goes without saying
+    assert mi.open_table(root, header=True, **more).refresh_index("i", builder="local").changed
+    assert mi.open_table(root, header=True, **more).indexes()["i"].fresh is True
+    assert not mi.open_table(root, header=True, **more).refresh_index("i", builder="local").changed
+    assert mi.open_table(root, header=True, **more).verify_index("i", files=None).sound
+
+
+def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    put(root, "0.csv", "a;b\nx;5\n")
+    mi.open_table(root, sep=";", schema=TEXT).create_index("i", mi.Values("b"), builder="local")
+    table = mi.open_table(root, schema=TEXT, escape="x")
+    (report,) = table.prune("b = 1").indexes[-1:]
+    assert report.reason.endswith(
+        "(escape, sep); open the table with sep=';' and without escape, or create another index"
+    )
+    assert "other reader options: no query of the table as it is opened uses such an index" in str(table.indexes())
+    with pytest.raises(UnsupportedFeatureError, match="the table with sep=';' and without escape, or without any"):
+        table.refresh_index("i")
+    assert "or create another index" not in str(mi.open_table(root, sep=";", schema=TEXT).prune("b = 1"))
+    other = mi.open_table(root, sep=";", header=True, schema="a STRING, c INT")
+    assert "open the table with schema='`a` string, `b` int', or create" in str(other.prune("c = 1"))
+
+
+def test_a_file_that_looks_like_data_is_in_no_version_of_an_index_that_needs_no_header_said(tmp_path: Path) -> None:
+    """Who says nothing would be answered by such an index, and is refused without one."""
+    root = tmp_path / "t"
+    put(root, "0.csv", "a,b\n1,5\n2,6\n")
+    mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
+    put(root, "1.csv", "3,7\n4,8\n")
+    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).prune("b = 9")
+    assert mi.open_table(root, header=True).prune("b = 9").kept_files == 1
+    with pytest.raises(UnsupportedFeatureError, match="create another index with header=True"):
+        mi.open_table(root, header=True).refresh_index("i", builder="local")
+    mi.open_table(root, header=True).create_index("j", mi.ColumnStats(), builder="local")
+    assert mi.open_table(root, header=True).prune("b = 9").kept_files == 0
+    with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+        mi.open_table(root).prune("b = 9")

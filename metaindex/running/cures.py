@@ -1,0 +1,117 @@
+"""The cures of errors and notes in words of statements: the library says them in those of Python.
+
+How files are read stands behind a table (``csv.`/data/x` WITH (escape = '"')``), or was said where a session's table or
+view was created. Of several such options in one message the first that has a value, else the last, is said with the
+table, so that it can be pasted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from metaindex.advice.statements import quoted, text_sql, word
+from metaindex.expressions.records import dataclass
+from metaindex.statements.tree import Options, TableName, Value
+from metaindex.statements.using import value_text
+from metaindex.views.cures import ALIKE, READER, Cure, argument, cured, value_of
+
+_READER: Final = re.compile(argument(READER))
+_NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")
+_CLAUSES: Final = {"version": "VERSION AS OF", "timestamp": "TIMESTAMP AS OF", "where": "WHERE"}
+
+
+@dataclass(frozen=True, slots=True)
+class StatementWords:
+    """What a statement says: of which table, where it is of one; of which index, where it names one. `takes_options`:
+    WITH may stand behind the table's name."""
+
+    table: TableName | None = None
+    index: str = ""
+    takes_options: bool = True
+
+    @property
+    def path(self) -> str:
+        """The table's, where the statement says it."""
+        if self.table is None:
+            return ""
+        last = self.table.path or self.table.parts[-1]
+        return last if self.table.path or "/" in last else ""
+
+
+def in_statement(message: str, asked: StatementWords) -> str:
+    """The message, as statements say what it says in arguments of Python."""
+    table = "table" if asked.table is None else _table(asked.table)
+    index = word(asked.index) if asked.index else "name"
+
+    def formatted(match: re.Match[str]) -> str:
+        said = value_of(match)
+        place = quoted(asked.path) if asked.path else "`path`"
+        return f"{said}.{place}" if said else "the format before the path"
+
+    def moded(match: re.Match[str]) -> str:
+        said = value_of(match)
+        return str(said).upper() if said else "the mode"
+
+    cures: tuple[Cure, ...] = (
+        *ALIKE,
+        (r"list them with indexes\(\)", _plain(f"list them by SHOW INDEXES ON {table}")),
+        (r"refresh (?:the index|it) with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
+        (r"refresh with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
+        (r"mi\.Values\('([^']*)'\)", r"USING values (\1)"),
+        (r"mi\.ColumnStats\(\)", "USING column_stats"),
+        (argument(("format",)), formatted),
+        (argument(("mode",)), moded),
+        (argument(("builder", "under")), _option),
+        (argument(tuple(_CLAUSES)), _clause),
+    )
+    return _with_options(cured(message, cures), asked)
+
+
+def _plain(text: str) -> str:
+    """As a template of `re.sub` that says just this."""
+    return text.replace("\\", r"\\")
+
+
+def _option(match: re.Match[str]) -> str:
+    return f"OPTIONS ({match['name']} = {_value(value_of(match))})"
+
+
+def _clause(match: re.Match[str]) -> str:
+    said = value_of(match)
+    clause = _CLAUSES[match["name"]]
+    return clause if said is None else f"{clause} {said if clause == 'WHERE' else _value(said)}"
+
+
+def _with_options(message: str, asked: StatementWords) -> str:
+    """Options of readers, said as statements say them."""
+    options = list(_READER.finditer(message))
+    named = next((at for at, match in enumerate(options) if value_of(match) is not None), len(options) - 1)
+    pieces, last = [], 0
+    for at, match in enumerate(options):
+        pieces += [message[last : match.start()], _reader(match["name"], value_of(match), asked, whole=at == named)]
+        last = match.end()
+    return "".join([*pieces, message[last:]])
+
+
+def _reader(name: str, said: Value | None, asked: StatementWords, *, whole: bool) -> str:
+    option = ((name, "..." if said is None else said),)
+    if not asked.takes_options:
+        return f"OPTIONS ({_options(option)})" + (" where the table or view is created" if whole else "")
+    if asked.table is None or not whole:
+        return f"WITH ({_options(option)})"
+    others = tuple((key, value) for key, value in asked.table.options if key.lower() != name.lower())
+    return _table(replace(asked.table, options=(*others, *option)))
+
+
+def _table(table: TableName) -> str:
+    name = text_sql(table.path) if table.path else ".".join(map(word, table.parts))
+    return f"{name} WITH ({_options(table.options)})" if table.options else name
+
+
+def _options(options: Options) -> str:
+    return ", ".join(f"{key if _NAME.match(key) else text_sql(key)} = {_value(value)}" for key, value in options)
+
+
+def _value(said: Value | None) -> str:
+    return "..." if said is None or said == "..." else value_text(said)

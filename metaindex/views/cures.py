@@ -1,0 +1,45 @@
+"""Where a cure names an argument of Python: the library says its cures in words of Python, and who is asked otherwise
+says them in words of its own (`cli.cures`, `running.cures`).
+
+What a cure names stands free: a path or a text that holds the same letters (`/data/schema=3`, `'format=csv'`) is left
+as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+READER: Final = (
+    *("schema", "header", "encoding", "multiLine", "glob", "sep", "delimiter", "quote", "escape", "basePath"),
+    *("maxColumns", "lineSep", "recursiveFileLookup", "mergeSchema", "comment", "nullValue", "emptyValue", "nanValue"),
+    *("dateFormat", "timestampFormat", "timestampNTZFormat", "timeZone", "ignoreLeadingWhiteSpace"),
+    *("ignoreTrailingWhiteSpace", "inferSchema"),
+)
+"""How files are read."""
+Cure = tuple[str, str | Callable[[re.Match[str]], str]]
+"""A pattern, and what is said in its place."""
+ALIKE: Final[tuple[Cure, ...]] = ((r"read with \.to_spark\(spark\)", "read it with Spark"),)
+"""Said alike by everybody else."""
+
+_FREE: Final = r"(?<![\w/'\"=.-])"
+_VALUE: Final = r"(?:'(?P<text>[^']*)'|(?P<word>True|False)|(?![\w'\"/*]))"
+
+
+def argument(names: Sequence[str]) -> str:
+    """The pattern of an argument, with its value or without one."""
+    return rf"{_FREE}(?P<name>{'|'.join(names)})={_VALUE}"
+
+
+def value_of(match: re.Match[str]) -> str | bool | None:
+    """The value that such an argument has there; None where it has none."""
+    if match["text"] is not None:
+        return match["text"]
+    return None if match["word"] is None else match["word"] == "True"
+
+
+def cured(message: str, cures: Sequence[Cure]) -> str:
+    """The message, with each pattern said otherwise, in their order."""
+    for pattern, cure in cures:
+        message = re.sub(pattern, cure, message)
+    return message

@@ -1,0 +1,107 @@
+"""Cures of statements are said as statements are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from metaindex.expressions.errors import MetaIndexError
+from metaindex.running.cures import StatementWords, in_statement
+from metaindex.statements.parsing import parsed
+from metaindex.statements.tree import ShowIndexes, TableName
+from tests.cli.test_cures import _raised
+from tests.tables import settle
+
+CSV = StatementWords(TableName(("csv", "/data/q")), "i")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "such as escape='\"', or read with .to_spark(spark)",
+            "such as csv.`/data/q` WITH (escape = '\"'), or read it with Spark",
+        ),
+        ("name the columns with schema=", "name the columns with csv.`/data/q` WITH (schema = ...)"),
+        (
+            "where encoding= does not say; or name them with schema=",
+            "where WITH (encoding = ...) does not say; or name them with csv.`/data/q` WITH (schema = ...)",
+        ),
+        (
+            "say header=False where it is (those of schema=), header=True elsewhere",
+            "say csv.`/data/q` WITH (header = false) where it is (those of WITH (schema = ...)), WITH (header = true)"
+            " elsewhere",
+        ),
+        ("an x; refresh the index with mode='full'", "an x; REFRESH INDEX i ON csv.`/data/q` FULL"),
+        ("mode='full' covers them", "FULL covers them"),
+        ("or build with builder='local'", "or build with OPTIONS (builder = 'local')"),
+        ("open it with format='delta'", "open it with delta.`/data/q`"),
+        ("or leave format= out", "or leave the format before the path out"),
+        ("leave out where= and under=, or mode=", "leave out WHERE and OPTIONS (under = ...), or the mode"),
+        ("list them with indexes()", "list them by SHOW INDEXES ON csv.`/data/q`"),
+        ("'/data/schema=/format=csv' is no table", "'/data/schema=/format=csv' is no table"),
+        ("data file 'where=0/1.parquet' cannot be read", "data file 'where=0/1.parquet' cannot be read"),
+    ],
+)
+def test_a_cure_is_said_in_words_of_statements(said: str, told: str) -> None:
+    assert in_statement(said, CSV) == told
+    assert in_statement(told, CSV) == told
+
+
+def test_a_cure_with_the_table_is_a_table_of_a_statement() -> None:
+    """It can be pasted: what was said of the files already stands there, too."""
+    table = TableName((), "/data/o'q", (("header", True), ("Escape", "x"), ("a b", "c")))
+    told = in_statement("such as escape='\"', or", StatementWords(table)).removeprefix("such as ").removesuffix(", or")
+    assert parsed(f"SHOW INDEXES ON {told}") == ShowIndexes(
+        TableName((), "/data/o'q", (("header", True), ("a b", "c"), ("escape", '"')))
+    )
+
+
+def test_how_a_table_of_a_catalog_is_read_is_said_where_it_is_created() -> None:
+    asked = StatementWords(TableName(("db", "t")), takes_options=False)
+    assert (
+        in_statement("such as escape='\"', or schema=", asked)
+        == "such as OPTIONS (escape = '\"') where the table or view is created, or OPTIONS (schema = ...)"
+    )
+    assert in_statement("open it with format='delta'", asked) == "open it with delta.`path`"
+    assert in_statement("say sep=", StatementWords()) == "say WITH (sep = ...)"
+
+
+_OF_PYTHON = re.compile(
+    r"(?<![\w/{=-])(?:format|schema|header|encoding|multiLine|glob|sep|delimiter|mode|builder|basePath|maxColumns"
+    r"|where|under|recursiveFileLookup)=(?![=\w{])|(?:format|mode|builder|encoding)='|\bindexes\(\)|to_spark\("
+)
+
+
+def test_no_error_that_can_be_read_in_the_source_names_an_argument_of_python() -> None:
+    left = {(name, told) for name, text in _raised() if _OF_PYTHON.search(told := in_statement(text, CSV))}
+    assert not left, left
+
+
+def test_statements_say_their_own_cures(tmp_path: Path) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text('id,note\n1,"say ""hi"", you"\n')
+    settle(path)
+    cure = f"such as csv.`{path}` WITH (escape = '\"'), or read it with Spark"
+    made = mi.sql(f"CREATE INDEX i ON csv.`{path}` USING values (note)", builder="local")
+    assert cure in made.to_json()[0]["notes"][1]
+    assert cure in str(made)
+    verified = mi.sql(f"VERIFY INDEX i ON csv.`{path}` OPTIONS (files = all)")
+    assert cure in verified.to_json()[0]["not_compared"][0]
+    assert cure in str(verified)
+
+
+def test_an_error_of_a_statement_keeps_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text("1,2\n3,4\n")
+    with pytest.raises(MetaIndexError) as raised:
+        mi.sql(f"CREATE INDEX i ON '{path}' USING values (note)", builder="local")
+    with pytest.raises(type(raised.value)) as plain:
+        mi.open_table(path).create_index("i", mi.Values("note"), builder="local")
+    assert "say header=False where it is" in str(plain.value)
+    assert f"say '{path}' WITH (header = false) where it is" in str(raised.value)
