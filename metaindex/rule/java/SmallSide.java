@@ -84,7 +84,7 @@ class SmallSide {
   }
 
   /**
-   * Are its keys worth what it takes to collect them? All keys of a side that nothing makes smaller come, and most often
+   * Are its keys worth what it takes to collect them? All keys of a side that nothing makes smaller come, and mostly
    * each file has some of them. So many as are named one by one cost little; `times` more of them are collected for a
    * scan that reads `times` the least bytes.
    */
@@ -96,7 +96,8 @@ class SmallSide {
   /** About so many, by what is known of it, or by its bytes and types. */
   private static double rows(LogicalPlan plan) {
     scala.Option known = plan.stats().rowCount();
-    return known.isDefined() ? ((scala.math.BigInt) known.get()).toDouble() : size(plan) / (double) width(plan.output());
+    return known.isDefined() ? ((scala.math.BigInt) known.get()).toDouble()
+        : size(plan) / (double) width(plan.output());
   }
 
   /** Bytes of a row of these attributes, as Spark counts them. */
