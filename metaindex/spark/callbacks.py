@@ -11,10 +11,14 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 logger = logging.getLogger("metaindex")
+
+_MOST_BEGUN: Final = 64
 
 
 class _Closed:
@@ -38,16 +42,42 @@ def function(answer: Callable[[str], str], proof: str = "") -> tuple[str, Any]:
     knows it): `token\\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
     is given: whoever asks knows by it that nobody else has taken the port."""
     token = secrets.token_hex(32)
+    pieces = _Pieces()
 
     class Function(_Closed):
         def apply(self, said: object) -> str:
-            request = _told(said, token)
-            return "" if request is None else proof + answer(request)
+            told = _told(said, token)
+            if told is None:
+                return ""
+            request = pieces.joined(told)
+            return proof + (answer(request) if request is not None else "")
 
         class Java:
             implements = ("java.util.function.Function",)
 
     return token, Function()
+
+
+class _Pieces:
+    """Of long requests, which come one by one (`Callback.java`): `+number\npiece`, and the last one `=number\npiece`.
+    Of requests whose last piece never comes, a few are kept."""
+
+    def __init__(self) -> None:
+        self._begun: OrderedDict[str, list[str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def joined(self, told: str) -> str | None:
+        """The request, once it is whole."""
+        if told[:1] not in ("+", "="):
+            return told
+        number, _, piece = told[1:].partition("\n")
+        with self._lock:
+            if told[0] == "+":
+                self._begun.setdefault(number, []).append(piece)
+                while len(self._begun) > _MOST_BEGUN:
+                    self._begun.popitem(last=False)
+                return None
+            return "".join([*self._begun.pop(number, ()), piece])
 
 
 def _told(said: object, token: str) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import metaindex as mi
@@ -84,3 +85,26 @@ def _turns(spark: SparkSession, text: str) -> int:
 def _all_turns(spark: SparkSession) -> int:
     added = rule_of(spark).rule
     return int(added.getClass().getField("turns").get(added))
+
+
+@pytest.mark.spark
+def test_a_long_request_is_asked_as_it_was_said(spark: SparkSession, tmp_path: Path) -> None:
+    """It goes to Python in pieces: of characters of two units, which no piece may end amid."""
+    from pyspark.sql.functions import col
+
+    names = [f"{'x' * (i % 5)}\U0001f600\\\\\U0001f680{i}" for i in range(3_000)]
+    path = str(tmp_path / "emoji")
+    spark.createDataFrame(pa.table({"name": names})).coalesce(1).sortWithinPartitions("name").write.parquet(path)
+    spark.createDataFrame(pa.table({"name": ["other"]})).coalesce(1).write.mode("append").parquet(path)
+    mi.open_table(path).create_index("find", mi.Values("name"), builder="local")
+    rule.enable(spark)
+    try:
+        spark.read.parquet(path).createOrReplaceTempView("emoji")
+        frame = spark.table("emoji").where(col("name").isin(names))
+        (scan,) = rule.explain(frame).scans
+        assert scan.result is not None
+        assert scan.result.kept_files == 1
+        assert frame.count() == len(names)
+        assert rule.counts(spark).failed == 0
+    finally:
+        rule.disable(spark)

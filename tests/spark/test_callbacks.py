@@ -128,3 +128,23 @@ def test_answers_begin_with_the_proof_which_nobody_else_is_told() -> None:
     token, asked = callbacks.function(str.upper, "proof\n")
     assert asked.apply(f"{token}\nwhat") == "proof\nWHAT"
     assert asked.apply("another\nwhat") == ""
+
+
+def test_a_long_request_comes_in_pieces_and_is_answered_once(door: tuple[str, Door]) -> None:
+    """Two at a time, and an empty piece: what comes is told apart by its number (`Callback.java`)."""
+    token, opened = door
+    assert opened.ask("apply", f"{token}\\n+1\\n{{a") == opened.ask("apply", f"{token}\\n+2\\n{{b") == "!ys\n"
+    assert opened.ask("apply", f"{token}\\n+1\\n\U0001f600+") == "!ys\n"
+    assert ASKED == []
+    assert opened.ask("apply", f"{token}\\n=2\\n}}") == "!ysANSWER\n"
+    assert opened.ask("apply", f"{token}\\n=1\\n") == "!ysANSWER\n"
+    assert ASKED == ["{b}", "{a\U0001f600+"]
+
+
+def test_requests_whose_end_never_comes_are_not_kept() -> None:
+    token, function = callbacks.function(lambda request: f"<{request}>")
+    for number in range(1_000):
+        assert function.apply(f"{token}\n+{number}\npiece") == ""
+    assert function.apply(f"{token}\n=0\nend") == "<end>"  # no JSON: refused by whoever reads it
+    assert function.apply(f"{token}\n=999\n") == "<piece>"
+    assert function.apply("other\n=998\n") == ""

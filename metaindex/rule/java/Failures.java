@@ -57,7 +57,7 @@ public class Failures implements QueryExecutionListener {
         request.putObject("settings");
         request.putArray("scans");
         tell(request);
-        python.apply(token + '\n' + Json.text(request));
+        Callback.ask(python, token, Json.text(request));
       } catch (RuntimeException gone) { // the process that was to be told ends
       }
     }

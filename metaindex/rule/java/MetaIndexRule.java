@@ -161,9 +161,9 @@ public class MetaIndexRule extends Rule {
     Narrowing narrowing = new Narrowing(running, scans.done);
     explained(narrowing, survey);
     asked++;
-    String text = token + '\n' + Json.text(request);
+    String text = Json.text(request);
     long since = System.nanoTime();
-    String reply = (String) python.apply(text);
+    String reply = Callback.ask(python, token, text);
     deadline.pausedSince(since);
     if (reply == null || reply.isEmpty()) {
       return plan;

@@ -32,7 +32,7 @@ public class Running {
     request.put("running", seconds);
     Found asked = new Found(one.leaf, one.scan, conditions, new HashSet(), false);
     request.putArray("scans").add(asked.request());
-    String reply = (String) python.apply(token + '\n' + Json.text(request));
+    String reply = Callback.ask(python, token, Json.text(request));
     return reply == null || reply.isEmpty() ? null : new Reply(reply);
   }
 

@@ -127,7 +127,7 @@ public abstract class StatementParser {
     ObjectNode request = Json.object();
     request.put("what", what);
     request.put("text", text);
-    String reply = (String) python.apply(token + '\n' + Json.text(request));
+    String reply = Callback.ask(python, token, Json.text(request));
     return reply == null || reply.isEmpty() ? null : Json.read(reply);
   }
 

@@ -1,0 +1,34 @@
+package metaindex;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+
+/**
+ * Asks Python. Texts of more than a few kilobytes go in pieces, each in a call of its own: Py4J writes 8 KB at a time,
+ * and of two such writes the system holds the second one back until the other end has acknowledged the first, which it
+ * does after 40 ms (Nagle's algorithm and delayed acknowledgements), where a call takes half a millisecond.
+ */
+class Callback {
+  private static final int PIECE = 7000, MOST = 1 << 20;
+  private static final AtomicLong NUMBERS = new AtomicLong();
+
+  /** What Python says; of texts that begin with "{". */
+  static String ask(Function python, String token, String text) {
+    if (text.length() <= PIECE || text.length() > MOST) {
+      return (String) python.apply(token + '\n' + text);
+    }
+    long number = NUMBERS.incrementAndGet();
+    int start = 0;
+    for (int end = end(text, start); end < text.length(); end = end(text, start)) {
+      python.apply(token + "\n+" + number + '\n' + text.substring(start, end));
+      start = end;
+    }
+    return (String) python.apply(token + "\n=" + number + '\n' + text.substring(start));
+  }
+
+  /** Of a piece; a character of two units is not parted. */
+  private static int end(String text, int start) {
+    int end = Math.min(start + PIECE, text.length());
+    return end < text.length() && Character.isHighSurrogate(text.charAt(end - 1)) ? end - 1 : end;
+  }
+}
