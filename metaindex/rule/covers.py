@@ -112,7 +112,9 @@ def ranked(request: Sequence[SparkScan], offers: Sequence[Offered], rule: RuleCo
                     taken.partitioned or _one_bucket(candidate_, scan) or rule.use_bucket_spec
                 )
                 partitioned = taken.partitioned and bool(candidate_.bucketed)
-                leaves_out = spec and not (taken.partitioned or rule.use_bucket_spec)
+                leaves_out = spec and not (
+                    taken.partitioned or rule.use_bucket_spec or _meets_by_buckets(candidate_, scan)
+                )
                 cover = Cover(candidate_, partitioned, spec, taken.joined, leaves_out)
             else:
                 some.refused.setdefault(candidate_.name, Reason.COSTS_MORE)
@@ -130,6 +132,11 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
         some.refused[cover.index] = left
         return None
     return replace(cover, candidate=left)
+
+
+def _meets_by_buckets(candidate: CoverCandidate, scan: SparkScan) -> bool:
+    """May a join or a group spare an exchange by the buckets, whatever was expected of it?"""
+    return any(set(candidate.bucketed) <= set(want.keys) for want in scan.wants)
 
 
 def _one_bucket(candidate: CoverCandidate, scan: SparkScan) -> bool:

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _QUERY: Final = re.compile(
-    r"(?:\s|\(|--(?:\\\n|[^\r\n])*+[\r\n]|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from|table|values)\b", re.IGNORECASE
+    r"(?:\s|\(|--(?:\\\n|[^\r\n])*+[\r\n]|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*(?:select|with|from|table|values)\b",
+    re.IGNORECASE,
 )
 _NO_TABLE: Final = re.compile(r"\[(?:TABLE_OR_VIEW|PATH|SCHEMA)_NOT_FOUND")
 _INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"

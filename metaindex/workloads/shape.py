@@ -26,7 +26,7 @@ from metaindex.expressions.tree import (
 # What is begun and not ended goes to the end of the text, and nothing is tried a second time: texts are anybody's.
 _LITERAL: Final = re.compile(
     r"(?P<text>'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|(?P<cut>['\"].*+)|(?P<name>`[^`]*+(?:`|\Z))|--[^\n]*+|"
-    r"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|"
+    r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/|/\*.*+|"
     r"(?<![\w.])(?P<number>[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?)|(?P<blank>\s++)",
     re.DOTALL,
 )

@@ -27,7 +27,7 @@ _EVENTS: Final = {
 _HELD: Final = {"": re.compile(r"(?:[-/]|(?<!\w)[rR])\Z"), "'": re.compile(r"\\\Z"), "/*": re.compile(r"[*/]\Z")}
 _HELD['"'] = _HELD["'"]
 """What may begin something whose end the next piece of the text has."""
-_BLANK: Final = re.compile(r"(?:\s|--[^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_BLANK: Final = re.compile(r"(?:\s|--[^\n]*+(?:\n|\Z)|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*")
 _LINE_END: Final = re.compile(r";[ \t]*\r?\n")
 _MOST_UNCLOSED: Final = 16
 """Statements of a text that nothing closes: each has the rest of the text taken apart anew."""

@@ -47,7 +47,9 @@ _STORE: Final = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
 """Of a place on a store, also as a path that has lost a slash."""
 _DAY_US: Final = 24 * 3600 * 10**6
 _WORDS: Final = "a workload is conditions, SQL texts, DataFrames, a path to a file of texts or an event log, or a list"
-_QUERY: Final = re.compile(r"(?:\s|\(|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+(?:select|with|from)\b", re.IGNORECASE)
+_QUERY: Final = re.compile(
+    r"(?:\s|\(|--[^\n]*+\n|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*(?:select|with|from)\b", re.IGNORECASE
+)
 _WRITES: Final = re.compile(r"\b(?:insert|delete|update|merge)\b", re.IGNORECASE)
 _MASKED: Final = (
     "a query of a query log is asked again with its values; those of one are hashed or left out; let the log keep them"

@@ -20,7 +20,7 @@ from .scan_nodes import ScanSeen
 _BY_SPARK: Final = ("dynamicpruning", "might_contain(")
 """In conditions that Spark adds for the sake of a join."""
 _NUMBER: Final = re.compile(r"#(\d{1,18})")
-_PIECE: Final = re.compile(r"'(?:[^']|'(?!, |\)|\Z| ))*+'?|[(\[]|[)\]]|, ")
+_PIECE: Final = re.compile(r"'[^']*+(?:'(?!, |\)|\Z| )[^']*+)*'?|[(\[]|[)\]]|, ")
 _NUMBER_ALONE: Final = "a number is told with its type; Iceberg's text does not say whether it is a time"
 
 
