@@ -27,7 +27,10 @@ _OTHER = (
     "no query of the table as it is opened uses such an index; open the table with those that it was built with, which"
     " a query says (prune), or create another index"
 )
-_KEPT = "and every query reads what the table has of them: verify says why"
+_KEPT = (
+    "and no query leaves out what the table has of them: scan and count end with an error, Spark reads them as it does;"
+    " verify says why"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -90,7 +90,15 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     made = call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local")
     machine = call("create", tmp_path / "t", "j", "--values", "name", "--builder", "local", "--json")
     for told in (made.out, *machine.json["notes"][1:]):
-        assert "1 file could not be read, and every query reads it; the first: 0.csv: " in told
+        assert "1 file could not be read, and no query leaves it out: scan and count end with such an error" in told
+        assert "Spark reads it as it does; the first: 0.csv: " in told
         assert "a quote inside a quoted value must be escaped" in told
         assert "such as --option 'escape=\"'" in told
-    assert "i: 1 file could not be read when indexed, " in call("indexes", tmp_path / "t").out
+    said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: scan and count end"
+    assert said in call("indexes", tmp_path / "t").out
+    (tmp_path / "t" / "1.csv").write_text("id,name\n2,b\n")
+    settle(tmp_path / "t")
+    call("refresh", tmp_path / "t", "i", "--builder", "local")
+    for asked in (("scan", tmp_path / "t", "name = 'b'"), ("count", tmp_path / "t", "name = 'b'")):
+        assert "a quote inside a quoted value must be escaped" in call(*asked).err
+        assert call(*asked, "--option", 'escape="').code == 0
