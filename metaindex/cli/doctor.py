@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from metaindex.views.output import Output, one_line
 
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -23,7 +25,10 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     opened = open_from(args) if args.table else None
     with Progress() as progress, progress.during("looking"):
-        diagnosis = look(opened, write=not args.no_write)
+        found = look(opened, write=not args.no_write)
+    diagnosis = replace(
+        found, symptoms=tuple(replace(one, fact=in_options(one.fact), cure=in_options(one.cure)) for one in found)
+    )
     out.data(diagnosis.to_json())
     table = diagnosis.table()
     out.table(table.columns, table.rows)
