@@ -106,7 +106,8 @@ def test_of_text_files_a_reader_option_may_be_lacking(tmp_path: Path) -> None:
     mi.open_table(root).create_index("i", mi.Values("note"), builder="local")
     (said,) = mi.open_lake(tmp_path)["t"].advice
     assert said.endswith(
-        ": metaindex verify --files all says why, and which reader option may be lacking; refresh --mode full tries again"
+        ": metaindex verify --files all says why, and which reader option may be lacking;"
+        " refresh --mode full tries again"
     )
 
 
