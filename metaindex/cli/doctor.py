@@ -25,10 +25,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
     opened = open_from(args) if args.table else None
     with Progress() as progress, progress.during("looking"):
-        found = look(opened, write=not args.no_write)
-    diagnosis = replace(
-        found, symptoms=tuple(replace(one, fact=in_options(one.fact), cure=in_options(one.cure)) for one in found)
-    )
+        diagnosis = look(opened, write=not args.no_write)
+    symptoms = (replace(symptom, fact=in_options(symptom.fact), cure=in_options(symptom.cure)) for symptom in diagnosis)
+    diagnosis = replace(diagnosis, symptoms=tuple(symptoms))
     out.data(diagnosis.to_json())
     table = diagnosis.table()
     out.table(table.columns, table.rows)

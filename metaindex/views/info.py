@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, one_line
+from metaindex.log.states import State
 from metaindex.pruning.folder import options_in_words
 from metaindex.pruning.result import human_bytes
 
@@ -190,7 +191,8 @@ def unread_in_words(info: IndexInfo) -> str:
 def options_in_words_of(info: IndexInfo) -> str:
     """Which reader options queries say that use it, or how it was built otherwise; empty where none differ."""
     if not info.other_options:
-        return f"used by queries that say {', '.join(info.built_with)}" if info.built_with else ""
+        used = info.enabled and info.state != State.DELETED.value and info.built_with
+        return f"used by queries that say {', '.join(info.built_with)}" if used else ""
     here = ", which is said here" if len(info.built_without) == 1 else ", which are said here"
     built = options_in_words(info.built_with, info.built_without)
     return f"built {built}" + (here if info.built_without else "") if built else ""

@@ -94,6 +94,12 @@ def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, 
     assert "used by" not in call("indexes", tmp_path / "t", "--option", 'escape="').out
     other = call("indexes", tmp_path / "t", "--option", "escape=x").out
     assert "i: built with --option 'escape=\"'\n" in other
+    call("disable", tmp_path / "t", "i")
+    assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
+    call("enable", tmp_path / "t", "i")
+    call("delete", tmp_path / "t", "i")
+    assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
+    call("restore", tmp_path / "t", "i")
     reason = call("prune", tmp_path / "t", "name = 'a'").out
     assert "other reader options (escape); open the table with --option 'escape=\"'" in reason
 
