@@ -121,7 +121,10 @@ def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
         path, why = built.report.uncovered[0]
         them = "it" if unread == 1 else "them"
         first = why if repr(path) in why else f"{path}: {why}"
-        notes.append(f"{counted(unread, 'file')} could not be read, and every query reads {them}; the first: {first}")
+        notes.append(
+            f"{counted(unread, 'file')} could not be read, and no query leaves {them} out: scan and count end with such"
+            f" an error until what it names is done, and Spark reads {them} as it does; the first: {first}"
+        )
     for key in built.ref.keys:
         if key.unkeyed_files > built.report.uncovered_files:
             names = ", ".join(column.name for column in key.columns)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from metaindex.views.output import Output, one_line
 
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -24,6 +26,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     opened = open_from(args) if args.table else None
     with Progress() as progress, progress.during("looking"):
         diagnosis = look(opened, write=not args.no_write)
+    symptoms = (replace(symptom, fact=in_options(symptom.fact), cure=in_options(symptom.cure)) for symptom in diagnosis)
+    diagnosis = replace(diagnosis, symptoms=tuple(symptoms))
     out.data(diagnosis.to_json())
     table = diagnosis.table()
     out.table(table.columns, table.rows)

@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     shown = indexes_table(indexes)
     out.table(shown.columns, shown.rows)
     for remark in indexes_remarks(indexes):
-        out.write(remark)
+        out.write(in_options(remark))
     for info in indexes:
         for mark in info.suspected:
             out.say(f"metaindex: {info.name}: {mark} seems dead: metaindex cancel {table.path} {info.name} ends it")

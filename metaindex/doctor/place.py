@@ -16,8 +16,11 @@ from metaindex.formats.storage import Storage
 from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
+from metaindex.log.states import State
 from metaindex.pruning.result import human_bytes
 from metaindex.table.face import handle_of
+from metaindex.views.info import IndexInfo, options_in_words_of, state_in_words, unread_in_words
+from metaindex.views.words import counted
 
 from .diagnosis import Symptom, lacking, right, wrong
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 _APART_SECONDS = 2.0
 """A file that is younger is not believed to keep its identity (`Config.settle_seconds`): clocks that are further apart
 make young files look old."""
-_ELSEWHERE = "choose another place with --index-location (Config(index_location=...))"
+_ELSEWHERE = "choose another place with Config(index_location=...)"
 
 
 def table(opened: Table, *, write: bool) -> Iterator[Symptom]:
@@ -72,10 +75,28 @@ def _indexes(opened: Table) -> Iterator[Symptom]:
             yield lacking(
                 about, f"{len(index.suspected)} operations give no sign of life", "metaindex cancel ends them"
             )
-        elif index.fresh is False:
-            yield lacking(about, f"lacks {index.new_files or 0:,} files of the table", "metaindex refresh")
         else:
-            yield right(about, f"{one_line(index.state)}, fresh" if index.fresh else one_line(index.state))
+            yield _index(about, index)
+
+
+def _index(about: str, index: IndexInfo) -> Symptom:
+    """An index that can be read, and that nobody seems to have left half-done."""
+    state = one_line(state_in_words(index))
+    if index.state == State.DELETED.value or (index.fresh is False and index.new_files is None):
+        return right(about, f"{state}: no query uses it")
+    cures = []
+    if index.fresh is False:
+        behind = f"{counted(index.new_files, 'file')} of the table" if index.new_files else "the table's version"
+        state += f", lacks {behind}"
+        cures.append("metaindex refresh")
+    elif index.fresh:
+        state += ", fresh"
+    facts = [state]
+    if index.uncovered_files:
+        facts.append(unread_in_words(index))
+        cures.append("metaindex verify says why, and what helps")
+    facts += [one_line(said) for said in (options_in_words_of(index),) if said]
+    return lacking(about, "; ".join(facts), "; ".join(cures)) if cures else right(about, "; ".join(facts))
 
 
 def _folder(opened: Table, *, write: bool) -> Iterator[Symptom]:

@@ -230,6 +230,8 @@ def _advice(row: LakeTable) -> list[str]:
     """What follows from the row alone."""
     said = []
     for index in row.indexes:
+        if index.deleted:
+            continue
         name = index.info.name
         if index.info.problem:
             said.append(f"{name} cannot be used: metaindex verify, then repair")
@@ -249,9 +251,10 @@ def _advice(row: LakeTable) -> list[str]:
             said.append(f"{name} is behind: metaindex refresh")
         if index.info.uncovered_files:
             first = f" (the first: {shortened(index.unread)})" if index.unread else ""
+            lacking = ", and which reader option may be lacking;" if row.format in ("csv", "json") else ","
             said.append(
-                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which every query reads{first}:"
-                " metaindex verify --files all says why, refresh --mode full tries again"
+                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves"
+                f" out{first}: metaindex verify --files all says why{lacking} refresh --mode full tries again"
             )
     said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
     if not row.indexes and (row.files or 0) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metaindex.expressions.records import dataclass
+from metaindex.log.states import State
 from metaindex.querylog.savings import Spared
 from metaindex.views.info import IndexInfo
 
@@ -28,8 +29,15 @@ class LakeIndex:
         return self.info.enabled and self.info.new_files is not None
 
     @property
+    def deleted(self) -> bool:
+        """Does it wait to be restored or vacuumed? Nothing else is to be done about it."""
+        return self.info.state == State.DELETED.value
+
+    @property
     def said(self) -> str:
-        """Its name, and whether it is of the table as that is read."""
+        """Its name, and whether it is deleted, or of the table as that is read."""
+        if self.deleted:
+            return f"{self.info.name} ({self.info.state})"
         return f"{self.info.name} (other reader options)" if self.info.other_options else self.info.name
 
     @property

@@ -247,14 +247,21 @@ def differing_options(stored: Mapping[str, object], asked: Mapping[str, object])
 
 def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, otherwise: str = "") -> str:
     """What to do where an index was built under others than those asked. `otherwise`: what else can be done."""
+    return f"open the table {options_in_words(*built_otherwise(stored, asked))}, {otherwise}or create another index"
+
+
+def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -> tuple[list[str], list[str]]:
+    """The differing options that an index was built with, as Python says them, and the names of those without."""
     said = {_name(name): (name, value) for name, value in {**stored, "format": stored.get("file_format", "")}.items()}
     differing = differing_options(stored, asked)
-    parts = {
-        "with": [_argument(*said[name]) for name in differing if name in said],
-        "without": [name for name in differing if name not in said],
-    }
-    how = " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
-    return f"open the table {how}, {otherwise}or create another index"
+    with_ = [_argument(*said[name]) for name in differing if name in said]
+    return with_, [name for name in differing if name not in said]
+
+
+def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
+    """As in "with sep=';' and without escape"."""
+    parts = {"with": with_, "without": without}
+    return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
 
 
 def _argument(name: str, value: object) -> str:

@@ -69,7 +69,14 @@ def indexes(
         if look not in looks:
             version_asked = _version_asked(own, at)
             looks[look] = version_asked, _behind(own, at, version_asked) if staleness else None
-        return index_info(name, own.log(name), *looks[look], options if name in as_said else None)
+        of_files = name in as_said
+        return index_info(
+            name,
+            own.log(name),
+            *looks[look],
+            options if of_files else None,
+            handle.ref.options if of_files else None,
+        )
 
     infos = IndexList(told(name) for name in only or handle.indexes().names())
     return IndexList(info for info in infos if vacuumed or only or info.state != State.DOESNOTEXIST.value)

@@ -169,6 +169,7 @@ def refresh(
         cure = options_cure(stored, handle.ref.options, otherwise="or without any, ")
         raise UnsupportedFeatureError(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
+            " (by the same name: drop this one and vacuum it before)"
         )
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, one_line
+from metaindex.log.states import State
+from metaindex.pruning.folder import options_in_words
 from metaindex.pruning.result import human_bytes
 
 from .words import counted, moment
@@ -27,7 +29,10 @@ _OTHER = (
     "no query of the table as it is opened uses such an index; open the table with those that it was built with, which"
     " a query says (prune), or create another index"
 )
-_KEPT = "and every query reads what the table has of them: verify says why"
+_KEPT = (
+    "and no query leaves out what the table has of them: scan and count end with an error, Spark reads them as it does;"
+    " verify says why"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,6 +53,9 @@ class IndexInfo(Shown):
       of life for minutes: `cancel` may be due.
     * `other_options`: reader options that it was built with otherwise than the table is opened here: no query of the
       table as it is opened uses it, and `fresh` is None.
+    * `built_with`, `built_without`: of reader options that differ, those that it was built with, as Python says them,
+      and the names of those that are said of the table and it was built without. Where no other option is said
+      `other_options` is empty, and queries use it that say those of `built_with`.
     * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look.
     * `problem`: why the index, or what is told of it, cannot be read.
     """
@@ -79,6 +87,8 @@ class IndexInfo(Shown):
     suspected: tuple[str, ...] = ()
     problem: str = ""
     other_options: tuple[str, ...] = ()
+    built_with: tuple[str, ...] = ()
+    built_without: tuple[str, ...] = ()
 
     @property
     def brief(self) -> str:
@@ -163,8 +173,9 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
 def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
     """What stands below the table."""
     unread = [f"{info.name}: {unread_in_words(info)}, {_KEPT}" for info in infos if info.uncovered_files]
+    built = [f"{info.name}: {said}" for info in infos if (said := options_in_words_of(info))]
     other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
-    return unread + other + old_remarks(infos)
+    return unread + built + other + old_remarks(infos)
 
 
 def old_remarks(infos: Sequence[IndexInfo]) -> list[str]:
@@ -177,12 +188,23 @@ def unread_in_words(info: IndexInfo) -> str:
     return f"{counted(info.uncovered_files, 'file')} could not be read when indexed"
 
 
+def options_in_words_of(info: IndexInfo) -> str:
+    """Which reader options queries say that use it, or how it was built otherwise; empty where none differ."""
+    if not info.other_options:
+        used = info.enabled and info.state != State.DELETED.value and info.built_with
+        return f"used by queries that say {', '.join(info.built_with)}" if used else ""
+    here = ", which is said here" if len(info.built_without) == 1 else ", which are said here"
+    built = options_in_words(info.built_with, info.built_without)
+    return f"built {built}" + (here if info.built_without else "") if built else ""
+
+
 def index_text(info: IndexInfo) -> str:
     """All about one index, a fact a line."""
     facts = {
         "index": info.name,
         "state": state_in_words(info),
         "fresh": fresh_in_words(info),
+        "options": options_in_words_of(info),
         "kinds": ", ".join(info.kinds) or "-",
         "files": f"{info.files:,}" + (f"; {unread_in_words(info)}, {_KEPT}" if info.uncovered_files else ""),
         "behind": "" if info.new_files is None else _behind_in_words(info),

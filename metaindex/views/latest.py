@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from metaindex.log.entry import CoveredKey, IndexLogEntry
 from metaindex.log.liveness import held, suspected
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
-from metaindex.pruning.folder import check, differing_options, not_looked_at, why
+from metaindex.pruning.folder import built_otherwise, check, differing_options, not_looked_at, why
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import run_of
 from metaindex.store.reader import StoreCache, manifest_path
@@ -33,16 +34,22 @@ def index_info(
     version: Version | None,
     behind: Callable[[OpenIndex], Staleness] | None = None,
     options: Mapping[str, object] | None = None,
+    opened: Mapping[str, object] | None = None,
 ) -> IndexInfo:
     """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
-    what lies on storage; with `options`, whether it is of the table as these read it."""
+    what lies on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise
+    than the table is `opened` (default: with these)."""
     where = log.storage.uri("")
     try:
         entry = log.latest()
         if entry is None:
             return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
         other = () if options is None else tuple(differing_options(entry.table.options, options))
-        return _told(name, log, entry, None if other else version, behind, other)
+        told = _told(name, log, entry, None if other else version, behind, other)
+        if options is None:
+            return told
+        with_, without = built_otherwise(entry.table.options, options if opened is None else opened)
+        return replace(told, built_with=tuple(with_), built_without=tuple(without))
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
         state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
         return IndexInfo(name, state, location=where, problem=why(error))

@@ -83,6 +83,27 @@ def test_errors_name_options(call: Call, tmp_path: Path) -> None:
     assert "say --format csv" in machine.json["error"]["message"]
 
 
+def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "0.csv").write_text('id,name\n1,"say ""hi"", you"\n')
+    settle(tmp_path / "t")
+    call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local", "--option", 'escape="')
+    told = call("indexes", tmp_path / "t")
+    assert "i: used by queries that say --option 'escape=\"'\n" in told.out
+    assert "options   used by queries that say --option 'escape=\"'\n" in call("indexes", tmp_path / "t", "i").out
+    assert "used by" not in call("indexes", tmp_path / "t", "--option", 'escape="').out
+    other = call("indexes", tmp_path / "t", "--option", "escape=x").out
+    assert "i: built with --option 'escape=\"'\n" in other
+    call("disable", tmp_path / "t", "i")
+    assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
+    call("enable", tmp_path / "t", "i")
+    call("delete", tmp_path / "t", "i")
+    assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
+    call("restore", tmp_path / "t", "i")
+    reason = call("prune", tmp_path / "t", "name = 'a'").out
+    assert "other reader options (escape); open the table with --option 'escape=\"'" in reason
+
+
 def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "0.csv").write_text('id,name\n1,"say ""hi"", you"\n')
@@ -90,7 +111,15 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     made = call("create", tmp_path / "t", "i", "--values", "name", "--builder", "local")
     machine = call("create", tmp_path / "t", "j", "--values", "name", "--builder", "local", "--json")
     for told in (made.out, *machine.json["notes"][1:]):
-        assert "1 file could not be read, and every query reads it; the first: 0.csv: " in told
+        assert "1 file could not be read, and no query leaves it out: scan and count end with such an error" in told
+        assert "Spark reads it as it does; the first: 0.csv: " in told
         assert "a quote inside a quoted value must be escaped" in told
         assert "such as --option 'escape=\"'" in told
-    assert "i: 1 file could not be read when indexed, " in call("indexes", tmp_path / "t").out
+    said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: scan"
+    assert said in call("indexes", tmp_path / "t").out
+    (tmp_path / "t" / "1.csv").write_text("id,name\n2,b\n")
+    settle(tmp_path / "t")
+    call("refresh", tmp_path / "t", "i", "--builder", "local")
+    for asked in (("scan", tmp_path / "t", "name = 'b'"), ("count", tmp_path / "t", "name = 'b'")):
+        assert "a quote inside a quoted value must be escaped" in call(*asked).err
+        assert call(*asked, "--option", 'escape="').code == 0

@@ -15,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import metaindex as mi
+from metaindex.cli.cures import in_options
 from metaindex.doctor import Health, look, machine, packages, place
 from metaindex.formats.storage import ObjectInfo
 from metaindex.formats.storage_local import LocalStorage
@@ -222,3 +223,43 @@ def test_a_machine_by_itself(call: Call) -> None:
     told = call("doctor", "--json")
     assert {"Python", "metaindex", "temporary files"} <= {one["about"] for one in told.json}
     assert (told.code == 0) == all(one["state"] != "wrong" for one in told.json)
+
+
+def test_an_index_says_what_is_lacking_of_it(tmp_path: Path, call: Call) -> None:
+    """Files that it could not read; that it is deleted, which no refresh mends; the options that it waits for."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "0.csv").write_text('id,note\n1,"say ""hi"", you"\n')
+    (lake / "1.csv").write_text("id,note\n2,b\n")
+    settle(lake)
+    table = mi.open_table(lake)
+    for name in ("unread", "gone"):
+        table.create_index(name, mi.Values("note"), builder="local")
+    mi.open_table(lake, escape='"').create_index("waits", mi.Values("note"), builder="local")
+    table.delete_index("gone")
+    told = {one.about: one for one in look(mi.open_table(lake), write=False)}
+    unread = told["index unread"]
+    assert (unread.health, unread.fact) == (Health.LACKING, "ACTIVE, fresh; 1 file could not be read when indexed")
+    assert unread.cure == "metaindex verify says why, and what helps"
+    assert told["index gone"].fact == "DELETED: no query uses it"
+    assert (told["index gone"].health, told["index gone"].cure) == (Health.RIGHT, "")
+    assert told["index waits"].fact == "ACTIVE, fresh; used by queries that say escape='\"'"
+    (lake / "2.csv").write_text("id,note\n3,c\n")
+    settle(lake)
+    told = {one.about: one for one in look(mi.open_table(lake), write=False)}
+    fact = "ACTIVE, lacks 1 file of the table; 1 file could not be read when indexed"
+    assert (told["index unread"].fact, told["index unread"].cure.split(";")[0]) == (fact, "metaindex refresh")
+    assert told["index gone"].fact == "DELETED: no query uses it"
+    assert "metaindex: a file of it: " in call("doctor", lake, "--no-write").err
+
+
+def test_cures_are_said_in_options(lake: Path, tmp_path: Path, call: Call) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "0.csv").write_text("1,5\n2,6\n3,7\n")
+    settle(tmp_path / "t")
+    plain, machine = (call("doctor", tmp_path / "t", "--no-write", *more) for more in ((), ("--json",)))
+    for told in (plain.out, plain.err, machine.out):
+        assert "--option header=false" in told
+        assert "header=False" not in told
+    elsewhere = place._ELSEWHERE
+    assert in_options(elsewhere) == "choose another place with --index-location"

@@ -152,6 +152,23 @@ def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) 
     assert (told["b/lake"].problem, told["b/lake"].fresh) == ("", True)
 
 
+def test_a_deleted_index_is_told_as_such_and_needs_nothing(tmp_path: Path) -> None:
+    table = tmp_path / "lake" / "t"
+    table.mkdir(parents=True)
+    (table / "0.csv").write_text("a;b\n1;2\n")
+    settle(table)
+    mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
+    semi = mi.open_table(table, header=True, sep=";")
+    semi.create_index("semi", mi.ColumnStats(), builder="local")
+    semi.delete_index("semi")
+    told = mi.open_lake(tmp_path / "lake")
+    (row,) = told
+    assert (row.advice, row.fresh) == ((), True)
+    assert "comma, semi (DELETED)" in str(told)
+    told.report(tmp_path / "lake.html")
+    assert "comma, semi (DELETED)" in (tmp_path / "lake.html").read_text()
+
+
 def test_an_index_of_other_reader_options_is_told_of_and_not_behind(tmp_path: Path) -> None:
     table = tmp_path / "lake" / "t"
     table.mkdir(parents=True)

@@ -13,7 +13,7 @@ from metaindex.formats.model import Snapshot
 from metaindex.keys import FileIdentities
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import delta_lake, rows
+from tests.tables import delta_lake, rows, settle
 
 
 def files_of(table: str) -> list[Path]:
@@ -42,8 +42,10 @@ def test_a_file_that_cannot_be_read_is_told(
     row = told["lake"]
     assert (row.fresh, row.unread_files, row.problem) == (True, 1, "")
     assert told.unread == (row,)
-    said = f"i could not read 1 file, which every query reads (the first: {spoiled.name}): metaindex verify --files all"
-    assert row.advice[0].startswith(said)
+    said = (
+        f"i could not read 1 file, which no query leaves out (the first: {spoiled.name}): metaindex verify --files all"
+    )
+    assert row.advice[0] == f"{said} says why, refresh --mode full tries again"
     assert row.indexes[0].unread == spoiled.name
     assert "no, 1 file unread" in str(told)
     assert "1 with unread files" in told.summary
@@ -89,11 +91,24 @@ def test_a_file_with_too_many_values_is_not_blamed_for_one_that_cannot_be_read(t
     lake.open().create_index("i", mi.ValueList("id", limit=1), builder="local")
     row = mi.open_lake(tmp_path)["lake"]
     assert (row.unread_files, row.indexes[0].unread) == (1, "")
-    assert row.advice[0].startswith("i could not read 1 file, which every query reads: metaindex verify")
+    assert row.advice[0].startswith("i could not read 1 file, which no query leaves out: metaindex verify")
     removed = {"path": second.name, "deletionTimestamp": 1, "dataChange": True}
     (Path(lake.path) / "_delta_log" / f"{2:020}.json").write_text(json.dumps({"remove": removed}) + "\n")
     lake.open().refresh_index("i", builder="local")
     assert mi.open_lake(tmp_path)["lake"].unread_files == 0
+
+
+def test_of_text_files_a_reader_option_may_be_lacking(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    root.mkdir()
+    (root / "0.csv").write_text('id,note\n1,"say ""hi"", you"\n')
+    settle(root)
+    mi.open_table(root).create_index("i", mi.Values("note"), builder="local")
+    (said,) = mi.open_lake(tmp_path)["t"].advice
+    assert said.endswith(
+        ": metaindex verify --files all says why, and which reader option may be lacking;"
+        " refresh --mode full tries again"
+    )
 
 
 def test_an_index_without_unread_files_says_none(tmp_path: Path) -> None:

@@ -394,7 +394,7 @@ def test_files_that_cannot_be_read_are_told_of_with_the_reason_and_the_cure(tmp_
     made = mi.sql(f"CREATE INDEX i ON csv.`{path}` USING column_stats USING values (note)", builder="local")
     (row,) = made.to_json()
     assert row["notes"][0] == "0 of 2 files, 2 columns and 1 key indexed by the local builder"
-    assert row["notes"][1].startswith("2 files could not be read, and every query reads them; the first: ")
+    assert row["notes"][1].startswith("2 files could not be read, and no query leaves them out: ")
     assert "a quote inside a quoted value must be escaped" in row["notes"][1]
     assert all(note in str(made) for note in row["notes"])
     (shown,) = told(f"SHOW INDEXES ON '{path}'")

@@ -174,12 +174,22 @@ def test_an_index_of_other_reader_options_says_so_among_the_indexes(tmp_path: Pa
     mi.open_table(root, header=True).create_index("plain", *KINDS)
     told = {info.name: (info.fresh, info.other_options) for info in mi.open_table(root).indexes()}
     assert told == {"said": (True, ()), "plain": (True, ())}
+    waits = mi.open_table(root).indexes()
+    schema = "schema='`a` bigint, `b` bigint'"
+    assert [(info.built_with, info.built_without) for info in waits] == [((), ()), ((schema,), ())]
+    assert f"said: used by queries that say {schema}" in str(waits)
+    assert "plain: " not in str(waits)
     asked = mi.open_table(root, header=True).indexes()
     told = {info.name: (info.fresh, info.other_options) for info in asked}
     assert told == {"said": (None, ("schema",)), "plain": (True, ())}
     assert "built with other reader options: schema" in str(asked)
     assert "built with other reader options: schema" in str(asked["said"])
     assert asked["said"].to_json()["other_options"] == ("schema",)
+    asked = mi.open_table(root, escape='"').indexes()
+    assert (asked["said"].built_with, asked["said"].built_without) == ((schema,), ("escape",))
+    assert f"said: built with {schema} and without escape, which is said here" in str(asked)
+    assert "plain: built without escape, which is said here" in str(asked)
+    assert "options   built without escape, which is said here" in str(asked["plain"])
 
 
 SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})
@@ -268,8 +278,11 @@ def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> N
         "(escape, sep); open the table with sep=';' and without escape, or create another index"
     )
     assert "other reader options: no query of the table as it is opened uses such an index" in str(table.indexes())
-    with pytest.raises(UnsupportedFeatureError, match="the table with sep=';' and without escape, or without any"):
+    with pytest.raises(
+        UnsupportedFeatureError, match="the table with sep=';' and without escape, or without any"
+    ) as refused:
         table.refresh_index("i")
+    assert str(refused.value).endswith("create another index (by the same name: drop this one and vacuum it before)")
     assert "or create another index" not in str(mi.open_table(root, sep=";", schema=TEXT).prune("b = 1"))
     other = mi.open_table(root, sep=";", header=True, schema="a STRING, c INT")
     assert "open the table with schema='`a` string, `b` int', or create" in str(other.prune("c = 1"))
