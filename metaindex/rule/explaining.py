@@ -244,7 +244,7 @@ def _scans(
                 str(scan),
                 answer if isinstance(answer, PruneResult) else None,
                 answer if isinstance(answer, Reason) else None,
-                verdicts(enabled.skipping, scan, planned, rule),
+                verdicts(enabled.skipping, scan, planned, rule, joins),
                 planned.cover,
                 planned.taken,
                 joins,
