@@ -33,7 +33,7 @@ from metaindex.statements.places import placed
 from metaindex.statements.scripts import indexes_in, is_script
 from metaindex.statements.tree import ChangeIndex, CreateIndex, Statement, TableName
 from metaindex.table.face import Table
-from metaindex.table.frames import table_of, tables_in
+from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.table.opening import open_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.build.protocol import Progress
+
+    from .explaining import ExplainedScan
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _QUERY: Final = re.compile(
@@ -277,21 +279,36 @@ class SparkTables:
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
         from .explaining import explain
 
-        told = explain(self._frame(query))
+        frame = self._frame(query)
+        told = explain(frame)
         if formatted:
             return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
-        return explained([row for scan in told.scans for row in _scan_rows(scan)])
+        rows = [row for scan in told.scans for row in _scan_rows(scan)]
+        return explained(rows) if rows else explained(rows, _why_unread(frame))
 
 
-def _scan_rows(scan: Any) -> Iterator[dict[str, object]]:
+def _why_unread(frame: DataFrame) -> str:
+    """Of a query without a scan. Delta puts what its log says in the place of an aggregate, as a row at hand."""
+    execution = frame._jdf.queryExecution()
+    leaves = each_of(execution.analyzed().collectLeaves())
+    if not any(leaf.getClass().getSimpleName() in ("LogicalRelation", "DataSourceV2Relation") for leaf in leaves):
+        return "the query reads no table"
+    left = execution.optimizedPlan()
+    at_hand = left.getClass().getSimpleName() == "LocalRelation" and not left.data().isEmpty()
+    by_log = at_hand and any(is_of_delta(leaf) for leaf in leaves)
+    return "Spark reads no file for it" + (" (Delta answers it from its log)" if by_log else "")
+
+
+def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     row: dict[str, object] = {"scan": scan.scan}
-    pruned = scan.result
+    pruned, more = scan.expected, scan.remarks
     if pruned is not None:
         row |= {"files": pruned.kept_files, "total_files": pruned.total_files}
         row |= {"size_bytes": pruned.kept_bytes, "total_bytes": pruned.total_bytes}
     if not scan.indexes:
-        yield {**row, "reason": None if scan.reason is None else f"{scan.reason.name}: {scan.reason.value}"}
+        code = [] if scan.reason is None else [f"{scan.reason.name}: {scan.reason.value}"]
+        yield {**row, "reason": "; ".join([*code, *more]) or None}
     for verdict in scan.indexes:
-        code = "" if verdict.reason is None else f"{verdict.reason.name}: {verdict.reason.value}"
-        said = "; ".join(part for part in (code, verdict.detail) if part)
+        code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
+        said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -200,6 +200,32 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
     assert (unread["scan"], unread["reason"]) == (None, "the query reads no table")
 
 
+def test_explain_indexes_says_what_explain_says(sql: SparkSession, tmp_path: Path) -> None:
+    """Of aggregates and first rows, which read fewer files than the filters leave."""
+    texts, _ = made(sql, "csv", tmp_path / "texts")
+    files, _ = made(sql, "parquet", tmp_path / "files")
+    log, _ = made(sql, "delta", tmp_path / "log")
+    for name in (texts, files):
+        sql.sql(f"CREATE INDEX i ON {name} USING column_stats")
+    for query, kept, says in (
+        (f"SELECT count(*) FROM {texts}", None, "LINES: "),
+        (f"SELECT count(*), max(id) FROM {files} WHERE id > 40", 1, "2 files are answered for"),
+        (f"SELECT name FROM {files} ORDER BY id DESC LIMIT 10", 1, "the first 10 by id DESC"),
+    ):
+        (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
+        (scan,) = mi.explain(sql.sql(query)).scans
+        assert (told["files"], told["used"]) == (kept, kept is not None), (query, told)
+        assert kept is None or f"reads {kept} of {told['total_files']} files" in str(scan), str(scan)
+        assert says in told["reason"], told
+        assert says in str(scan), str(scan)
+    for query, why in (
+        (f"SELECT count(*) FROM {log}", "Spark reads no file for it (Delta answers it from its log)"),
+        (f"SELECT name FROM {log} WHERE false", "Spark reads no file for it"),
+    ):
+        (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
+        assert (told["scan"], told["reason"]) == (None, why)
+
+
 def test_pyspark_logs_no_error_but_the_users_own(sql: SparkSession) -> None:
     """It logs errors with their stacks where they are made, also those that are the answer to a question of ours."""
     pytest.importorskip("pyspark.logger")  # of Spark 4
