@@ -31,7 +31,7 @@ from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
 from metaindex.statements.scripts import indexes_in, is_script
-from metaindex.statements.tree import ChangeIndex, CreateIndex, Statement, TableName
+from metaindex.statements.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
 from metaindex.table.face import Table
 from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.table.opening import open_table
@@ -40,7 +40,7 @@ from metaindex.workloads.template import Workload
 
 from .enabling import rule_of
 from .quiet import unlogged
-from .text_scans import as_indexed
+from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -178,6 +178,7 @@ class SparkTables:
         self._passed_on = isinstance(statement, CreateIndex) or (
             isinstance(statement, ChangeIndex) and statement.verb == "drop"
         )
+        self._refreshed = statement.name if isinstance(statement, RefreshIndex) else None
         self.builder: str | None = None
         self.progress: Progress | None = None
 
@@ -187,14 +188,14 @@ class SparkTables:
             return open_table(name.path, spark=self.spark, **self._how, **options)
         if not options:
             frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
-            return table_of(frame, **self._how, others=self._others, as_read=as_indexed)
+            return table_of(frame, **self._how, others=self._others, as_read=self._as_read)
         if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
             raise ArgumentError(
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
             )
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=as_indexed)
+        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
 
     def takes_options(self, name: TableName) -> bool:
         return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in FORMATS)
@@ -222,6 +223,12 @@ class SparkTables:
         except PySparkException as error:
             said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
             raise NotATableError(said) from None
+
+    def _as_read(self, table: Table, relation: Any) -> Table:
+        opened = as_indexed(table, relation)
+        if self._refreshed is not None:
+            check_refreshed(opened, self._refreshed, relation)
+        return opened
 
     def _others(self, table: Any) -> None:
         """Of a table that no catalog of ours has."""

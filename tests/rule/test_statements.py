@@ -514,7 +514,7 @@ def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSessi
             assert used == {False}, name
         with pytest.raises(
             PySparkException,
-            match=r"with OPTIONS \(escape = '\"'\) where the table or view is created, or without any, or create",
+            match=r"with OPTIONS \(escape = '\"'\) where the table or view is created, or create another",
         ):
             sql.sql("REFRESH INDEX i ON escaped")
         (made,) = rows(sql, "CREATE INDEX k ON escaped USING covering (id) INCLUDE (note)")
@@ -525,4 +525,34 @@ def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSessi
     finally:
         sql.sql("DROP TABLE cataloged")
         for name in ("alike", "escaped", "texts"):
+            sql.sql(f"DROP VIEW {name}")
+
+
+def test_a_refresh_blames_what_somebody_said(sql: SparkSession, tmp_path: Path) -> None:
+    """Spark's relations have a schema, whether one was said or not: without `escape` it infers another type."""
+    from pyspark.errors import PySparkException
+
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "a.csv").write_text('id,note,amount\n1,"say ""hi"", you",1.5\n2,"no ""b"" c",2.5\n')
+    mi.open_table(folder, escape='"').create_index("i", mi.ColumnStats(), builder="local")
+    inferred = sql.read.options(header=True, inferSchema=True)
+    inferred.csv(str(folder)).createOrReplaceTempView("unescaped")
+    sql.read.options(header=True, escape='"').csv(str(folder)).createOrReplaceTempView("untyped")
+    inferred.options(escape='"').csv(str(folder)).createOrReplaceTempView("mended")
+    try:
+        with pytest.raises(PySparkException) as found:
+            sql.sql("REFRESH INDEX i ON unescaped")
+        assert "built with other reader options (escape); open the table with OPTIONS (escape = '\"')" in str(
+            found.value
+        )
+        assert "schema" not in str(found.value).lower()
+        with pytest.raises(
+            PySparkException,
+            match="of 'i' the column id was INT, and Spark reads it as STRING; name its type where the table or view",
+        ):
+            sql.sql("REFRESH INDEX i ON untyped")
+        assert rows(sql, "REFRESH INDEX i ON mended")[0]["state"] == "ACTIVE"
+    finally:
+        for name in ("unescaped", "untyped", "mended"):
             sql.sql(f"DROP VIEW {name}")
