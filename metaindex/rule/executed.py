@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -42,15 +43,17 @@ class ScanRead:
         return f"{self.scan}: {', '.join(part for part in said if part) or 'not counted'}"
 
 
-def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], int]:
-    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, and the bytes that its
-    tasks read in all: of the needed columns, row groups and footers alone, and none that came out of a cache. Raises
-    what Spark raises."""
+def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], int, tuple[str, ...]]:
+    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, the bytes that its tasks
+    read in all: of the needed columns, row groups and footers alone, and none that came out of a cache, and the scans
+    that an adaptive plan dropped as it ran. Raises what Spark raises."""
     context = session.sparkContext
+    planned = _scans(execution.executedPlan())
     with tagged(context) as tag, counted_bytes(session):
         execution.toRdd().count()
         read = sum(int(stage.inputBytes()) for stage in stages(context, tag))
-    return reads(execution.executedPlan()), read
+    ran = execution.executedPlan()
+    return reads(ran), read, tuple(sorted((planned - _scans(ran)).elements()))
 
 
 def reads(plan: Any) -> tuple[ScanRead, ...]:
@@ -78,27 +81,39 @@ def stages(context: SparkContext, tag: str) -> Iterator[Any]:
             continue  # a stage that was skipped, its rows are there from an earlier job, has no attempt
 
 
-def leaves(plan: Any) -> Iterator[Any]:
+def _scans(plan: Any) -> Counter[str]:
+    """How many scans of each kind a plan has outside of its subqueries, what is reused counted wherever it is."""
+    return Counter(_first_words(leaf) for leaf in leaves(plan, once=False) if _is_scan(leaf))
+
+
+def leaves(plan: Any, *, once: bool = True) -> Iterator[Any]:
     """The scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like leaves;
-    what was reused has been counted where it was made."""
+    what was reused has been counted where it was made. `once=False`: it counts again, and subqueries do not."""
     name = str(plan.getClass().getSimpleName())
     if name == "AdaptiveSparkPlanExec":
-        yield from leaves(plan.executedPlan())
+        yield from leaves(plan.executedPlan(), once=once)
         return
     if name.startswith("Reused"):
+        if not once:
+            yield from leaves(plan.child(), once=once)
         return
     if name.endswith("QueryStageExec"):
-        yield from leaves(plan.plan())
+        yield from leaves(plan.plan(), once=once)
         return
     children = _each(plan.children())
     if not children:
         yield plan
-    for child in (*children, *_each(plan.subqueries())):
-        yield from leaves(child)
+    for child in (*children, *(_each(plan.subqueries()) if once else ())):
+        yield from leaves(child, once=once)
 
 
 def _each(sequence: Any) -> list[Any]:
     return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def _is_scan(leaf: Any) -> bool:
+    metrics = leaf.metrics()
+    return bool(metrics.contains("numFiles") or metrics.contains("numSplits"))
 
 
 def _read(leaf: Any) -> ScanRead | None:

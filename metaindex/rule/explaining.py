@@ -55,11 +55,27 @@ class ExplainedScan(Shown):
     def _printed(self) -> str:
         on = ", ".join(self.joins)
         may = [f"once it runs, the keys of a join on {on} may leave files out"] if on else []
-        none = [
+        return "; ".join([self._planned(), *may, *self._of_keys])
+
+    @property
+    def expected(self) -> PruneResult | None:
+        """The files that are expected to be read: where the plan takes some of its rows, for these."""
+        if self.cover is None and self.taken is not None and not isinstance(self.taken, Reason):
+            return self.taken.result
+        return self.result
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why what the plan takes, and the keys of joins, leave nothing more out."""
+        taken = [f"{self.taken.name}: {self.taken.value}"] if isinstance(self.taken, Reason) else []
+        return (*(taken if self.cover is None else ()), *self._of_keys)
+
+    @property
+    def _of_keys(self) -> list[str]:
+        return [
             f"the keys of a join on {name} leave nothing out: {why.name}: {why.value}"
             for name, why in self.unasked.items()
         ]
-        return "; ".join([self._planned(), *may, *none])
 
     def _planned(self) -> str:
         if self.cover is not None:
@@ -131,6 +147,8 @@ class QueryExplanation(Shown):
     display: Display = field(default_factory=Display)
     missing: tuple[str, ...] = ()
     """What this Spark lacks, and how it plans without."""
+    dropped_scans: tuple[str, ...] = ()
+    """Scans of the plan that Spark dropped as the query ran."""
 
     @property
     def expected_bytes(self) -> int | None:
@@ -166,11 +184,18 @@ class QueryExplanation(Shown):
             ("Indexes used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is None] or ["none"]),
             ("Indexes not used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is not None] or ["none"]),
             *([("Not to be had in this Spark", list(self.missing))] if self.missing else []),
-            *([("Scans, as read", [*map(str, self.read), self._in_all()])] if self.read is not None else []),
+            *([("Scans, as read", self._as_read(self.read))] if self.read is not None else []),
             ("Plan with indexes", self.with_indexes.splitlines()),
             ("Plan without indexes", self.without_indexes.splitlines()),
         ]
         return display.titled(sections, differing(self.with_indexes, self.without_indexes))
+
+    def _as_read(self, read: Sequence[ScanRead]) -> list[str]:
+        dropped = [
+            f"{scan}: dropped from the plan as the query ran, which needs no row of it; what it had read is in the sum"
+            for scan in self.dropped_scans
+        ]
+        return [*map(str, read), *dropped, self._in_all()]
 
     def _in_all(self) -> str:
         expected = f", {human_bytes(self.expected_bytes)} expected" if self.expected_bytes is not None else ""
@@ -190,6 +215,7 @@ class QueryExplanation(Shown):
             "read_bytes": self.read_bytes,
             "expected_bytes": self.expected_bytes,
             "missing": list(self.missing),
+            "dropped_scans": list(self.dropped_scans),
         }
 
 
@@ -216,9 +242,9 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked())
         scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
     shown = _text(after)
-    read, read_bytes = executed(query.sparkSession, after) if run else (None, None)
+    read, read_bytes, dropped = executed(query.sparkSession, after) if run else (None, None, ())
     display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
-    return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display, enabled.missing)
+    return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display, enabled.missing, dropped)
 
 
 def _narrowed(plan: str) -> frozenset[str]:
@@ -244,7 +270,7 @@ def _scans(
                 str(scan),
                 answer if isinstance(answer, PruneResult) else None,
                 answer if isinstance(answer, Reason) else None,
-                verdicts(enabled.skipping, scan, planned, rule),
+                verdicts(enabled.skipping, scan, planned, rule, joins),
                 planned.cover,
                 planned.taken,
                 joins,

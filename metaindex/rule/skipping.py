@@ -191,8 +191,7 @@ class Skipping:
         for number, (scan, planned) in enumerate(zip(asked.scans, plans, strict=True)):
             reply: dict[str, object] = {}
             if isinstance(planned.skipping, PruneResult):
-                names = ", ".join(each.name for each in planned.skipping.indexes if each.used and each.dropped_files)
-                reply = {"label": names, "dropped": _dropped(planned.skipping)}
+                reply = {"label": _by(planned.skipping), "dropped": _dropped(planned.skipping)}
             if planned.cover is None and planned.taken is not None and not isinstance(planned.taken, Reason):
                 reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
             if planned.cover is not None and planned.table is not None:
@@ -301,18 +300,19 @@ class Skipping:
         """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
         return self._tables.table_of(scan, rule)
 
-    def joinable(self, scan: SparkScan, rule: RuleConfig) -> tuple[str, ...]:
-        """Of the keys of joins those columns that an index knows, so that keys may leave files out."""
+    def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
+        """Of the keys of joins those columns that an index knows, so that keys may leave files out; that this index
+        does, where one is named."""
         look()
         try:
-            return self._joinable(scan, rule)
+            return self._joinable(scan, rule, index)
         except UnsupportedFeatureError as error:
             self._say_once(error)
         except Exception as error:  # noqa: BLE001 - the scan is read as it is
             self._failed(error)
         return ()
 
-    def _joinable(self, scan: SparkScan, rule: RuleConfig) -> tuple[str, ...]:
+    def _joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None) -> tuple[str, ...]:
         source = scan.source
         if (isinstance(source, Iceberg) and source.version is None) or not is_read_as_written(source):
             return ()
@@ -320,13 +320,15 @@ class Skipping:
         allowed = None if isinstance(table, Reason) else self._allowed(table, rule)
         if isinstance(table, Reason) or allowed == []:
             return ()
-        return known_columns(table, scan, allowed)
+        return known_columns(table, scan, allowed if index is None else [index])
 
     def _narrowed(self, scan: SparkScan, rule: RuleConfig) -> dict[str, object]:
         """What is left out of a scan that runs."""
         with self._tables.looked_at_once(), looked_at_once():
             result = self.pruned(scan, rule)
-        return {"dropped": _dropped(result)} if isinstance(result, PruneResult) and result.dropped_files else {}
+        if not isinstance(result, PruneResult) or not result.dropped_files:
+            return {}
+        return {"dropped": _dropped(result), "by": _by(result)}
 
     def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         """What is proved about one scan of a request, or why nothing is."""
@@ -438,6 +440,11 @@ def _pruned(
 def _is_one_file(skipping: PruneResult | Reason) -> bool:
     """Or none: keys of joins have nothing to leave out."""
     return isinstance(skipping, PruneResult) and skipping.kept_files <= 1
+
+
+def _by(result: PruneResult) -> str:
+    """The indexes that left files out, for people."""
+    return ", ".join(each.name for each in result.indexes if each.used and each.dropped_files)
 
 
 def _dropped(result: PruneResult) -> str:

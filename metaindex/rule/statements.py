@@ -31,21 +31,23 @@ from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
 from metaindex.statements.scripts import indexes_in, is_script
-from metaindex.statements.tree import ChangeIndex, CreateIndex, Statement, TableName
+from metaindex.statements.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
 from metaindex.table.face import Table
-from metaindex.table.frames import table_of, tables_in
+from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.table.opening import open_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
 from .enabling import rule_of
 from .quiet import unlogged
-from .text_scans import as_indexed
+from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from metaindex.build.protocol import Progress
+
+    from .explaining import ExplainedScan
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
 _QUERY: Final = re.compile(
@@ -177,6 +179,7 @@ class SparkTables:
         self._passed_on = isinstance(statement, CreateIndex) or (
             isinstance(statement, ChangeIndex) and statement.verb == "drop"
         )
+        self._refreshed = statement.name if isinstance(statement, RefreshIndex) else None
         self.builder: str | None = None
         self.progress: Progress | None = None
 
@@ -186,14 +189,14 @@ class SparkTables:
             return open_table(name.path, spark=self.spark, **self._how, **options)
         if not options:
             frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
-            return table_of(frame, **self._how, others=self._others, as_read=as_indexed)
+            return table_of(frame, **self._how, others=self._others, as_read=self._as_read)
         if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
             raise ArgumentError(
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
             )
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
-        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=as_indexed)
+        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
 
     def takes_options(self, name: TableName) -> bool:
         return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in FORMATS)
@@ -221,6 +224,12 @@ class SparkTables:
         except PySparkException as error:
             said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
             raise NotATableError(said) from None
+
+    def _as_read(self, table: Table, relation: Any) -> Table:
+        opened = as_indexed(table, relation)
+        if self._refreshed is not None:
+            check_refreshed(opened, self._refreshed, relation)
+        return opened
 
     def _others(self, table: Any) -> None:
         """Of a table that no catalog of ours has."""
@@ -278,21 +287,36 @@ class SparkTables:
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
         from .explaining import explain
 
-        told = explain(self._frame(query))
+        frame = self._frame(query)
+        told = explain(frame)
         if formatted:
             return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
-        return explained([row for scan in told.scans for row in _scan_rows(scan)])
+        rows = [row for scan in told.scans for row in _scan_rows(scan)]
+        return explained(rows) if rows else explained(rows, _why_unread(frame))
 
 
-def _scan_rows(scan: Any) -> Iterator[dict[str, object]]:
+def _why_unread(frame: DataFrame) -> str:
+    """Of a query without a scan. Delta puts what its log says in the place of an aggregate, as a row at hand."""
+    execution = frame._jdf.queryExecution()
+    leaves = each_of(execution.analyzed().collectLeaves())
+    if not any(leaf.getClass().getSimpleName() in ("LogicalRelation", "DataSourceV2Relation") for leaf in leaves):
+        return "the query reads no table"
+    left = execution.optimizedPlan()
+    at_hand = left.getClass().getSimpleName() == "LocalRelation" and not left.data().isEmpty()
+    by_log = at_hand and any(is_of_delta(leaf) for leaf in leaves)
+    return "Spark reads no file for it" + (" (Delta answers it from its log)" if by_log else "")
+
+
+def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     row: dict[str, object] = {"scan": scan.scan}
-    pruned = scan.result
+    pruned, more = scan.expected, scan.remarks
     if pruned is not None:
         row |= {"files": pruned.kept_files, "total_files": pruned.total_files}
         row |= {"size_bytes": pruned.kept_bytes, "total_bytes": pruned.total_bytes}
     if not scan.indexes:
-        yield {**row, "reason": None if scan.reason is None else f"{scan.reason.name}: {scan.reason.value}"}
+        code = [] if scan.reason is None else [f"{scan.reason.name}: {scan.reason.value}"]
+        yield {**row, "reason": "; ".join([*code, *more]) or None}
     for verdict in scan.indexes:
-        code = "" if verdict.reason is None else f"{verdict.reason.name}: {verdict.reason.value}"
-        said = "; ".join(part for part in (code, verdict.detail) if part)
+        code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
+        said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -18,14 +18,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema import plain_type
+from metaindex.formats.files.schema_said import schema_said
 from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.log.entry import IndexLogEntry
-from metaindex.pruning.folder import differing_options
+from metaindex.pruning.folder import differing_options, options_cure
+from metaindex.pruning.folder import other_options as told_options
 from metaindex.table.face import Table, handle_of
 from metaindex.table.frames import each_of
 from metaindex.text import TextReader
@@ -70,6 +72,7 @@ _EXPECTED: Final = {
     "spark.sql.legacy.timeparserpolicy": "corrected",
     "spark.sql.columnnameofcorruptrecord": "_corrupt_record",
 }
+_OF_TYPES: Final = ("schema", "inferschema")
 _CORRUPT: Final = "_corrupt_record"
 
 
@@ -152,6 +155,43 @@ def as_indexed(table: Table, relation: Any) -> Table:
         logger.warning("statements tell of no index of %s what queries find: %s", table.path, error)
     options = {name: value for name, value in handle.ref.options.items() if _tells(file_format, name, value)}
     return Table(handle.with_options(file_format, options, trust_index=False))
+
+
+def check_refreshed(table: Table, name: str, relation: Any) -> None:
+    """UnsupportedFeatureError where an index was built with other reader options than those of the relation that
+    `table` is opened for (`as_indexed`), or has other types: of what somebody said, for Spark's relations have a schema
+    whether one was said or not."""
+    from pyspark.errors import PySparkException
+
+    handle = handle_of(table)
+    entry = handle.log(name).latest()
+    if entry is None or not entry.readable or not handle.ref.options:
+        return  # the verb tells
+    stored, asked = entry.table.options, handle.ref.options
+    said = {key: value for key, value in asked.items() if key.lower() not in _OF_TYPES}
+    alike = said | {key: value for key, value in stored.items() if key.lower() in _OF_TYPES}
+    rule = "an index is refreshed with the reader options that it was built with"
+    if other := told_options(stored, alike):
+        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)}")
+    if not differing_options(stored, asked) or not entry.content.versions:
+        return
+    try:
+        theirs = {field.name: field for field in _scan_of(relation).schema.types[1]}
+    except PySparkException:
+        return  # a type that Arrow has not
+    for field in entry.content.schemas[entry.content.versions[-1].schema]:
+        here = theirs.get(field.name)
+        if here is not None and plain_type(here.type) != plain_type(field.type):
+            now, then = _type_said(here.type), _type_said(field.type)
+            raise UnsupportedFeatureError(
+                f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
+                f" {then}, and Spark reads it as {now}; name its type where the table or view is created, or create"
+                " another index"
+            )
+
+
+def _type_said(type_: pa.DataType) -> str:
+    return schema_said(pa.schema([("t", type_)])).removeprefix("? ").removeprefix("`t` ").upper()
 
 
 def _with_header(table: Table, file_format: str) -> Table:

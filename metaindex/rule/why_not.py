@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.shown import counted
@@ -40,8 +40,11 @@ class IndexVerdict:
         return f"{self.index}: {self.reason.name}: {self.reason.value}" + (f" ({self.detail})" if self.detail else "")
 
 
-def verdicts(skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleConfig) -> tuple[IndexVerdict, ...]:
-    """Of every index of the scan's table, by name."""
+def verdicts(
+    skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleConfig, joins: tuple[str, ...] = ()
+) -> tuple[IndexVerdict, ...]:
+    """Of every index of the scan's table, by name. `joins`: columns whose keys in other sides of joins may leave out
+    files once the query runs."""
     if planned.skipping is Reason.FAILED:
         return ()
     answer = skipping.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
@@ -55,8 +58,18 @@ def verdicts(skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleCo
         if not rule.allows(info.name):
             told.append(IndexVerdict(info.name, Reason.NOT_ALLOWED))
         else:
-            told.append(unusable.get(info.name) or _verdict(info, answer, planned, credit))
+            verdict = unusable.get(info.name) or _verdict(info, answer, planned, credit)
+            asked = skipping.joinable(replace(scan, joins=joins), rule, info.name) if joins else ()
+            told.append(_with_keys(verdict, asked) if info.name not in unusable else verdict)
     return tuple(told)
+
+
+def _with_keys(verdict: IndexVerdict, joins: tuple[str, ...]) -> IndexVerdict:
+    """An index that filters have no use for may be asked by keys."""
+    if verdict.reason is None or not joins:
+        return verdict
+    keys = f"the keys of a join on {', '.join(joins)} may be asked of it once the query runs"
+    return replace(verdict, detail="; ".join(part for part in (verdict.detail, keys) if part))
 
 
 def _unusable(

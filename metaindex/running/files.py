@@ -159,9 +159,9 @@ def _unused(report: IndexReport, credit: Credit | None) -> str:
     return ""
 
 
-def explained(rows: Sequence[Mapping[str, object]]) -> StatementResult:
-    """A row a scan and index; where nothing is scanned, one that says so."""
-    rows = rows or [{"reason": "the query reads no table"}]
+def explained(rows: Sequence[Mapping[str, object]], unread: str = "the query reads no table") -> StatementResult:
+    """A row a scan and index; where nothing is scanned, one that says so: `unread`."""
+    rows = rows or [{"reason": unread}]
     return result(EXPLAINED, rows, _explained_table(rows))
 
 

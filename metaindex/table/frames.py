@@ -96,12 +96,11 @@ def _table_of_leaf(
     if leaf.getClass().getSimpleName() != "LogicalRelation":
         raise _refused(f"this one reads {leaf.getClass().getSimpleName()}")
     relation = leaf.relation()
-    classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
-    if "HadoopFsRelation" not in [class_.getSimpleName() for class_ in classes]:
+    if not _has_files(relation):
         raise _refused(f"this one reads {relation.getClass().getName()}")
     files = relation.location()
     roots = [_path(str(files.rootPaths().apply(at))) for at in range(files.rootPaths().size())]
-    if files.getClass().getSimpleName() == "TahoeLogFileIndex":
+    if is_of_delta(leaf):
         if files.isTimeTravelQuery():
             raise _refused("this one reads an older version")
         return open_table(roots[0], format="delta", spark=spark, **how)
@@ -117,6 +116,18 @@ def _table_of_leaf(
         options["schema"] = relation.schema().toDDL()
     table = open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **how, **options)
     return table if kind == "parquet" else as_read(table, relation)
+
+
+def is_of_delta(leaf: Any) -> bool:
+    """Is a leaf of a plan a Delta table?"""
+    if leaf.getClass().getSimpleName() != "LogicalRelation" or not _has_files(leaf.relation()):
+        return False
+    return bool(leaf.relation().location().getClass().getSimpleName() == "TahoeLogFileIndex")
+
+
+def _has_files(relation: Any) -> bool:
+    classes = (relation.getClass(), relation.getClass().getSuperclass())  # Delta's is one of its own
+    return "HadoopFsRelation" in [class_.getSimpleName() for class_ in classes if class_ is not None]
 
 
 def _is_metadata(table: Any) -> bool:

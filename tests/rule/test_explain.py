@@ -229,6 +229,24 @@ def test_what_was_read_is_told(enabled: SparkSession, lake: Path) -> None:
     assert "Scans, as read:" in str(told)
 
 
+def test_a_scan_that_an_adaptive_plan_drops_is_told(enabled: SparkSession, lake: Path) -> None:
+    """One side comes out empty, which is known once it ran. What is read once for two sides of a join did run."""
+    table = f"parquet.`{lake}/par quet`"
+    empty = (
+        f"SELECT /*+ BROADCAST(b) */ a.id FROM {table} a JOIN delta.`{lake}/delta` b ON a.k = b.k WHERE b.text = 'no'"
+    )
+    grouped = f"(SELECT k, count(*) AS c FROM {table} WHERE id >= 0 GROUP BY k)"
+    twice = f"SELECT x.k FROM {grouped} x JOIN {grouped} y ON x.c = y.c"
+    with setting(enabled, "spark.sql.adaptive.enabled", "true"):
+        told, whole = mi.explain(enabled.sql(empty), run=True), mi.explain(enabled.sql(twice), run=True)
+    assert told.read is not None
+    assert whole.read is not None
+    assert (told.read, len(told.dropped_scans)) == ((), 2), told
+    assert str(told).count(": dropped from the plan as the query ran, which needs no row of it; ") == 2
+    assert told.to_json()["dropped_scans"] == list(told.dropped_scans)
+    assert (len(whole.read), whole.dropped_scans) == (1, ()), whole
+
+
 def test_only_an_enabled_session_is_explained(spark: SparkSession) -> None:
     with pytest.raises(ValueError, match=r"metaindex\.enable"):
         mi.explain(spark.range(3))

@@ -225,7 +225,9 @@ def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
     with setting(spark, "spark.sql.adaptive.enabled", adaptive):
         told = rule.explain(spark.sql(text), run=True)
         assert any("'by_w' stands for it" in str(scan) for scan in told.scans), told
-        assert [read.joins for read in told.read or () if read.joins] == ["4 keys of k left 7 of 8 files out"], told
+        assert [read.joins for read in told.read or () if read.joins] == [
+            "4 keys of k left 7 of 8 files out by find"
+        ], told
         found, read = same(spark, text)
     assert (found, fact.counts, len(read), max(read)) == (1, True, 1, 1)
 
@@ -279,9 +281,11 @@ def test_explaining_runs_nothing_and_says_what_would_be_asked(narrowing: SparkSe
         (scan,) = (scan for scan in told.scans if scan.joins)
         assert scan.joins == ("k",)
         assert "once it runs, the keys of a join on k may leave files out" in str(told)
+        (verdict,) = scan.indexes
+        assert verdict.detail == "the keys of a join on k may be asked of it once the query runs"
         ran = mi.explain(frame, run=True)
         assert ran.read is not None
-        assert [read.joins for read in ran.read if read.joins] == ["3 keys of k left 5 of 8 files out"]
+        assert [read.joins for read in ran.read if read.joins] == ["3 keys of k left 5 of 8 files out by find"]
 
 
 BY_CHANCE = [

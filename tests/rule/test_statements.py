@@ -200,6 +200,32 @@ def test_an_error_points_at_the_place(sql: SparkSession, tmp_path: Path) -> None
     assert (unread["scan"], unread["reason"]) == (None, "the query reads no table")
 
 
+def test_explain_indexes_says_what_explain_says(sql: SparkSession, tmp_path: Path) -> None:
+    """Of aggregates and first rows, which read fewer files than the filters leave."""
+    texts, _ = made(sql, "csv", tmp_path / "texts")
+    files, _ = made(sql, "parquet", tmp_path / "files")
+    log, _ = made(sql, "delta", tmp_path / "log")
+    for name in (texts, files):
+        sql.sql(f"CREATE INDEX i ON {name} USING column_stats")
+    for query, kept, says in (
+        (f"SELECT count(*) FROM {texts}", None, "LINES: "),
+        (f"SELECT count(*), max(id) FROM {files} WHERE id > 40", 1, "2 files are answered for"),
+        (f"SELECT name FROM {files} ORDER BY id DESC LIMIT 10", 1, "the first 10 by id DESC"),
+    ):
+        (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
+        (scan,) = mi.explain(sql.sql(query)).scans
+        assert (told["files"], told["used"]) == (kept, kept is not None), (query, told)
+        assert kept is None or f"reads {kept} of {told['total_files']} files" in str(scan), str(scan)
+        assert says in told["reason"], told
+        assert says in str(scan), str(scan)
+    for query, why in (
+        (f"SELECT count(*) FROM {log}", "Spark reads no file for it (Delta answers it from its log)"),
+        (f"SELECT name FROM {log} WHERE false", "Spark reads no file for it"),
+    ):
+        (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
+        assert (told["scan"], told["reason"]) == (None, why)
+
+
 def test_pyspark_logs_no_error_but_the_users_own(sql: SparkSession) -> None:
     """It logs errors with their stacks where they are made, also those that are the answer to a question of ours."""
     pytest.importorskip("pyspark.logger")  # of Spark 4
@@ -488,7 +514,7 @@ def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSessi
             assert used == {False}, name
         with pytest.raises(
             PySparkException,
-            match=r"with OPTIONS \(escape = '\"'\) where the table or view is created, or without any, or create",
+            match=r"with OPTIONS \(escape = '\"'\) where the table or view is created, or create another",
         ):
             sql.sql("REFRESH INDEX i ON escaped")
         (made,) = rows(sql, "CREATE INDEX k ON escaped USING covering (id) INCLUDE (note)")
@@ -499,4 +525,34 @@ def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSessi
     finally:
         sql.sql("DROP TABLE cataloged")
         for name in ("alike", "escaped", "texts"):
+            sql.sql(f"DROP VIEW {name}")
+
+
+def test_a_refresh_blames_what_somebody_said(sql: SparkSession, tmp_path: Path) -> None:
+    """Spark's relations have a schema, whether one was said or not: without `escape` it infers another type."""
+    from pyspark.errors import PySparkException
+
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "a.csv").write_text('id,note,amount\n1,"say ""hi"", you",1.5\n2,"no ""b"" c",2.5\n')
+    mi.open_table(folder, escape='"').create_index("i", mi.ColumnStats(), builder="local")
+    inferred = sql.read.options(header=True, inferSchema=True)
+    inferred.csv(str(folder)).createOrReplaceTempView("unescaped")
+    sql.read.options(header=True, escape='"').csv(str(folder)).createOrReplaceTempView("untyped")
+    inferred.options(escape='"').csv(str(folder)).createOrReplaceTempView("mended")
+    try:
+        with pytest.raises(PySparkException) as found:
+            sql.sql("REFRESH INDEX i ON unescaped")
+        assert "built with other reader options (escape); open the table with OPTIONS (escape = '\"')" in str(
+            found.value
+        )
+        assert "schema" not in str(found.value).lower()
+        with pytest.raises(
+            PySparkException,
+            match="of 'i' the column id was INT, and Spark reads it as STRING; name its type where the table or view",
+        ):
+            sql.sql("REFRESH INDEX i ON untyped")
+        assert rows(sql, "REFRESH INDEX i ON mended")[0]["state"] == "ACTIVE"
+    finally:
+        for name in ("unescaped", "untyped", "mended"):
             sql.sql(f"DROP VIEW {name}")

@@ -21,7 +21,7 @@ public class Narrowed {
   final int mostKeys;
   final double seconds;
   private final long leastBytes, aFile;
-  private volatile String told = ""; // what happened last, for people
+  private volatile String told = "", by = ""; // what happened last, and which indexes did it, for people
   private volatile int files = -1, left = -1; // that were listed, and left out; -1: that is not known
 
   Narrowed(Found one, Running running, JsonNode said) {
@@ -86,6 +86,7 @@ public class Narrowed {
    * brought none.
    */
   Map dropped(List values) {
+    by = ""; // of the run before
     List conditions = new ArrayList();
     StringBuilder said = new StringBuilder();
     for (int i = 0; i < keys.size(); i++) {
@@ -107,7 +108,11 @@ public class Narrowed {
     }
     Reply reply = running.ask(one, conditions, seconds);
     JsonNode dropped = reply == null ? null : reply.part(0, "dropped");
-    return dropped == null ? new HashMap() : Reply.files(dropped);
+    if (dropped == null) {
+      return new HashMap();
+    }
+    by = reply.part(0, "by").asText();
+    return Reply.files(dropped);
   }
 
   /** For the work on keys, which turns of its loops look at. */
@@ -128,7 +133,8 @@ public class Narrowed {
 
   /** For people: what came of it when the scan ran. */
   String said() {
-    return files < 0 ? told : told + " left " + left + " of " + files + " files out";
+    String who = left > 0 && !by.isEmpty() ? " by " + by : "";
+    return files < 0 ? told : told + " left " + left + " of " + files + " files out" + who;
   }
 
   /** For plans. */
