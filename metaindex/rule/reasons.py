@@ -79,8 +79,8 @@ class Unasked(Enum):
     """Why the keys of a join leave no files out. The code, and what it means."""
 
     UNKNOWN_SIDE = (
-        "Spark does not know how large the other side is; make it by createDataFrame of an Arrow table, or cache() and"
-        " count() it"
+        "Spark does not know how large the other side is; make it by VALUES, from Spark 4 on by createDataFrame of an"
+        " Arrow table, or cache() and count() it"
     )
     LARGE_SIDE = (
         "the other side is not small: no filter makes it smaller, or it is beyond spark.metaindex.joins.sideBytes"

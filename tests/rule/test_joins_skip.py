@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 import metaindex as mi
@@ -175,7 +174,7 @@ def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: Sp
     spark, _ = narrowing, delta(narrowing, tmp_path)
     few = spark.createDataFrame([(8,), (100,)], "k int")
     few.createOrReplaceTempView("few")
-    spark.createDataFrame(pa.table({"k": pa.array([8, 100], pa.int32())})).createOrReplaceTempView("known")
+    spark.sql("SELECT * FROM VALUES (8), (100) AS v (k)").createOrReplaceTempView("known")
 
     def said(text: str) -> list[tuple[dict[str, rule.Unasked], tuple[str, ...]]]:
         told = [

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 import metaindex as mi
@@ -94,8 +93,10 @@ def test_a_long_request_is_asked_as_it_was_said(spark: SparkSession, tmp_path: P
 
     names = [f"{'x' * (i % 5)}\U0001f600\\\\\U0001f680{i}" for i in range(3_000)]
     path = str(tmp_path / "emoji")
-    spark.createDataFrame(pa.table({"name": names})).coalesce(1).sortWithinPartitions("name").write.parquet(path)
-    spark.createDataFrame(pa.table({"name": ["other"]})).coalesce(1).write.mode("append").parquet(path)
+    spark.createDataFrame([(name,) for name in names], "name string").coalesce(1).sortWithinPartitions(
+        "name"
+    ).write.parquet(path)
+    spark.createDataFrame([("other",)], "name string").coalesce(1).write.mode("append").parquet(path)
     mi.open_table(path).create_index("find", mi.Values("name"), builder="local")
     rule.enable(spark)
     try:

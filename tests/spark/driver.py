@@ -8,10 +8,12 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.patience import until
 
 _PATIENCE_SECONDS = 600.0
 
@@ -30,6 +32,11 @@ class DriverProcess:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
+
+    def sees(self, condition: Callable[[], object]) -> bool:
+        """Does it come while the command goes on? Not where that was done, or failed, before anybody looked."""
+        until(lambda: condition() or not self._answers.empty())
+        return bool(condition())
 
     def finish(self) -> Any:
         """What came of the command that was begun."""

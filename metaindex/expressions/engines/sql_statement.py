@@ -34,8 +34,9 @@ from .sql_syntax import quotes_escaped
 
 # Python before 3.11.5 goes on behind what the last turn of a possessive group read in vain: none here can do that.
 _STATEMENT: Final = re.compile(
-    r"(?:\s|\(|--[^\n]*+\n|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*(?:select|with|from|insert|create|delete|update|merge|values|"
-    r"table|explain|describe|show|use|set|drop|alter|truncate|cache|refresh|analyze|replace)\b",
+    r"(?:\s|\(|--[^\n]*+\n|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*"
+    r"(?:select|with|from|insert|create|delete|update|merge|values|table|explain|describe|show|use|set|drop|alter|"
+    r"truncate|cache|refresh|analyze|replace)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _IS_COMPARED: Final = re.compile(
