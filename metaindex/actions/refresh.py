@@ -51,7 +51,8 @@ Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class Refresh(Create):
-    """Built like `Create`; `mode` says how."""
+    """Built like `Create`; `mode` says how. `options`: of the reader, that the index keeps from then on; none said
+    leave those that it has."""
 
     mode: Mode = "incremental"
     limit: Limit | None = None
@@ -63,7 +64,8 @@ class Refresh(Create):
     def first_entry(self, base: IndexLogEntry | None) -> IndexLogEntry:
         if base is None:
             return Create.first_entry(self, base)  # refused by validation: there is no such index
-        return base.following(nonce="", timestamp_ms=0, written_by="")
+        table = replace(base.table, options=self.options) if self.options else base.table
+        return replace(base.following(nonce="", timestamp_ms=0, written_by=""), table=table)
 
     def run(self, begun: IndexLogEntry) -> Change:
         if self.mode == "full":

@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
 from metaindex.expressions.build import quoted
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.errors import first_line
+from metaindex.formats.files.beginnings import beginning, is_whole
 from metaindex.formats.model import Schema
 from metaindex.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 from metaindex.spark.frames import frame_of
 from metaindex.text import TextReader
 
-from .collect import FactScan
+from .collect import UNREADABLE, FactScan
 from .few_rows import few_rows
 from .protocol import BuildRequest
 from .row_source import CommonValues
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _PATH, _NAMED = "_mi_path", "_mi_named"
 _SAMPLE_FILES = 64
 _LEAST_ROW_BYTES, _MOST_ROWS = 32, 4
+_LOOKED_AT = 8 << 20
+"""Bytes of a file that our reader looks at for the reason why Spark takes none of its rows."""
 """By which a share of the rows is taken where nobody knows how many there are; and how many more there may be."""
 
 
@@ -117,14 +120,17 @@ class TextRows:
         return why
 
     def _said_of(self, path: str) -> str:
-        """Why our own reader takes no certain row from the file, of its first block; "" where it does."""
-        fields = self.source.fields
+        """Why our own reader takes no certain row from the beginning of the file; "" where it does."""
+        fields, options = self.source.fields, dict(self.source.options)
+        if is_whole({name.lower(): str(value) for name, value in options.items()}):
+            return ""  # one text, of which a beginning says nothing
         try:
-            reader = TextReader(self.source.file_format, dict(self.source.options), Schema(fields))
-            with self.request.ref.storage.open_input(path) as file:
-                next(reader.read(file, path, fields, path), None)
-        except MetaIndexError as error:
-            return str(error)
+            reader = TextReader(self.source.file_format, options, Schema(fields))
+            text = beginning(self.request.ref.storage, path, _LOOKED_AT)
+            for _ in reader.read(pa.BufferReader(text), "", fields, path):
+                pass
+        except UNREADABLE as error:
+            return first_line(error)
         return ""
 
     def _named(self, frame: DataFrame, ordinals: Ordinals) -> DataFrame:

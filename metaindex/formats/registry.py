@@ -14,7 +14,8 @@ from .protocol import TableFormat, TableRef
 from .storage import Storage
 from .storage_opening import is_remote, parent_of, storage_for
 
-NAMES = ("delta", "iceberg", "files")
+_WITH_LOGS = ("delta", "iceberg")
+NAMES = (*_WITH_LOGS, "files")
 METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files
 _PLAIN = ("parquet", "csv", "json")  # `files` with its format option
 
@@ -42,13 +43,14 @@ def format_named(name: str) -> TableFormat:
 
 def detect(ref: TableRef) -> TableFormat:
     """The format of the table at a path, or an error that says what was looked for."""
-    from .files.table import FilesFormat
-    from .files.walk import Passed
-
-    for name in ("delta", "iceberg"):
+    for name in _WITH_LOGS:
         table_format = format_named(name)
         if table_format.detect(ref):
             return table_format
+
+    from .files.table import FilesFormat
+    from .files.walk import Passed
+
     files, passed = FilesFormat(), Passed()
     if files.detect(ref, passed):
         return files

@@ -240,7 +240,7 @@ def differing_options(stored: Mapping[str, object], asked: Mapping[str, object])
     if stored.get("file_format") not in ("csv", "json"):
         built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
     elif now.get("header") == "true" and "header" not in built:
-        del now["header"]  # which is meant where it is not said, as it was not, or need not be
+        del now["header"]  # the index keeps none where one is meant without saying
     differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
     return differing + (["format"] if says_other_format(stored, asked) else [])
 

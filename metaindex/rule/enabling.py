@@ -139,7 +139,9 @@ def enable(
     with _LOCK:
         try:
             stated = ANSWERS[0](lambda: spark, config, storage_options)
-            placed = place(spark, rule, callbacks.function(skipping), callbacks.function(stated))
+            placed = place(
+                spark, rule, callbacks.function(skipping, in_pieces=True), callbacks.function(stated, in_pieces=True)
+            )
         except UnsupportedFeatureError:
             skipping.close()
             raise

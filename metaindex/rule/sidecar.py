@@ -90,7 +90,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
     def answer(request: str) -> str:
         return started[0](request)
 
-    asked = callbacks.function(answer, sign)
+    asked = callbacks.function(answer, sign, in_pieces=True)
 
     def enable(number: str) -> str:
         """ "", or in a line why the session has no metaindex."""
@@ -101,7 +101,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
             if not started:
                 started.append(Skipping(config, {}, RuleConfig(), cores_of(session)))
             answers = ANSWERS[0](lambda: _living(session_of, number), config, {})
-            token, function = callbacks.function(answers, sign)
+            token, function = callbacks.function(answers, sign, in_pieces=True)
             serve(
                 session,
                 started[0],

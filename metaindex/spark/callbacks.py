@@ -37,10 +37,11 @@ class _Closed:
         raise AttributeError("there is nothing else")
 
 
-def function(answer: Callable[[str], str], proof: str = "") -> tuple[str, Any]:
+def function(answer: Callable[[str], str], proof: str = "", *, in_pieces: bool = False) -> tuple[str, Any]:
     """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader
     knows it): `token\\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
-    is given: whoever asks knows by it that nobody else has taken the port."""
+    is given: whoever asks knows by it that nobody else has taken the port. `in_pieces`: requests may come as
+    `Callback.java` sends them; one that lacks a piece is answered by nothing."""
     token = secrets.token_hex(32)
     pieces = _Pieces()
 
@@ -49,7 +50,9 @@ def function(answer: Callable[[str], str], proof: str = "") -> tuple[str, Any]:
             told = _told(said, token)
             if told is None:
                 return ""
-            request = pieces.joined(told)
+            if in_pieces and told.startswith("+"):
+                return proof + pieces.take(told)
+            request = pieces.joined(told) if in_pieces else told
             return proof + (answer(request) if request is not None else "")
 
         class Java:
@@ -59,25 +62,34 @@ def function(answer: Callable[[str], str], proof: str = "") -> tuple[str, Any]:
 
 
 class _Pieces:
-    """Of long requests, which come one by one (`Callback.java`): `+number\npiece`, and the last one `=number\npiece`.
-    Of requests whose last piece never comes, a few are kept."""
+    r"""Of long requests, which come one by one: `+number\npiece`, and the last one `=number count\npiece`, with the
+    count of those before. Of requests whose last piece never comes, a few are kept."""
 
     def __init__(self) -> None:
         self._begun: OrderedDict[str, list[str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def joined(self, told: str) -> str | None:
-        """The request, once it is whole."""
-        if told[:1] not in ("+", "="):
-            return told
+    def take(self, told: str) -> str:
+        """Says that a piece was taken."""
         number, _, piece = told[1:].partition("\n")
         with self._lock:
-            if told[0] == "+":
-                self._begun.setdefault(number, []).append(piece)
-                while len(self._begun) > _MOST_BEGUN:
-                    self._begun.popitem(last=False)
-                return None
-            return "".join([*self._begun.pop(number, ()), piece])
+            self._begun.setdefault(number, []).append(piece)
+            while len(self._begun) > _MOST_BEGUN:
+                self._begun.popitem(last=False)
+        return "+"
+
+    def joined(self, told: str) -> str | None:
+        """The whole request, with its last piece; None where another is missing."""
+        if not told.startswith("="):
+            return told
+        said, _, piece = told[1:].partition("\n")
+        number, _, count = said.partition(" ")
+        with self._lock:
+            before = self._begun.pop(number, [])
+        if str(len(before)) != count:
+            logger.warning("a request of the session's JVM lacks a piece, and was not answered")
+            return None
+        return "".join([*before, piece])
 
 
 def _told(said: object, token: str) -> str | None:

@@ -40,9 +40,12 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 
     with tagged(frame.sparkSession.sparkContext) as tag:
         thread = inheriting(frame.sparkSession, collect, tag)
-        thread.start()
         with ending_with(frame.sparkSession.sparkContext, tag, thread):
-            return rows.result()
+            thread.start()
+            thread.join()
+    if not rows.done():  # the session ended before the thread could begin
+        check_running(frame.sparkSession)
+    return rows.result(timeout=0)
 
 
 def _collected(frame: DataFrame) -> pa.Table:

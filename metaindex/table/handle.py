@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.config import Config, sealing
 from metaindex.errors import IndexNotFoundError
-from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError, VersionNotFoundError
+from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
@@ -111,13 +111,9 @@ class Handle:
         said = {name for name in self.ref.options if name.lower() != "format"}
         return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
 
-    def says_header(self) -> bool:
-        """Is it said of plain files whether they have one?"""
-        return self.format == "files" and any(name.lower() == "header" for name in self.ref.options)
-
     def goes_without_header(self, snapshot: Snapshot) -> bool:
         """Is a header said of the files that is meant where nobody says it? It is looked for in them."""
-        if not self.says_header():
+        if not self._says_header():
             return False
         from metaindex.formats.files.options import FilesOptions
         from metaindex.formats.files.schema import goes_without_header
@@ -127,18 +123,23 @@ class Handle:
         file_format = str(snapshot.details.read_options().get("file_format", ""))
         return goes_without_header(self.ref.storage, paths, times, file_format, said)
 
-    def check_header(self, entry: IndexLogEntry, target: Target) -> None:
-        """UnsupportedFeatureError where a version would be recorded that nobody can open without saying what the files
-        have a header: of an index that answers without it."""
+    def with_header(self, entry: IndexLogEntry, target: Target) -> Mapping[str, object]:
+        """The reader options that an index is to keep once the target is recorded: with the header that is said here,
+        where it was kept without and that does not go without saying any more. Nobody who says nothing is answered by
+        the index then: without it the first row of a file would not be taken for names."""
         stored = entry.table.options
-        if not self.says_header() or stored.get("file_format") != "csv" or any(n.lower() == "header" for n in stored):
-            return
-        if not self.goes_without_header(target.snapshot()):
-            raise UnsupportedFeatureError(
-                f"an index that was built where no header was said is of files that tell they have one; {entry.name!r}"
-                " is such, and the first row of a file looks like data now; create another index with header=True, or"
-                " refresh it where the file is mended"
-            )
+        kept = any(name.lower() == "header" for name in stored)
+        if kept or stored.get("file_format") != "csv" or not self._says_header():
+            return stored
+        return stored if self.goes_without_header(target.snapshot()) else {**stored, "header": True}
+
+    def _says_header(self) -> bool:
+        """Is it said of plain files that they have one?"""
+        if self.format != "files":
+            return False
+        from metaindex.formats.files.options import FilesOptions
+
+        return FilesOptions.of(self.ref.options).reader.get("header", "").lower() == "true"
 
     # -- versions --------------------------------------------------------------------------------------------------
 

@@ -195,7 +195,6 @@ def repair(
         entry = revive(log, entry)
     table = handle.as_built(entry)
     target = table.target(At())
-    table.check_header(entry, target)
     versions = frozenset(finding.version for finding in report.findings if finding.kind == "version")
     action = Repair(
         name,

@@ -176,7 +176,7 @@ def refresh(
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
         if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
             return Outcome(name, Operation.REFRESH.value, False, base, (note,))
-    handle.check_header(base, target)
+    options = handle.with_header(base, target)
     if limit is not None and handle.builders.starts_spark(builder):
         limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing
@@ -189,6 +189,7 @@ def refresh(
         base.kinds,
         built_by,
         RunSink(log.storage, new_run_id()),
+        dict(options),
         progress=progress,
         mode=mode,
         limit=limit,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,21 +130,48 @@ def test_answers_begin_with_the_proof_which_nobody_else_is_told() -> None:
     assert asked.apply("another\nwhat") == ""
 
 
-def test_a_long_request_comes_in_pieces_and_is_answered_once(door: tuple[str, Door]) -> None:
+@pytest.fixture
+def asked() -> tuple[list[str], Callable[[str], str]]:
+    """What was asked whole, and how a piece is said by who knows the token."""
+    requests: list[str] = []
+
+    def answer(request: str) -> str:
+        requests.append(request)
+        return f"<{request}>"
+
+    token, function = callbacks.function(answer, "proof ", in_pieces=True)
+    return requests, lambda text: str(function.apply(f"{token}\n{text}"))
+
+
+def test_a_long_request_comes_in_pieces_and_is_answered_once(asked: tuple[list[str], Callable[[str], str]]) -> None:
     """Two at a time, and an empty piece: what comes is told apart by its number (`Callback.java`)."""
-    token, opened = door
-    assert opened.ask("apply", f"{token}\\n+1\\n{{a") == opened.ask("apply", f"{token}\\n+2\\n{{b") == "!ys\n"
-    assert opened.ask("apply", f"{token}\\n+1\\n\U0001f600+") == "!ys\n"
-    assert ASKED == []
-    assert opened.ask("apply", f"{token}\\n=2\\n}}") == "!ysANSWER\n"
-    assert opened.ask("apply", f"{token}\\n=1\\n") == "!ysANSWER\n"
-    assert ASKED == ["{b}", "{a\U0001f600+"]
+    requests, say = asked
+    assert [say("+1\n{a\n"), say("+2\n{b"), say("+1\n\U0001f600+")] == ["proof +"] * 3
+    assert not requests
+    assert say("=2 1\n}") == "proof <{b}>"
+    assert say("=1 2\n") == "proof <{a\n\U0001f600+>"
+    assert requests == ["{b}", "{a\n\U0001f600+"]
 
 
-def test_requests_whose_end_never_comes_are_not_kept() -> None:
-    token, function = callbacks.function(lambda request: f"<{request}>")
+def test_a_request_that_lacks_a_piece_is_none(asked: tuple[list[str], Callable[[str], str]]) -> None:
+    """Who stands between may answer in Python's place: what is left could be a request for less."""
+    requests, say = asked
+    say("+1\n[1, ")  # and `2, ` never comes
+    assert say("=1 2\n3]") == "proof "
+    assert say("=1 1\n3]") == "proof "  # it is over
+    assert [say("=2 1\n[3]"), say("=3\n[3]"), say("=x\n[3]")] == ["proof "] * 3
+    assert not requests
+
+
+def test_requests_whose_end_never_comes_are_not_kept(asked: tuple[list[str], Callable[[str], str]]) -> None:
+    requests, say = asked
     for number in range(1_000):
-        assert function.apply(f"{token}\n+{number}\npiece") == ""
-    assert function.apply(f"{token}\n=0\nend") == "<end>"  # no JSON: refused by whoever reads it
-    assert function.apply(f"{token}\n=999\n") == "<piece>"
-    assert function.apply("other\n=998\n") == ""
+        say(f"+{number}\npiece")
+    assert [say("=0 1\nend"), say("=999 1\n")] == ["proof ", "proof <piece>"]
+    assert requests == ["piece"]
+
+
+def test_what_comes_whole_is_no_piece() -> None:
+    """Names of tables, as hooks are told them, may begin with any sign."""
+    token, function = callbacks.function(str)
+    assert [function.apply(f"{token}\n{name}") for name in ("+1\nt", "=1 0\nt")] == ["+1\nt", "=1 0\nt"]

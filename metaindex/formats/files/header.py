@@ -19,6 +19,11 @@ from metaindex.formats.column_names import alike
 
 from .text_types import infer_text
 
+
+class LooksLikeData(UnsupportedFeatureError):
+    """The first row of a CSV file, of which nobody has said whether it is a header, looks like data."""
+
+
 SAMPLED = 1000
 """Rows that are looked at."""
 
@@ -32,7 +37,7 @@ def check_header(path: str, texts: pa.Table, schema: pa.Schema | None) -> None:
     if not _is_data(first, rest, schema):
         return
     shown = one_line(", ".join(first))
-    raise UnsupportedFeatureError(
+    raise LooksLikeData(
         "CSV files have a header where header= does not say otherwise; the first row of"
         f" {path!r} looks like data ({shown[:80]}{'...' if len(shown) > 80 else ''}); say header=False where it is"
         " (columns are _c0, _c1 ... or those of schema=), header=True where these are names"

@@ -17,7 +17,6 @@ import pyarrow as pa
 from metaindex.expressions.errors import (
     CorruptTableError,
     FormatError,
-    MetaIndexError,
     UnsupportedFeatureError,
     first_line,
 )
@@ -27,6 +26,7 @@ from metaindex.formats.model import Field, Schema
 from metaindex.formats.storage import Storage
 
 from .csv_schema import csv_schema, look_for_data
+from .header import LooksLikeData
 from .json_schema import json_schema
 from .options import FilesOptions, by_its_name
 from .partitions import Partitions
@@ -57,13 +57,13 @@ def goes_without_header(
     storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
 ) -> bool:
     """Is a header that is said of the files what is meant where nobody says it? Not of those whose first row looks like
-    data, nor of files without a header."""
+    data, nor of files without a header. Raises what reading them raises."""
     unsaid = replace(options, reader=options.telling)
     if file_format != "csv" or unsaid.reader == options.reader:
         return False
     try:
         data_schema(storage, paths, times, file_format, unsaid)
-    except MetaIndexError:
+    except LooksLikeData:
         return False
     return True
 

@@ -179,7 +179,7 @@ def version_named(ref: TableRef, id_: str) -> Version:
 
 
 def is_named(ref: TableRef, version: Version) -> bool:
-    """Is this the version of its id, as it is called now, or was where a header that was said made another?"""
+    """Is this the version of its id? An index of before may call it otherwise: a header that was said made another."""
     options = _options(ref)
     return version in (_named(options.schema, reader, version.id) for reader in (options.telling, options.reader))
 

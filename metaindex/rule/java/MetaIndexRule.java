@@ -147,7 +147,7 @@ public class MetaIndexRule extends Rule {
   }
 
   private LogicalPlan rewrite(LogicalPlan plan, Deadline deadline) {
-    Survey survey = new Survey(scans, plan);
+    Survey survey = new Survey(scans, plan, explained.get() != null);
     List found = survey.found;
     if (survey.refused != null || found.isEmpty()) {
       return plan;

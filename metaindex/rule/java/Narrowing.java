@@ -80,22 +80,22 @@ class Narrowing {
     all.addObject().put("root", asked.get("root").asText()).put("column", (String) column).put("why", (String) why);
   }
 
-  /** Marks the scans of a plan that joins may narrow, each with its keys by name. */
-  static void mark(LogicalPlan plan, List leaves, List found) {
+  /** Marks the scans of a plan that joins may narrow, each with its keys by name; `why`: and why others are not. */
+  static void mark(LogicalPlan plan, List leaves, List found, boolean why) {
     if (plan instanceof Join) {
       List sides = JoinSides.of((Join) plan);
       for (int i = 0; i < sides.size(); i++) {
-        mark((JoinSides) sides.get(i), leaves, found);
+        mark((JoinSides) sides.get(i), leaves, found, why);
       }
     }
     for (int i = 0; i < plan.children().size(); i++) {
-      mark((LogicalPlan) plan.children().apply(i), leaves, found);
+      mark((LogicalPlan) plan.children().apply(i), leaves, found, why);
     }
   }
 
-  private static void mark(JoinSides sides, List leaves, List found) {
+  private static void mark(JoinSides sides, List leaves, List found, boolean why) {
     boolean small = SmallSide.mayBeSmall(sides);
-    for (int i = 0; i < sides.own.size(); i++) {
+    for (int i = 0; (small || why) && i < sides.own.size(); i++) {
       List from = sides.leaves(i);
       for (int j = 0; j < from.size(); j++) {
         Object[] place = (Object[]) from.get(j);

@@ -92,6 +92,11 @@ class Survey {
   private Counted counted; // the aggregate above, with nothing between but what it knows
 
   Survey(Scans scans, LogicalPlan plan) {
+    this(scans, plan, false);
+  }
+
+  /** `explained`: also notes what is told to people alone. */
+  Survey(Scans scans, LogicalPlan plan, boolean explained) {
     this.scans = scans;
     this.plan = plan;
     target = Writes.target(plan);
@@ -108,7 +113,7 @@ class Survey {
     }
     // The joins of a subquery are optimized again with the plan around it.
     if (joined && refused == null && !(plan instanceof Subquery) && scans.narrows && scans.allows("joins")) {
-      Narrowing.mark(plan, leaves, places);
+      Narrowing.mark(plan, leaves, places, explained);
     }
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {

@@ -288,8 +288,8 @@ def test_an_index_of_other_options_is_told_of_with_the_cure(tmp_path: Path) -> N
     assert "open the table with schema='`a` string, `b` int', or create" in str(other.prune("c = 1"))
 
 
-def test_a_file_that_looks_like_data_is_in_no_version_of_an_index_that_needs_no_header_said(tmp_path: Path) -> None:
-    """Who says nothing would be answered by such an index, and is refused without one."""
+def test_once_a_file_looks_like_data_an_index_answers_those_alone_who_say_a_header(tmp_path: Path) -> None:
+    """Who says nothing would be answered by it, and is refused without one."""
     root = tmp_path / "t"
     put(root, "0.csv", "a,b\n1,5\n2,6\n")
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
@@ -298,9 +298,37 @@ def test_a_file_that_looks_like_data_is_in_no_version_of_an_index_that_needs_no_
     with pytest.raises(UnsupportedFeatureError, match="looks like data"):
         mi.open_table(root).prune("b = 9")
     assert mi.open_table(root, header=True).prune("b = 9").kept_files == 1
-    with pytest.raises(UnsupportedFeatureError, match="create another index with header=True"):
-        mi.open_table(root, header=True).refresh_index("i", builder="local")
-    mi.open_table(root, header=True).create_index("j", mi.ColumnStats(), builder="local")
+    refreshed = mi.open_table(root, header=True).refresh_index("i", builder="local")
+    assert refreshed.entry.table.options["header"] is True
     assert mi.open_table(root, header=True).prune("b = 9").kept_files == 0
+    for trust in (False, True):
+        with pytest.raises(UnsupportedFeatureError, match="looks like data"):
+            mi.open_table(root, trust_index=trust).prune("b = 9")
     with pytest.raises(UnsupportedFeatureError, match="looks like data"):
-        mi.open_table(root).prune("b = 9")
+        mi.open_table(root).scan("b = 8").to_arrow()
+    put(root, "2.csv", "a,b\n1,5\n2,6\n")
+    os.utime(root / "2.csv", (1.71e9, 1.71e9))
+    assert mi.open_table(root, header=True).refresh_index("i", builder="local").changed
+    assert mi.open_table(root, header=True).indexes()["i"].fresh is True
+
+
+def test_an_index_of_a_said_header_follows_files_whose_names_are_values_too(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    put(root, "0.csv", "kind,name\none,u\ntwo,v\n")
+    made = mi.open_table(root, header=True).create_index("v", mi.Values("kind"), builder="local")
+    assert "header" not in made.entry.table.options
+    put(root, "1.csv", "kind,name\nname,name\nx,name\n")
+    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    assert mi.open_table(root, header=True).refresh_index("v", builder="local").changed
+    table = mi.open_table(root, header=True)
+    assert (table.prune("kind = 'x'").kept_files, table.indexes()["v"].fresh) == (1, True)
+
+
+def test_a_header_of_which_nothing_is_said_is_none(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    put(root, "0.csv", "a,b\n1,5\n2,6\n")
+    mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
+    put(root, "1.csv", "a,b\n3,7\n")
+    os.utime(root / "1.csv", (1.71e9, 1.71e9))
+    assert mi.open_table(root, header=None).refresh_index("i", builder="local").changed
+    assert mi.open_table(root).indexes()["i"].fresh is True
