@@ -110,3 +110,18 @@ def test_a_side_without_a_partner_keeps_its_rows(sorting: SparkSession, tmp_path
     for where in ("a.k = 7", "b.k IN (5, 7, 1234)", "a.k = 7 OR b.k = 9", "b.v = 9"):
         asked(sorting, join.format(kind, where), by="")
     assert rule.counts(sorting).failed == 0, rule.counts(sorting).last_error
+
+
+def test_a_bucket_is_found_without_compiling(sorting: SparkSession, tmp_path: Path) -> None:
+    """For each value that a filter names, Spark generates a class that tells its bucket: one source for all values of a
+    type and a number of buckets, which nothing else here has."""
+    spark, path = sorting, str(tmp_path / "t")
+    spark.range(0, 4_000, 1, 4).selectExpr("id AS k", "id % 11 AS v").write.parquet(path)
+    mi.open_table(path, spark=spark).create_index("by_k", mi.Covering(["k"], ["v"], buckets=37))
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    for group in ("", " GROUP BY v", " GROUP BY k, v"):
+        plan = spark.sql(f"SELECT v FROM parquet.`{path}` WHERE k IN (100, 107){group}")._jdf.queryExecution()
+        plan.optimizedPlan()
+        before = compiled.getCount()
+        assert "CoveringFiles" in plan.executedPlan().toString()
+        assert compiled.getCount() == before, group

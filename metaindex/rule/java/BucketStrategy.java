@@ -17,7 +17,6 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.bucketing.DisableUnnecessaryBucketedScan;
-import org.apache.spark.sql.execution.datasources.FileSourceStrategy;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
@@ -58,7 +57,10 @@ public class BucketStrategy extends Guarded {
     }
     scala.Option agreed = index.getTagValue(TASKS);
     int tasks = agreed.isDefined() ? ((Integer) agreed.get()).intValue() : files(index).apart ? 0 : few(plan, index);
-    SparkPlan planned = tasks <= 0 ? null : planned(plan);
+    if (tasks <= 0) {
+      return taken(plan);
+    }
+    SparkPlan planned = planned(plan);
     return planned == null ? null : together(planned, tasks);
   }
 
@@ -132,9 +134,16 @@ public class BucketStrategy extends Guarded {
     }
   }
 
+  /** Spark's own plan. */
   private static SparkPlan planned(LogicalPlan plan) {
-    scala.collection.immutable.Seq plans = FileSourceStrategy.apply(plan);
-    return plans.size() == 1 ? (SparkPlan) plans.apply(0) : null;
+    SparkPlan taken = taken(plan);
+    return taken == null ? Interpreted.planned(plan) : taken;
+  }
+
+  /** The plan that told which buckets are left; null where none did, or somebody has taken it. */
+  private static SparkPlan taken(LogicalPlan plan) {
+    Seen seen = seen(plan);
+    return seen == null ? null : seen.taken();
   }
 
   /**
@@ -145,12 +154,19 @@ public class BucketStrategy extends Guarded {
     if (!chooses(plan)) {
       return files(index).filled(scala.Option.empty());
     }
-    scala.Option seen = plan.getTagValue(SEEN);
-    if (seen.isEmpty() || ((Seen) seen.get()).plan != plan) {
-      FileSourceScanExec scan = scan(planned(plan));
-      plan.setTagValue(SEEN, new Seen(plan, scan == null ? null : files(index).filled(scan.optionalBucketSet())));
+    if (seen(plan) == null) {
+      SparkPlan planned = Interpreted.planned(plan);
+      FileSourceScanExec scan = scan(planned);
+      Set filled = scan == null ? null : files(index).filled(scan.optionalBucketSet());
+      plan.setTagValue(SEEN, new Seen(plan, planned, filled));
     }
-    return ((Seen) plan.getTagValue(SEEN).get()).filled;
+    return seen(plan).filled;
+  }
+
+  /** What was seen of this very plan; null: nothing yet. */
+  private static Seen seen(LogicalPlan plan) {
+    scala.Option seen = plan.getTagValue(SEEN);
+    return seen.isDefined() && ((Seen) seen.get()).plan == plan ? (Seen) seen.get() : null;
   }
 
   /** Do filters say more than that columns are not NULL? */
@@ -193,10 +209,18 @@ public class BucketStrategy extends Guarded {
   static class Seen {
     final LogicalPlan plan;
     final Set filled;
+    private SparkPlan planned; // until it is taken: who plans again (adaptive execution does) makes another
 
-    Seen(LogicalPlan plan, Set filled) {
+    Seen(LogicalPlan plan, SparkPlan planned, Set filled) {
       this.plan = plan;
+      this.planned = planned;
       this.filled = filled;
+    }
+
+    synchronized SparkPlan taken() {
+      SparkPlan found = planned;
+      planned = null;
+      return found;
     }
   }
 }
