@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 _PATH, _NAMED = "_mi_path", "_mi_named"
 _SAMPLE_FILES = 64
 _LEAST_ROW_BYTES, _MOST_ROWS = 32, 4
+"""By which a share of the rows is taken where nobody knows how many there are; and how many more there may be."""
 _LOOKED_AT = 8 << 20
 """Bytes of a file that our reader looks at for the reason why Spark takes none of its rows."""
-"""By which a share of the rows is taken where nobody knows how many there are; and how many more there may be."""
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,11 @@ def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str,
 
 def _refuse_over_lines(text: bytes) -> None:
     """Arrow reads objects that go over lines; a line is a row, and one of them would have none of its columns."""
-    line = text.lstrip().partition(b"\n")[0]
+    line, end, _ = text.lstrip().partition(b"\n")
     if line[:1] != b"{" or line.rstrip()[-1:] == b"}":
         return
+    if not end and len(text) >= LOOKED_AT:
+        raise ValueError(f"its first line is longer than the {LOOKED_AT:,} bytes that are looked at")
     try:
         json.loads(line)
     except json.JSONDecodeError:

@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.Metadata;
 
 /**
  * Which leaves of a plan are scans of tables that metaindex can index, and what all scans have.
@@ -112,7 +113,7 @@ public class Scans {
     scala.collection.Iterator attributes = leaf.output().iterator();
     while (attributes.hasNext()) {
       Attribute one = (Attribute) attributes.next();
-      String marks = one.metadata().json();
+      String marks = one.metadata().equals(Metadata.empty()) ? "" : one.metadata().json();
       if (one.name().equals("_metadata") || one.name().equals("_file") || one.name().equals("_pos")
           || one.name().equals("_deleted") || marks.contains("__metadata_col")
           || marks.contains("__file_source_metadata_col")) {

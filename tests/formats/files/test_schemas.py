@@ -13,6 +13,7 @@ from metaindex.expressions.errors import (
     FormatError,
     UnsupportedFeatureError,
 )
+from metaindex.formats.files.beginnings import LOOKED_AT
 
 from .folders import age, now, put
 
@@ -234,3 +235,13 @@ def test_a_link_to_nothing_hides_no_table(tmp_path: Path) -> None:
         (tmp_path / f"{number}.csv").symlink_to(tmp_path / "nothing")
     put(tmp_path / "a.csv", b"n\n1\n")
     assert now(tmp_path).files.paths.to_pylist() == ["a.csv"]
+
+
+def test_a_line_of_json_that_is_longer_than_what_is_looked_at_is_said_to_be_long(tmp_path: Path) -> None:
+    """Not that an object goes over several lines: there is no second one."""
+    put(tmp_path / "a.json", b'{"i":1,"s":"' + b"x" * LOOKED_AT + b'"}\n')
+    with pytest.raises(CorruptTableError, match=r"a\.json.*its first line is longer than .*; name the columns with"):
+        now(tmp_path)
+    put(tmp_path / "b" / "a.json", b'{"i":1,\n"s":"x"}\n')
+    with pytest.raises(CorruptTableError, match=r"goes over several .*multiLine=True"):
+        now(tmp_path / "b")
