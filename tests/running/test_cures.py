@@ -25,6 +25,10 @@ CSV = StatementWords(TableName(("csv", "/data/q")), "i")
             "such as escape='\"', or read with .to_spark(spark)",
             "such as csv.`/data/q` WITH (escape = '\"'), or read it with Spark",
         ),
+        (
+            "with escape='\\\\' and quote=\"'\", or",
+            "with csv.`/data/q` WITH (escape = '\\\\') and WITH (quote = '\\''), or",
+        ),
         ("name the columns with schema=", "name the columns with csv.`/data/q` WITH (schema = ...)"),
         (
             "where encoding= does not say; or name them with schema=",
