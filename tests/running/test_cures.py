@@ -55,6 +55,16 @@ def test_a_cure_is_said_in_words_of_statements(said: str, told: str) -> None:
     assert in_statement(told, CSV) == told
 
 
+def test_who_is_in_spark_is_not_sent_there() -> None:
+    session = StatementWords(TableName(("csv", "/data/q")), in_spark=True)
+    told = in_statement("such as escape='\"', or read with .to_spark(spark)", session)
+    assert told == "such as csv.`/data/q` WITH (escape = '\"'), or leave it so, as Spark reads it"
+    assert in_statement("compress it anew, or read it with Spark", session).endswith(
+        "or leave it so, as Spark reads it"
+    )
+    assert in_statement(told, session) == told
+
+
 def test_a_cure_with_the_table_is_a_table_of_a_statement() -> None:
     """It can be pasted: what was said of the files already stands there, too."""
     table = TableName((), "/data/o'q", (("header", True), ("Escape", "x"), ("a b", "c")))
