@@ -124,6 +124,13 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     (tmp_path / "t" / "1.csv").write_text("id,name\n2,b\n")
     settle(tmp_path / "t")
     call("refresh", tmp_path / "t", "i", "--builder", "local")
+    (tmp_path / "t" / "2.csv").write_text('id,name\n3,"say ""ho"", you"\n')
+    settle(tmp_path / "t")
+    watched = call("watch", tmp_path / "t", "--once", "--index", "i").out
+    assert (
+        "0 of 1 file and 1 key indexed by the local builder; 1 file could not be read, and no query leaves" in watched
+    )
+    assert "such as --option 'escape=\"'" in watched
     for asked in (("scan", tmp_path / "t", "name = 'b'"), ("count", tmp_path / "t", "name = 'b'")):
         assert "a quote inside a quoted value must be escaped" in call(*asked).err
         assert call(*asked, "--option", 'escape="').code == 0
