@@ -161,7 +161,7 @@ def _file(
 ) -> tuple[str | None, bool]:
     """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything, and whether
     it is that it cannot be read."""
-    told: list[str] = []
+    told: dict[str, list[str]] = {}  # of which keys, by why
     live: dict[int, TakesRows] = {}
     for place, (plan, collector) in enumerate(zip(source.plans, collectors, strict=True)):
         collector.begin(ordinal, max(1, file.groups))
@@ -170,7 +170,7 @@ def _file(
             live[place] = collector
         else:
             collector.fail()
-            told.append(why)
+            told.setdefault(why[1], []).append(why[0])
     try:
         wanted = {leaf.stable for place in live for leaf in source.plans[place].leaves} & file.present
         for groups, columns in file.batches(wanted):
@@ -179,14 +179,14 @@ def _file(
                     add_groups(collector, *_rows(source.plans[place], groups, columns, file, constants))
                 except (UnkeyedValuesError, pa.ArrowException) as error:
                     live.pop(place).fail()
-                    told.append(f"{_name(source.plans[place])}: {_line(error)}")
+                    told.setdefault(_line(error), []).append(_name(source.plans[place]))
         for place in list(live):
-            why = next(
+            unfit = next(
                 (file.unfit[leaf.stable] for leaf in source.plans[place].leaves if leaf.stable in file.unfit), None
             )
-            if why is not None:
+            if unfit is not None:
                 live.pop(place).fail()
-                told.append(f"{_name(source.plans[place])}: {why}")
+                told.setdefault(unfit, []).append(_name(source.plans[place]))
     except StorageUnavailableError:
         raise
     except UNREADABLE as error:
@@ -195,17 +195,18 @@ def _file(
         return f"cannot read {path!r}: {_line(error)}", True
     for collector in live.values():
         collector.end()
-    return "; ".join(dict.fromkeys(told)) or None, False
+    return "; ".join(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in told.items()) or None, False
 
 
-def _why_not(plan: PlannedKey, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> str | None:
+def _why_not(plan: PlannedKey, file: KeyFile, constants: Mapping[str, pa.Array | None]) -> tuple[str, str] | None:
+    """A column of the key, and why nothing is sure of it."""
     for leaf in plan.leaves:
         if plan.kind.rows.takes_every_row and leaf.stable not in file.present:
-            return f"{'.'.join(leaf.parts)}: the file does not have the column, and one row would speak for many"
+            return ".".join(leaf.parts), "the file does not have the column, and one row would speak for many"
         if leaf.stable in file.unknown:
-            return f"{'.'.join(leaf.parts)}: {file.unknown[leaf.stable]}"
+            return ".".join(leaf.parts), file.unknown[leaf.stable]
         if leaf.field.partition and constants.get(leaf.stable) is None:
-            return f"{'.'.join(leaf.parts)}: the value of the partition is not known"
+            return ".".join(leaf.parts), "the value of the partition is not known"
     return None
 
 

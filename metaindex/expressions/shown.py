@@ -132,6 +132,11 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def between_quotes(text: str) -> str:
+    """As its writer has it: Python's repr doubles each backslash."""
+    return f"'{one_line(text)}'"
+
+
 def lines(text: str) -> str:
     """The same for several lines."""
     return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))

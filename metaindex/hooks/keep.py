@@ -40,7 +40,8 @@ logger = logging.getLogger("metaindex.hooks")
 class Kept:
     """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
     not: it is stale then, or no query can use it, and no more than that. `tried`: by a refresh, where
-    one is due; one that is damaged is not."""
+    one is due; one that is damaged is not. `notes`: what the refresh tells, as of files that
+    could not be read."""
 
     table: str
     index: str
@@ -50,6 +51,7 @@ class Kept:
     error: str = ""
     tried: bool = True
     namespace: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def key(self) -> IndexKey:
@@ -170,4 +172,5 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
         logger.debug("the refresh that failed", exc_info=True)
         why = str(error) or type(error).__name__
         return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
-    return Kept(table.path, name, version.id, outcome.changed, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Kept(table.path, name, version.id, outcome.changed, seconds, notes=outcome.notes)

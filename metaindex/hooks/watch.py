@@ -40,9 +40,10 @@ EventKind = Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "su
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
-    asked; both come once for what stays as it is. `fresh`: every index stands at the version, or the one that is named,
-    which failed before as others still do; `summed`: how many tables there are and fail, where that has changed. Of a
-    lake: `looked` for tables; `shared`: another brings the index up, or did; `left`: it waits for the budget."""
+    asked; both come once for what stays as it is. The message of `refreshed` is what the refresh tells. `fresh`: every
+    index stands at the version, or the one that is named, which failed before as others still do; `summed`: how many
+    tables there are and fail, where that has changed. Of a lake: `looked` for tables; `shared`: another brings the
+    index up, or did; `left`: it waits for the budget."""
 
     kind: EventKind
     table: str
@@ -197,7 +198,7 @@ class Watcher:
             if each.error and watched.failed.is_news(each.key, each.error):
                 tell("failed", each.key, each.seconds, each.error)
             elif each.changed:
-                tell("refreshed", each.key, each.seconds)
+                tell("refreshed", each.key, each.seconds, "; ".join(each.notes))
         if not watched.failed:
             if mended or version != watched.known:
                 tell("fresh", ITSELF)

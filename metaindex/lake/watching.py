@@ -273,7 +273,7 @@ class LakeWatcher:
         seconds = time.perf_counter() - started
         for told in kept:
             if told.changed:
-                self._tell(_event("refreshed", need, version.id, seconds, _said(need, cost)))
+                self._tell(_event("refreshed", need, version.id, seconds, _said(need, cost, told.notes)))
                 self._refreshed += 1
                 self._is_up(need, table)
             elif told.error and (after is None or not stands_at(member, need.index, after, version)):
@@ -348,6 +348,6 @@ def _cost(need: UpkeepNeed, before: IndexLogEntry, after: IndexLogEntry) -> floa
     return need.new_bytes + written
 
 
-def _said(need: UpkeepNeed, cost: float) -> str:
+def _said(need: UpkeepNeed, cost: float, notes: Sequence[str]) -> str:
     worth = "" if need.spared_bytes_a_day is None else f", spares {human_bytes(round(need.spared_bytes_a_day))} a day"
-    return f"{human_bytes(round(cost))} read and written{worth}"
+    return "; ".join((f"{human_bytes(round(cost))} read and written{worth}", *notes))

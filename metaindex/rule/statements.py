@@ -180,6 +180,7 @@ class SparkTables:
             isinstance(statement, ChangeIndex) and statement.verb == "drop"
         )
         self._refreshed = statement.name if isinstance(statement, RefreshIndex) else None
+        self.in_spark = True
         self.builder: str | None = None
         self.progress: Progress | None = None
 

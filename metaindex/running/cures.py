@@ -24,11 +24,12 @@ _CLAUSES: Final = {"version": "VERSION AS OF", "timestamp": "TIMESTAMP AS OF", "
 @dataclass(frozen=True, slots=True)
 class StatementWords:
     """What a statement says: of which table, where it is of one; of which index, where it names one. `takes_options`:
-    WITH may stand behind the table's name."""
+    WITH may stand behind the table's name. `in_spark`: it is run by Spark, which reads the table anyway."""
 
     table: TableName | None = None
     index: str = ""
     takes_options: bool = True
+    in_spark: bool = False
 
     @property
     def path(self) -> str:
@@ -55,6 +56,7 @@ def in_statement(message: str, asked: StatementWords) -> str:
 
     cures: tuple[Cure, ...] = (
         *ALIKE,
+        *([("read it with Spark", "leave it so, as Spark reads it")] if asked.in_spark else []),
         (r"list them with indexes\(\)", _plain(f"list them by SHOW INDEXES ON {table}")),
         (r"refresh (?:the index|it) with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
         (r"refresh with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),

@@ -78,6 +78,7 @@ class FileTables:
         self._opens = opens
         self._named = {name.lower(): path for name, path in (named or {}).items()}
         self._catalog = catalog  # names of several parts are its own
+        self.in_spark = False
         self.builder, self.progress = builder, progress
 
     def open(self, name: TableName) -> Table:

@@ -77,11 +77,13 @@ def _asked(statement: Statement, tables: NamedTables) -> StatementWords | None:
         case ExplainIndexes() | ExplainWhatIf():
             return None
         case RecommendIndexes():
-            return StatementWords()
+            return StatementWords(in_spark=tables.in_spark)
         case ShowIndexes(table):
-            return StatementWords(table, takes_options=tables.takes_options(table))
+            return StatementWords(table, "", tables.takes_options(table), tables.in_spark)
         case _:
-            return StatementWords(statement.table, statement.name, tables.takes_options(statement.table))
+            return StatementWords(
+                statement.table, statement.name, tables.takes_options(statement.table), tables.in_spark
+            )
 
 
 def _run(statement: Statement, tables: NamedTables) -> StatementResult:

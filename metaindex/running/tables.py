@@ -38,8 +38,10 @@ def not_asked(how: str, why: str) -> ArgumentError:
 
 
 class NamedTables(Protocol):
-    """`builder`: who builds where a statement does not say, None for the table's own."""
+    """`builder`: who builds where a statement does not say, None for the table's own. `in_spark`: are they a session's,
+    whose queries read them by Spark?"""
 
+    in_spark: bool
     builder: str | None
     progress: Progress | None
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metaindex.errors import ScanError
+from metaindex.expressions.shown import between_quotes
 from metaindex.formats.files.options import MOST_COLUMNS, most_columns
 
 
@@ -31,7 +32,8 @@ class CsvDialect:
             value = {"\\t": "\t", "\\0": "\0", "\x00": ""}.get(given.get(name, default), given.get(name, default))
             if len(value) > 1 or not value.isascii() or value in ("\r", "\n"):
                 raise ScanError(
-                    f"{name} of CSV files is one ASCII character; the table has {value!r}; read with .to_spark(spark)"
+                    f"{name} of CSV files is one ASCII character; the table has {between_quotes(value)}; read with"
+                    " .to_spark(spark)"
                 )
             return value
 
@@ -41,9 +43,10 @@ class CsvDialect:
         quote, escape, comment = single("quote", '"'), single("escape", "\\"), single("comment", "")
         ends = given.get("linesep", "")
         if sep in (quote, escape, comment) or (quote and quote == comment) or {sep, quote, escape} & {*ends}:
+            told = [between_quotes(said) for said in (sep, quote, escape, comment, ends)]
             raise ScanError(
                 "a character of CSV files means one thing, but that quotes may be escaped by quotes; the table has sep"
-                f" {sep!r}, quote {quote!r}, escape {escape!r}, comment {comment!r} and lineSep {ends!r}; read with"
+                f" {told[0]}, quote {told[1]}, escape {told[2]}, comment {told[3]} and lineSep {told[4]}; read with"
                 " .to_spark(spark)"
             )
         return cls(
@@ -78,8 +81,8 @@ def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
     if named is not None:
         if named != "\n":
             raise ScanError(
-                f"with multiLine lines end with \\n, or as the file's first line does; the table has lineSep {named!r};"
-                " read with .to_spark(spark)"
+                "with multiLine lines end with \\n, or as the file's first line does; the table has lineSep"
+                f" {between_quotes(named)}; read with .to_spark(spark)"
             )
         return data
     at = data.find(b"\r")

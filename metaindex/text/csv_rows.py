@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import ScanError
+from metaindex.expressions.shown import between_quotes
 from metaindex.formats.model import Field
 
 from .csv_dialect import CsvDialect, line_end, one_line_end
@@ -202,8 +203,8 @@ class CsvRows:
         end = self._dialect.line_end
         if end is not None and end != "\n" and b"\n" in block and self._dialect.quote.encode() in block:
             raise ScanError(
-                f"with lineSep {end!r} quotes are read where no other line ends are; {where} has both; read with"
-                " .to_spark(spark)"
+                f"with lineSep {between_quotes(end)} quotes are read where no other line ends are; {where} has both;"
+                " read with .to_spark(spark)"
             )
         # Without lineSep a line of bytes ends with \n, \r and \r\n, and nothing else.
         raws = (m.group() for m in _LINE.finditer(block)) if end is None else iter(block.split(end.encode()))
@@ -324,7 +325,8 @@ class CsvRows:
 
     def _uncertain(self, rule: str, line: str, at: int, where: str) -> ScanError:
         return ScanError(
-            f"{rule} (the escape is {self._dialect.escape!r}); {where} has {line[max(at - 40, 0) : at + 40]!r}; "
+            f"{rule} (the escape is {between_quotes(self._dialect.escape)}); {where} has"
+            f" {between_quotes(line[max(at - 40, 0) : at + 40])}; "
             "open the table with the escape that its writer used, such as escape='\"', or read with .to_spark(spark)"
         )
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from metaindex.errors import ScanError
+from metaindex.expressions.shown import between_quotes
 from metaindex.formats.encodings import WIDE, codec_of
 
 _HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -43,7 +44,7 @@ class Encoding:
         if line_end is not None and not line_end.isascii() and not wide and known != "utf-8":
             raise ScanError(
                 "lines are told by the bytes of lineSep in the encoding, which may be those of another character; the"
-                f" table has lineSep {line_end!r} in {name!r}; read with .to_spark(spark)"
+                f" table has lineSep {between_quotes(line_end)} in {name!r}; read with .to_spark(spark)"
             )
         return cls(known, name is not None, wide, file_format == "json", whole)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import CorruptTableError, StorageError
+from metaindex.expressions.shown import between_quotes
 from metaindex.formats.files.beginnings import is_whole
 from metaindex.formats.files.compressed import NOT_WHOLE, open_text
 from metaindex.formats.files.time_patterns import TimePattern
@@ -73,13 +74,14 @@ class TextReader:
             if name in _FIXED:
                 if value.lower() != _FIXED[name]:
                     raise ScanError(
-                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has {value!r}; read with"
-                        " .to_spark(spark)"
+                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has"
+                        f" {between_quotes(value)}; read with .to_spark(spark)"
                     )
             elif name not in _KNOWN:
                 raise ScanError(
-                    f"an option of {file_format} files is honoured or refused; {name!r} ({value!r}) is not known; mend"
-                    " its name (each is an argument of its own: header=True), or read with .to_spark(spark)"
+                    f"an option of {file_format} files is honoured or refused; {name!r} ({between_quotes(value)}) is"
+                    " not known; mend its name (each is an argument of its own: header=True), or read with"
+                    " .to_spark(spark)"
                 )
         if any(f.name == "_corrupt_record" for f in schema):
             raise ScanError(
@@ -148,8 +150,8 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
     pattern = TimePattern.of(text)
     if pattern is None:
         raise ScanError(
-            f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name} {text!r};"
-            " read with .to_spark(spark)"
+            f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name}"
+            f" {between_quotes(text)}; read with .to_spark(spark)"
         )
     return pattern
 

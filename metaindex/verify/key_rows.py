@@ -145,8 +145,10 @@ def _check_some(sample: Sample, run_rows: RunRows, keys: Keys, ordinals: Ordinal
             ]
         # A file that can be opened may have rows that cannot be read: then no key knows it, and it is read by all.
         for ordinal in sorted(scanned.unread | (scanned.problems.keys() - known)):
-            report.skipped(scanned.problems[ordinal])
-        report.keyed_files += files.num_rows - len(scanned.unread)
+            why = scanned.problems[ordinal]
+            told = why if ordinal in scanned.unread else f"the keys of data file {paths[ordinal]!r}: {why}"
+            report.unreadable(paths[ordinal], told)
+        report.keyed_files += len(known)
         report.keys += compared_keys
         report.found(findings)
 
@@ -173,7 +175,7 @@ def request_of(sample: Sample, run_rows: RunRows, ordinals: Ordinals) -> tuple[B
     for row in np.flatnonzero(kept).tolist():
         if not _there(ref, files.column("path")[row].as_py()):
             kept[row] = False
-            report.gone += 1
+            report.gone_files.add(files.column("path")[row].as_py())
     rows = np.asarray(at.filter(pa.array(kept)).to_numpy(), np.int64)
     names = [name for name in FILE_SCHEMA.names if name in snapshot.files.table.column_names]
     table = FileTable(snapshot.files.table.select(names).take(pa.array(rows)))

@@ -80,10 +80,16 @@ class Verification(Shown):
     keyed_files: int = 0  # whose values were keyed again
     keys: int = 0  # compared: of so many files and keys together
     rows_compared: int = 0  # of covering indexes, with the rows of data files
-    gone: int = 0  # sampled files that are not on storage any more
+    gone_files: set[str] = field(default_factory=set)  # sampled files that are not on storage any more
+    unread: set[str] = field(default_factory=set)  # sampled files of which something cannot be read
     replaced: int = 0  # indexed files in whose place the table has others now
     unchecked: dict[str, int] = field(default_factory=dict)
     compared: set[str] = field(default_factory=set)  # data files of whose rows anything was compared
+
+    @property
+    def gone(self) -> int:
+        """How many sampled files are not on storage any more."""
+        return len(self.gone_files)
 
     @property
     def sound(self) -> bool:
@@ -100,12 +106,21 @@ class Verification(Shown):
     def skipped(self, why: str, count: int = 1) -> None:
         self.unchecked[why] = self.unchecked.get(why, 0) + count
 
+    def unreadable(self, path: str, why: str) -> None:
+        """A data file, told once however many kinds of the index need its rows."""
+        if path not in self.unread:
+            self.unread.add(path)
+            self.skipped(why)
+
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
         plain: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
             **plain,
             "compared": len(self.compared),
+            "gone": self.gone,
+            "gone_files": sorted(self.gone_files),
+            "unread": sorted(self.unread),
             "sound": self.sound,
             "findings": [finding.to_json() for finding in self.findings],
         }
@@ -119,7 +134,7 @@ class Verification(Shown):
             f" {self.statistics:,} statistics against the rows of {counted(self.files, 'data file')}"
         )
         if self.keys:
-            looked += f", {counted(self.keys, 'key')} against the rows of {self.keyed_files:,}"
+            looked += f", the keys of {counted(self.keyed_files, 'data file')} against their rows"
         if self.rows_compared:
             looked += f", {counted(self.rows_compared, 'stored row')} against those of data files"
         lines = [

@@ -104,11 +104,11 @@ def _scan(
             report.files += 1
             report.compared.add(file["path"])
         except FileNotFoundError:
-            report.gone += 1
+            report.gone_files.add(file["path"])
         except (*UNREADABLE, MetaIndexError) as error:
             few = len(report.unchecked) < _NAMED
             which = f"data file {file['path']!r}" if few else "a data file"
-            report.skipped(f"{which} cannot be read ({first_line(error)})")
+            report.unreadable(file["path"], f"{which} cannot be read: {first_line(error)}")
     return out
 
 

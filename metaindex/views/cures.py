@@ -23,7 +23,7 @@ ALIKE: Final[tuple[Cure, ...]] = ((r"read with \.to_spark\(spark\)", "read it wi
 """Said alike by everybody else."""
 
 _FREE: Final = r"(?<![\w/'\"=.-])"
-_VALUE: Final = r"(?:'(?P<text>[^']*)'|(?P<word>True|False)|(?![\w'\"/*]))"
+_VALUE: Final = r"(?:'(?P<text>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<word>True|False)|(?![\w'\"/*]))"
 
 
 def argument(names: Sequence[str]) -> str:
@@ -32,9 +32,10 @@ def argument(names: Sequence[str]) -> str:
 
 
 def value_of(match: re.Match[str]) -> str | bool | None:
-    """The value that such an argument has there; None where it has none."""
-    if match["text"] is not None:
-        return match["text"]
+    """The value that such an argument has there, where Python doubles backslashes; None where it has none."""
+    text = match["text"] if match["double"] is None else match["double"]
+    if text is not None:
+        return text.replace(r"\\", "\\")
     return None if match["word"] is None else match["word"] == "True"
 
 

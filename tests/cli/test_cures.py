@@ -36,6 +36,10 @@ ROOT = Path(__file__).parents[2] / "metaindex"
         ("'/data/x schema=3' is no table", "'/data/x schema=3' is no table"),
         ("a predicate names columns; 'format=1'", "a predicate names columns; 'format=1'"),
         ("say such as --option header=false", "say such as --option header=false"),
+        (
+            "built with escape='\\\\' and quote=\"'\", or",
+            "built with --option 'escape=\\' and --option 'quote='\"'\"'', or",
+        ),
         ("such as escape='\"', or", "such as --option 'escape=\"', or"),
     ],
 )
@@ -113,13 +117,20 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     for told in (made.out, *machine.json["notes"][1:]):
         assert "1 file could not be read, and no query leaves it out: scan and count end with such an error" in told
         assert "Spark reads it as it does; the first: 0.csv: " in told
-        assert "a quote inside a quoted value must be escaped" in told
+        assert "a quote inside a quoted value must be escaped (the escape is '\\')" in told
         assert "such as --option 'escape=\"'" in told
     said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: scan"
     assert said in call("indexes", tmp_path / "t").out
     (tmp_path / "t" / "1.csv").write_text("id,name\n2,b\n")
     settle(tmp_path / "t")
     call("refresh", tmp_path / "t", "i", "--builder", "local")
+    (tmp_path / "t" / "2.csv").write_text('id,name\n3,"say ""ho"", you"\n')
+    settle(tmp_path / "t")
+    watched = call("watch", tmp_path / "t", "--once", "--index", "i").out
+    assert (
+        "0 of 1 file and 1 key indexed by the local builder; 1 file could not be read, and no query leaves" in watched
+    )
+    assert "such as --option 'escape=\"'" in watched
     for asked in (("scan", tmp_path / "t", "name = 'b'"), ("count", tmp_path / "t", "name = 'b'")):
         assert "a quote inside a quoted value must be escaped" in call(*asked).err
         assert call(*asked, "--option", 'escape="').code == 0

@@ -25,6 +25,10 @@ CSV = StatementWords(TableName(("csv", "/data/q")), "i")
             "such as escape='\"', or read with .to_spark(spark)",
             "such as csv.`/data/q` WITH (escape = '\"'), or read it with Spark",
         ),
+        (
+            "with escape='\\\\' and quote=\"'\", or",
+            "with csv.`/data/q` WITH (escape = '\\\\') and WITH (quote = '\\''), or",
+        ),
         ("name the columns with schema=", "name the columns with csv.`/data/q` WITH (schema = ...)"),
         (
             "where encoding= does not say; or name them with schema=",
@@ -49,6 +53,16 @@ CSV = StatementWords(TableName(("csv", "/data/q")), "i")
 def test_a_cure_is_said_in_words_of_statements(said: str, told: str) -> None:
     assert in_statement(said, CSV) == told
     assert in_statement(told, CSV) == told
+
+
+def test_who_is_in_spark_is_not_sent_there() -> None:
+    session = StatementWords(TableName(("csv", "/data/q")), in_spark=True)
+    told = in_statement("such as escape='\"', or read with .to_spark(spark)", session)
+    assert told == "such as csv.`/data/q` WITH (escape = '\"'), or leave it so, as Spark reads it"
+    assert in_statement("compress it anew, or read it with Spark", session).endswith(
+        "or leave it so, as Spark reads it"
+    )
+    assert in_statement(told, session) == told
 
 
 def test_a_cure_with_the_table_is_a_table_of_a_statement() -> None:

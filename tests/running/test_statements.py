@@ -219,7 +219,10 @@ def test_what_is_no_table_is_refused(plain: Path, name: str, error: type[Excepti
         ("REFRESH INDEX a ON 'ä b' WHERE id = 1", "no"),
         ("VERIFY INDEX a ON 'ä b' OPTIONS (files = many)", "is a number"),
         ("EXPLAIN INDEXES id = 1", "SELECT ... FROM"),
-        ("EXPLAIN INDEXES SELECT 1", "can have an index; of this one that cannot be told: it names none; give q"),
+        (
+            "EXPLAIN INDEXES SELECT 1",
+            "can have an index; of this one that cannot be told: it names none; write SELECT ... FROM",
+        ),
         ("EXPLAIN INDEXES SELECT FROM WHERE", "cannot be told"),
         ("EXPLAIN WHATIF SELECT * FROM 'ä b' WITH INDEX ON t USING values (id)", "does not read"),
         ("RECOMMEND INDEXES ON 'ä b' FROM 'nowhere.sql'", "nowhere.sql"),

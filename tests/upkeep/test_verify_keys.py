@@ -62,7 +62,7 @@ def test_a_sound_index_is_found_right_and_every_key_is_compared(
     if name == "csv":
         unknown += 16  # what its numbers are is not certain, NULL and NaN being texts
     assert found.keys == 4 * 16 - unknown
-    assert "keys against the rows" in str(found)
+    assert "the keys of 4 data files against their rows" in str(found)
     monkeypatch.setattr(key_rows, "_BYTES_AT_ONCE", 1)  # file by file
     assert table.verify_index("keys", files=None).keys == found.keys
     assert table.optimize_index("keys", "full").changed

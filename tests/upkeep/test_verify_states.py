@@ -147,3 +147,35 @@ def test_files_with_rows_that_cannot_be_read_are_told(tmp_path: Path, kinds: lis
     assert sum("a quote inside a quoted value" in why for why in report.unchecked) == 30
     lines = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
     assert (len(lines), lines[-1]) == (21, "  not compared: 10 more, which `unchecked` (--json) has")
+
+
+def test_a_file_that_cannot_be_read_is_one_line_whatever_the_index_keeps(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("note,city\na,x\n")
+    for number in range(1, 4):
+        (tmp_path / f"{number}.csv").write_text('note,city\n"a ""b""",x\n')
+    table = mi.open_table(tmp_path)
+    table.create_index("i", mi.ColumnStats(), mi.Values("note"), mi.Bloom("city"), builder="local")
+    table.create_index("k", mi.Values("note"), mi.Bloom("city"), builder="local")
+    for name, said in (
+        ("i", "data file '1.csv' cannot be read: "),
+        ("k", "the keys of data file '1.csv': note, city: "),
+    ):
+        report = table.verify_index(name, files=None)
+        lines = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
+        assert len(lines) == 3
+        assert lines[0].startswith(f"  not compared: {said}a quote inside a quoted value")
+        assert lines[0].count("a quote inside") == 1
+        assert "the keys of 1 data file against their rows" in str(report)
+        assert report.to_json()["unread"] == ["1.csv", "2.csv", "3.csv"]
+
+
+def test_a_file_that_is_gone_is_counted_once(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    table.create_index("i", mi.ColumnStats(), mi.Values("id"), builder="local")
+    path = table.snapshot().files.paths[0].as_py()
+    Path(table.path, path).unlink()
+    report = lake.open().verify_index("i", files=None)
+    assert (report.sound, report.gone) == (True, 1)
+    plain = report.to_json()
+    assert (plain["gone"], plain["gone_files"]) == (1, [path])

@@ -62,7 +62,39 @@ def test_a_doubled_quote_is_one_as_in_a_condition() -> None:
             {"a": "x IN (1, 3)", "b": "y IN (2, 4)"},
         ),
         ("SELECT * FROM a, b WHERE a.x = 1 OR b.y = 2", {"a": "TRUE", "b": "TRUE"}),
-        ("SELECT * FROM (SELECT * FROM a WHERE x = 1) s WHERE s.y = 2", {"a": "x = 1"}),
+        # a query that only filters and renames is asked what the one around it asks of its columns
+        ("SELECT * FROM (SELECT * FROM a WHERE x = 1) s WHERE s.y = 2", {"a": "x = 1 AND y = 2"}),
+        ("SELECT * FROM (SELECT s.k AS q, upper(z) AS z FROM a) t WHERE t.q.r = 1 AND t.z = 'A'", {"a": "s.k.r = 1"}),
+        ("SELECT * FROM (SELECT t.* FROM a t) x WHERE x.y = 2 AND upper(x.z) = 'A'", {"a": "y = 2"}),
+        (
+            "WITH v AS (SELECT x AS u FROM a), w AS (SELECT u r FROM v WHERE u > 1) "
+            "SELECT * FROM w JOIN b ON b.k = w.r WHERE w.r < 5 AND b.z = 3",
+            {"a": "x > 1 AND x < 5", "b": "z = 3"},
+        ),
+        (
+            "SELECT * FROM b LEFT JOIN (SELECT * FROM a) t ON b.k = t.k AND t.x = 1 WHERE t.y = 2 AND t.z IS NULL",
+            {"a": "y = 2 AND x = 1", "b": "TRUE"},
+        ),
+        # and no other: whose rows depend on each other, which is read twice, or whose columns have other names
+        *(
+            (f"WITH v AS ({query}) SELECT * FROM v WHERE x = 1", {"a": "TRUE"})
+            for query in (
+                "SELECT * FROM a LIMIT 5",
+                "SELECT * FROM a TABLESAMPLE (10 ROWS)",
+                "SELECT x, count(*) n FROM a GROUP BY x",
+                "SELECT *, row_number() OVER (ORDER BY y) n FROM a",
+                "SELECT * EXCEPT (z) FROM a",
+                "SELECT s.* FROM a",
+            )
+        ),
+        ("WITH v AS (SELECT * FROM a) SELECT * FROM v p, v q WHERE p.x = 1", {"a": "TRUE"}),
+        ("WITH v (x) AS (SELECT y FROM a) SELECT * FROM v WHERE x = 1", {"a": "TRUE"}),
+        # the name of a WITH is a table's in its own query, and where the WITH does not reach
+        ("WITH a AS (SELECT * FROM a WHERE x = 1) SELECT * FROM a", {"a": "x = 1"}),
+        ("WITH v AS (WITH a AS (SELECT * FROM c) SELECT * FROM a) SELECT * FROM v, a", {"a": "TRUE", "c": "TRUE"}),
+        ("WITH RECURSIVE v AS (SELECT * FROM a UNION ALL SELECT * FROM v) SELECT * FROM v", {"a": "TRUE"}),
+        ("WITH v AS (SELECT * FROM db.a) SELECT * FROM db.v JOIN v", {"db.a": "TRUE", "db.v": "TRUE"}),
+        ("WITH v AS (SELECT * FROM a WHERE x = 1) INSERT INTO t SELECT * FROM v", {"a": "x = 1"}),
         ("WITH c AS (SELECT * FROM a WHERE x = 1) SELECT * FROM c JOIN b ON c.k = b.k", {"a": "x = 1", "b": "TRUE"}),
         ("SELECT * FROM a WHERE x = 1 UNION ALL SELECT * FROM b WHERE y = 2", {"a": "x = 1", "b": "y = 2"}),
         ("INSERT INTO t SELECT * FROM a WHERE x = 1", {"a": "x = 1"}),

@@ -31,6 +31,7 @@ from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate, fold
 
 from .sql import condition_of
 from .sql_syntax import quotes_escaped
+from .sql_within import QueriesWithin, column_within, is_told, only_filters
 
 # Python before 3.11.5 goes on behind what the last turn of a possessive group read in vain: none here can do that.
 _STATEMENT: Final = re.compile(
@@ -50,6 +51,8 @@ _MOST_SOURCES: Final = 200
 """Of one SELECT: each is held against every name and condition in it."""
 _MOST_QUERIES: Final = 2_000
 """In one statement: of each it is asked which stand around it."""
+_MOST_AROUND: Final = 20
+"""Queries around one of which it is told what they ask of it."""
 _LARGEST_CONSTANT: Final = 400
 """Literals and operators of one part that is worked out."""
 _SUMS: Final = (exp.Cast, exp.Interval, exp.Literal, exp.Neg, exp.Paren, exp.DataType, exp.Var, exp.Add, exp.Sub)
@@ -96,18 +99,27 @@ def _depth(text: str) -> int:
 
 def _read(tree: exp.Expression | None, dialect: str, timezone: str) -> StatementReads:
     if isinstance(tree, exp.Insert | exp.Create):
-        tree = tree.expression
+        tree = _query_written(tree)
     if isinstance(tree, exp.Delete | exp.Update):
         tree = exp.Select(
             from_=exp.From(this=tree.this), **{"from": exp.From(this=tree.this)}, where=tree.args.get("where")
         )
     if not isinstance(tree, exp.Query):
-        raise ExpressionError("a statement of a workload reads tables; it does not; give queries")
+        raise ExpressionError("a statement of a workload reads tables; it does not; write SELECT ... FROM table")
     reader = _StatementReader(tree, dialect, timezone)
     if not reader.reads:
-        raise ExpressionError("a statement of a workload reads tables; it names none; give queries of tables")
+        raise ExpressionError("a statement of a workload reads tables; it names none; write SELECT ... FROM table")
     whole = tree.unnest()
     return StatementReads(tuple(reader.reads), tuple(dict.fromkeys(reader.joins)), _limit(whole))
+
+
+def _query_written(command: exp.Insert | exp.Create) -> exp.Expression | None:
+    """Whose rows a command writes, with the WITH in front of the command."""
+    query: exp.Expression | None = command.expression
+    for clause in ("with", "with_"):
+        if isinstance(query, exp.Query) and command.args.get(clause) is not None:
+            query.set(clause, query.args.get(clause) or command.args[clause])
+    return query
 
 
 def _limit(query: exp.Expression) -> int | None:
@@ -119,7 +131,7 @@ def _limit(query: exp.Expression) -> int | None:
 class _Names:
     """What stands in the FROM of one SELECT: names, and the tables behind them (None: of a query)."""
 
-    def __init__(self, select: exp.Select, within: Set[str], around: _Names | None, ctes: Set[str]) -> None:
+    def __init__(self, select: exp.Select, within: Set[str], around: _Names | None, queries: QueriesWithin) -> None:
         self.select, self.around = select, around
         self.joins: list[exp.Join] = list(select.args.get("joins") or ())
         first = select.args.get("from_") or select.args.get("from")
@@ -131,7 +143,7 @@ class _Names:
                 " leave it out"
             )
         self.aliases = [str(node.alias_or_name).lower() for node in self.nodes]
-        self.tables = [_table_name(node, ctes) for node in self.nodes]
+        self.tables = [None if queries.is_named(node) else _table_name(node) for node in self.nodes]
         self._placed: dict[ColumnRef, tuple[int | None, ColumnRef] | None] = {}
         self.within = within  # names of sources anywhere in the statement
 
@@ -170,11 +182,10 @@ class _Names:
         return None if table is None else (table, column.name, id(self.nodes[place]))
 
 
-def _table_name(node: exp.Expression, ctes: Set[str]) -> str | None:
+def _table_name(node: exp.Expression) -> str | None:
     if type(node) is not exp.Table or node.args.get("joins") or not isinstance(node.this, exp.Identifier | exp.Dot):
         return None
-    name = ".".join(str(part.name) for part in node.parts)
-    return None if name.lower() in ctes or not name else name
+    return ".".join(str(part.name) for part in node.parts) or None
 
 
 class _StatementReader:
@@ -182,7 +193,7 @@ class _StatementReader:
         self.dialect, self.timezone = dialect, timezone
         self.reads: list[TableRead] = []
         self.joins: list[JoinKey] = []
-        self.ctes = {str(cte.alias).lower() for cte in tree.find_all(exp.CTE)}
+        self.queries = QueriesWithin(tree)
         every = list(tree.find_all(exp.Select))
         if len(every) > _MOST_QUERIES:
             raise ExpressionError(
@@ -193,7 +204,14 @@ class _StatementReader:
         for select in every:  # those around come first
             above = select.find_ancestor(exp.Select)
             around = None if above is None or _stands_alone(select) else self.names[id(above)]
-            self.names[id(select)] = _Names(select, within, around, self.ctes)
+            self.names[id(select)] = _Names(select, within, around, self.queries)
+        self.conditions = {id(select): [*self._conditions(self.names[id(select)])] for select in every}
+        self.readers = {
+            id(inner): (self.names[id(select)], place)
+            for select in every
+            for place, node in enumerate(self.names[id(select)].nodes)
+            if (inner := self.queries.select_of(node)) is not None and only_filters(inner)
+        }
         for select in every:
             self._select(self.names[id(select)])
 
@@ -204,13 +222,13 @@ class _StatementReader:
         stars = _stars(select)
         groups = [*_keys(select, _group(select))]
         orders = [*_ordered(select)]
-        conditions = [*self._conditions(names)]
+        outside = self._asked_outside(names)
         for place, table in enumerate(names.tables):
             if table is None:
                 continue
-            asked = [part for condition, every, some in conditions for part in _asked(condition, place, every, some)]
+            asked = self._asked_of(names, place)
             strict = _places(names, place, loose=False)
-            certain = _conjunction(asked, strict)
+            certain = conjoined([_conjunction(asked, strict), *outside])
             unplaced = None
             if not names.alone:
                 loose = _places(names, place, loose=True)
@@ -232,6 +250,21 @@ class _StatementReader:
                     unplaced=unplaced,
                 )
             )
+
+    def _asked_of(self, names: _Names, place: int) -> list[Predicate]:
+        conditions = self.conditions[id(names.select)]
+        return [part for condition, every, some in conditions for part in _asked(condition, place, every, some)]
+
+    def _asked_outside(self, names: _Names) -> list[Predicate]:
+        """What the queries around it that read this one alone ask of its one source, by the names of columns there."""
+        asked: list[Predicate] = []
+        way = [_within(names)]
+        while (reader := self.readers.get(id(names.select))) is not None and len(way) <= _MOST_AROUND:
+            names, place = reader
+            parts = [part for part in self._asked_of(names, place) if is_told(part)]
+            asked.append(_conjunction(parts, _along([_places(names, place, loose=False), *way])))
+            way.insert(0, _within(names))
+        return asked
 
     def _conditions(self, names: _Names) -> Iterator[tuple[Predicate, Set[int], Set[int]]]:
         """Each condition, the sources of which it holds, and those of them of which it does as far as it is true of
@@ -415,6 +448,30 @@ def _places(names: _Names, place: int, *, loose: bool) -> Own:
             return None
         at, column = known
         return column if at == place or (loose and at is None) else None
+
+    return own
+
+
+def _within(names: _Names) -> Own:
+    """Which column of its first source one is that a query gives."""
+    strict = _places(names, 0, loose=False)
+
+    def own(node: exp.Expression) -> ColumnRef | None:
+        ref = _plain(node)
+        return None if ref is None else strict(ref)
+
+    return column_within(names.select, names.aliases[0] if names.aliases else "", own)
+
+
+def _along(way: Iterable[Own]) -> Own:
+    """One after the other."""
+    steps = tuple(way)
+
+    def own(ref: ColumnRef) -> ColumnRef | None:
+        column: ColumnRef | None = ref
+        for step in steps:
+            column = None if column is None else step(column)
+        return column
 
     return own
 

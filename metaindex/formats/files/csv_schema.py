@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from metaindex.expressions.errors import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line
+from metaindex.expressions.shown import between_quotes
 from metaindex.formats.column_names import alike
 from metaindex.formats.storage import Storage
 
@@ -76,7 +77,9 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str]) -> pa.Table:
     for name, value in (("sep", {"\\t": "\t"}.get(separator, separator)), ("quote", quote), ("escape", escape)):
         if (len(value) != 1 or not "\0" < value <= "\x7f") and (value or name == "sep"):
             cure = "name the columns with schema=" if len(value) == 1 else "name another"
-            raise UnsupportedFeatureError(f"{name} of CSV files is one ASCII character; got {value!r}; {cure}")
+            raise UnsupportedFeatureError(
+                f"{name} of CSV files is one ASCII character; got {between_quotes(value)}; {cure}"
+            )
     text = _without_comments(text, reader)
     if not text.strip():
         return pa.table({})
