@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, counted
+from metaindex.log.states import State
 from metaindex.pruning.result import human_bytes
 from metaindex.statements.tree import (
     ChangeIndex,
@@ -290,7 +291,7 @@ def _shown_row(info: IndexInfo) -> dict[str, object]:
     return {
         "name": info.name,
         "state": state_in_words(info),
-        "fresh": info.fresh,
+        "fresh": None if info.state == State.DELETED.value else info.fresh,
         "kinds": ", ".join(info.kinds) or None,
         "columns": (", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")) or None,
         "files": info.files,
