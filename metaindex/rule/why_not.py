@@ -99,7 +99,9 @@ def _unusable(
 def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, credit: Credit | None) -> IndexVerdict:
     name, cover = info.name, planned.cover
     if cover is not None and cover.index == name:
-        expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
+        expected = (
+            f"about {human_bytes(cover.read_bytes)} of the needed columns in place of {human_bytes(cover.source_bytes)}"
+        )
         more = f"; {cover.all_the_same}" if cover.all_the_same else ""
         return IndexVerdict(name, None, f"stands for the scan, {expected}{more}")
     taken = planned.taken

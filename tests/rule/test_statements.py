@@ -220,6 +220,7 @@ def test_explain_indexes_says_what_explain_says(sql: SparkSession, tmp_path: Pat
         assert says in str(scan), str(scan)
     for query, why in (
         (f"SELECT count(*) FROM {log}", "Spark reads no file for it (Delta answers it from its log)"),
+        (f"SELECT (SELECT count(*) FROM {log}) AS n", "Spark reads no file for it (Delta answers it from its log)"),
         (f"SELECT name FROM {log} WHERE false", "Spark reads no file for it"),
     ):
         (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
