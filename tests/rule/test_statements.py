@@ -210,6 +210,7 @@ def test_explain_indexes_says_what_explain_says(sql: SparkSession, tmp_path: Pat
     for query, kept, says in (
         (f"SELECT count(*) FROM {texts}", None, "LINES: "),
         (f"SELECT count(*), max(id) FROM {files} WHERE id > 40", 1, "2 files are answered for"),
+        (f"SELECT count(*) FROM {files} WHERE id > 40", 1, "2 files are answered for"),
         (f"SELECT name FROM {files} ORDER BY id DESC LIMIT 10", 1, "the first 10 by id DESC"),
     ):
         (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
