@@ -251,11 +251,13 @@ def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, o
 
 
 def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """The differing options that an index was built with, as Python says them, and the names of those without."""
+    """The differing options that an index was built with, as Python says them, and the names of those without:
+    inferSchema goes with the schema that came of it."""
     said = {_name(name): (name, value) for name, value in {**stored, "format": stored.get("file_format", "")}.items()}
     differing = differing_options(stored, asked)
     with_ = [_argument(*said[name]) for name in differing if name in said]
-    return with_, [name for name in differing if name not in said]
+    without = [name for name in differing if name not in said]
+    return with_, [name for name in without if name != "inferschema" or "schema" not in without]
 
 
 def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from .different_values import EachDifferent, each_different, kept_values, nulls_
 from .reasons import Reason
 from .request import AggregateAsked
 from .stored_values import as_texts
-from .whole_files import Rows, WholeFiles
+from .whole_files import Rows, WholeFiles, indexes_of
 
 _MORE_DIGITS: Final = 10  # of a sum of decimals than of its values
 _MOST_DIGITS: Final = 28  # of a sum that is answered
@@ -141,7 +141,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
     rows += [] if each is None else each.rows()
     out = np.zeros(len(known.kept), np.bool_)
     out[files] = True
-    by = {source.removeprefix("index ") for facts in told for source in facts.sources if source.startswith("index ")}
+    by = {*known.certain_by, *(name for facts in told for name in indexes_of(facts))}
     by |= {name for kept in sums.values() for name in kept.indexes}
     by |= {name for kept in files_known.values.values() for name in kept.indexes} if each is not None else set()
     return Answered(known, files, rows, known.without(out), tuple(sorted(by)), count)

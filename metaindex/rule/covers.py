@@ -57,7 +57,7 @@ class Cover:
         lacks = served.total_files - len(served.files)
         parts = [
             f"index {self.index!r} stands for it at version {served.version}: about {human_bytes(self.read_bytes)} of"
-            f" its columns in place of {human_bytes(self.source_bytes)}"
+            f" the needed columns in place of {human_bytes(self.source_bytes)}"
         ]
         if self.partitioned:
             parts.append(f"in {self.candidate.layout.buckets} buckets of {', '.join(self.candidate.bucketed)}")

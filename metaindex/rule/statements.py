@@ -299,13 +299,18 @@ class SparkTables:
 def _why_unread(frame: DataFrame) -> str:
     """Of a query without a scan. Delta puts what its log says in the place of an aggregate, as a row at hand."""
     execution = frame._jdf.queryExecution()
-    leaves = each_of(execution.analyzed().collectLeaves())
+    leaves = [leaf for plan in _with_subqueries(execution.analyzed()) for leaf in each_of(plan.collectLeaves())]
     if not any(leaf.getClass().getSimpleName() in ("LogicalRelation", "DataSourceV2Relation") for leaf in leaves):
         return "the query reads no table"
-    left = execution.optimizedPlan()
-    at_hand = left.getClass().getSimpleName() == "LocalRelation" and not left.data().isEmpty()
+    left = _with_subqueries(execution.optimizedPlan())
+    at_hand = any(plan.getClass().getSimpleName() == "LocalRelation" and not plan.data().isEmpty() for plan in left)
     by_log = at_hand and any(is_of_delta(leaf) for leaf in leaves)
     return "Spark reads no file for it" + (" (Delta answers it from its log)" if by_log else "")
+
+
+def _with_subqueries(plan: Any) -> list[Any]:
+    """A plan of Spark's, and those of the subqueries in its expressions."""
+    return [plan, *each_of(plan.subqueriesAll())]
 
 
 def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
+from metaindex.expressions.shown import between_quotes
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema import plain_type
 from metaindex.formats.files.schema_said import schema_said
@@ -26,7 +27,7 @@ from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.log.entry import IndexLogEntry
-from metaindex.pruning.folder import differing_options, options_cure
+from metaindex.pruning.folder import built_otherwise, differing_options, options_cure, options_in_words
 from metaindex.pruning.folder import other_options as told_options
 from metaindex.table.face import Table, handle_of
 from metaindex.table.frames import each_of
@@ -226,20 +227,27 @@ def _tells(file_format: str, name: str, value: object) -> bool:
     return known in _NO_SAY or known in ("header", "sep") or bool(meaning(file_format, {name: value}))
 
 
-def other_options(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> list[str]:
-    """The reader options of an index that are others than those of a scan; of `table` as it is opened for the scan.
-    `none_fits`: it is opened without any, as no index was built with those of the scan."""
+def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> str:
+    """How an index was built otherwise than a scan reads, where reader options say it, and what to do; empty where none
+    do. `table` is as it is opened for the scan: with `none_fits` without any option, as no index was built with those
+    of the scan."""
     stored, opened = entry.table.options, handle_of(table).ref.options
     source = scan.source
     if not isinstance(source, Files) or source.text is None or stored.get("file_format") != source.text:
-        return differing_options(stored, opened)
+        return _in_words(*built_otherwise(stored, opened))
     built = FilesOptions.of({name: value for name, value in stored.items() if name not in ("file_format", "schema")})
     ours, theirs = meaning(source.text, built.read_options(source.text)), meaning(source.text, source.options)
     differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
-    if none_fits:
-        return sorted(differing)
-    more = differing_options(stored, opened)
-    return sorted(differing | ({"schema"} & set(more))) or more
+    other_schema = not none_fits and "schema" in differing_options(stored, opened)
+    schema = ["another schema"] if other_schema else []
+    with_ = [f"{name}={between_quotes(ours[name])}" for name in sorted(differing & ours.keys())]
+    told = _in_words([*with_, *schema], sorted(differing - ours.keys()))
+    return told if told or none_fits else _in_words(*built_otherwise(stored, opened))
+
+
+def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:
+    built = options_in_words(with_, without)
+    return f"built {built}; read the files so, or create another index" if built else ""
 
 
 def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping[str, object]) -> Table | None:

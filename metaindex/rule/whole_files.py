@@ -4,7 +4,7 @@ than of a skip: every filter has to be understood, and what a log says of column
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ from metaindex.expressions.arrow_statistics import ArrowStatistics
 from metaindex.expressions.errors import ObjectNotFoundError, UnknownColumnError
 from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.statistics import ColumnBounds
-from metaindex.expressions.tree import And, Constant, Opaque, Predicate
+from metaindex.expressions.tree import And, ColumnRef, Constant, Opaque, Predicate
 from metaindex.expressions.vectors import Mask, one_array
 from metaindex.formats.model import FileTable, Leaf
 from metaindex.kinds.spark_types import spark_type, stored_type
@@ -44,7 +44,7 @@ _READ_ON: Final = frozenset({"ignorecorruptfiles", "ignoremissingfiles"})
 @dataclass(frozen=True, slots=True)
 class WholeFiles:
     """Of the files of a version, row by row of its snapshot. `kept`: those that the filters leave; `certain`: of which
-    every row passes."""
+    every row passes; `certain_by`: by what these indexes know of the filters' columns."""
 
     table: Table
     scan: SparkScan
@@ -54,6 +54,7 @@ class WholeFiles:
     certain: Mask
     bounds: BoundsOf
     deleted: KnownCounts
+    certain_by: frozenset[str] = frozenset()
 
     @property
     def live(self) -> KnownCounts:
@@ -129,18 +130,29 @@ def whole_files(table: Table, scan: SparkScan, allowed: Sequence[str] | None) ->
     indexes = handle_of(table).open_indexes(allowed)[0]
     bounds = BoundsOf(snapshot, every.storage, indexes, opens=False, logged=False)
     certain = certain_files(every) & kept
+    by = frozenset[str]()
     if certain.any():
-        certain &= _certain_without_log(result.predicate, bounds)
-    return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted_rows(snapshot.files))
+        told = _told_of(result.predicate, bounds)
+        certain &= _certain_without_log(result.predicate, told, len(snapshot.files))
+        by = frozenset(name for facts in told.values() for name in indexes_of(facts))
+    return WholeFiles(table, scan, result, snapshot.files, kept, certain, bounds, deleted_rows(snapshot.files), by)
 
 
-def _certain_without_log(predicate: Predicate, bounds: BoundsOf) -> Mask:
-    """Of which files indexes and partitions prove that every row passes: a bound that somebody wrote into a log is seen
-    by nobody to be wrong where no row is read."""
+def indexes_of(facts: ColumnFacts) -> set[str]:
+    """Names of the indexes that know the column."""
+    return {source.removeprefix("index ") for source in facts.sources if source.startswith("index ")}
+
+
+def _told_of(predicate: Predicate, bounds: BoundsOf) -> dict[ColumnRef, ColumnFacts]:
+    """What indexes and partitions know of its columns."""
     of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
     asked = {ref: of_schema[ref.parts] for ref in columns(predicate) if ref.parts in of_schema}
-    told = dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
-    count = len(bounds.snapshot.files)
+    return dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
+
+
+def _certain_without_log(predicate: Predicate, told: Mapping[ColumnRef, ColumnFacts], count: int) -> Mask:
+    """Of which files indexes and partitions prove that every row passes: a bound that somebody wrote into a log is seen
+    by nobody to be wrong where no row is read."""
     return surely(predicate, ArrowStatistics(count, {ref: _bounds(facts) for ref, facts in told.items()}), count)
 
 

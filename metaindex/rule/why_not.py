@@ -15,7 +15,7 @@ from .reasons import Reason
 from .request import SparkScan
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
-from .text_scans import other_options
+from .text_scans import built_apart
 
 if TYPE_CHECKING:
     from metaindex.views.explanation import Credit
@@ -88,9 +88,9 @@ def _unusable(
             broken = info.problem or info.state + ("" if info.enabled else ", disabled")
             told[info.name] = IndexVerdict(info.name, Reason.NOT_USABLE, broken)
             continue
-        other = other_options(table, entry, scan, none_fits=answer is Reason.READER_OPTIONS)
+        other = built_apart(table, entry, scan, none_fits=answer is Reason.READER_OPTIONS)
         if other or answer is Reason.READER_OPTIONS:
-            told[info.name] = IndexVerdict(info.name, Reason.READER_OPTIONS, ", ".join(other))
+            told[info.name] = IndexVerdict(info.name, Reason.READER_OPTIONS, other)
         else:
             told[info.name] = IndexVerdict(info.name, Reason.NOT_USABLE, why[info.name])
     return told
@@ -99,7 +99,9 @@ def _unusable(
 def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, credit: Credit | None) -> IndexVerdict:
     name, cover = info.name, planned.cover
     if cover is not None and cover.index == name:
-        expected = f"about {human_bytes(cover.read_bytes)} in place of {human_bytes(cover.source_bytes)}"
+        expected = (
+            f"about {human_bytes(cover.read_bytes)} of the needed columns in place of {human_bytes(cover.source_bytes)}"
+        )
         more = f"; {cover.all_the_same}" if cover.all_the_same else ""
         return IndexVerdict(name, None, f"stands for the scan, {expected}{more}")
     taken = planned.taken

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, counted
+from metaindex.log.states import State
 from metaindex.pruning.result import human_bytes
 from metaindex.statements.tree import (
     ChangeIndex,
@@ -27,6 +29,7 @@ from metaindex.views.info import (
     IndexInfo,
     IndexList,
     old_remarks,
+    options_in_words_of,
     sayable,
     short_version,
     size_in_words,
@@ -205,8 +208,18 @@ def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResu
         {name: _in_words(value, say) if name in _TOLD else value for name, value in row.items()}
         for row in answer.rows.to_pylist()
     ]
-    told = tuple(say(part) if isinstance(part, str) else part for part in answer.told)
+    told = tuple(_told_in_words(part, say) for part in answer.told)
     return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong)
+
+
+def _told_in_words(part: str | Tabular, say: Callable[[str], str]) -> str | Tabular:
+    if isinstance(part, TextTable):
+        sentences = [column.title in _TOLD for column in part.columns]
+        rows = [
+            tuple(say(cell) if told else cell for cell, told in zip(row, sentences, strict=True)) for row in part.rows
+        ]
+        return replace(part, rows=tuple(rows))
+    return say(part) if isinstance(part, str) else part
 
 
 def _in_words(value: object, say: Callable[[str], str]) -> object:
@@ -278,7 +291,7 @@ def _shown_row(info: IndexInfo) -> dict[str, object]:
     return {
         "name": info.name,
         "state": state_in_words(info),
-        "fresh": info.fresh,
+        "fresh": None if info.state == State.DELETED.value else info.fresh,
         "kinds": ", ".join(info.kinds) or None,
         "columns": (", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")) or None,
         "files": info.files,
@@ -301,9 +314,9 @@ def _noted(info: IndexInfo) -> str | None:
     if info.problem:
         return info.problem
     if info.other_options:
-        other = ", ".join(info.other_options)
-        return f"built with other reader options: {other}; name the table as in DESCRIBE INDEX, or create another"
-    said = []
+        built = options_in_words_of(info) or f"built with other reader options: {', '.join(info.other_options)}"
+        return f"{built}; name the table as in DESCRIBE INDEX, or create another"
+    said = [used] if (used := options_in_words_of(info)) else []
     if info.new_files:
         said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")
     if info.uncovered_files:

@@ -279,7 +279,9 @@ def state_in_words(info: IndexInfo) -> str:
 
 
 def fresh_in_words(info: IndexInfo) -> str:
-    """Is the version asked recorded?"""
+    """Is the version asked recorded? Of a deleted index nobody asks."""
+    if info.state == State.DELETED.value:
+        return "-"
     if info.other_options:
         return f"- (built with other reader options: {', '.join(info.other_options)})"
     return {True: "yes", False: "no", None: "-"}[info.fresh]

@@ -102,7 +102,12 @@ def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, 
     assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
     call("enable", tmp_path / "t", "i")
     call("delete", tmp_path / "t", "i")
-    assert "used by" not in call("indexes", tmp_path / "t").out, "by none"
+    deleted = call("indexes", tmp_path / "t").out
+    assert "used by" not in deleted, "by none"
+    assert re.search(r"i +DELETED +- ", deleted), "nobody asks whether it is fresh"
+    assert "fresh     -\n" in call("indexes", tmp_path / "t", "i").out
+    shown = call("sql", f"SHOW INDEXES ON '{tmp_path / 't'}'", "--json").json
+    assert [(row["state"], row["fresh"]) for row in shown] == [("DELETED", None)]
     call("restore", tmp_path / "t", "i")
     reason = call("prune", tmp_path / "t", "name = 'a'").out
     assert "other reader options (escape); open the table with --option 'escape=\"'" in reason

@@ -351,6 +351,7 @@ def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_
     assert scan.cover is not None
     assert scan.cover.read_bytes < scan.cover.source_bytes
     assert "index 'cov' stands for it" in str(told)
+    assert str(told).count(" of the needed columns in place of ") == 2
     told = mi.explain(spark.sql(f"SELECT pad FROM {lake.name} WHERE k = 7"))
     assert told.scans[0].refused == {"cov": rule.Reason.NOT_COVERED}
     assert "NOT_COVERED" in str(told)

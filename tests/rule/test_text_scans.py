@@ -263,16 +263,17 @@ def test_of_indexes_that_differ_by_reader_options_each_says_so(
     told = {verdict.index: (verdict.reason, verdict.detail) for verdict in scan.indexes}
     assert told[fits][0] is None
     del told[fits]
+    cure = "read the files so, or create another index"
     assert told == {
-        other: (Reason.READER_OPTIONS, "schema"),
-        "sep": (Reason.READER_OPTIONS, "nullvalue"),
+        other: (Reason.READER_OPTIONS, f"built with another schema; {cure}"),
+        "sep": (Reason.READER_OPTIONS, f"built with nullvalue='n21'; {cure}"),
         "gone": (Reason.NOT_USABLE, "DELETED"),
     }
     (scan,) = mi.explain(read.schema(SCHEMA).option("escape", '"').csv(path).where("id = 21")).scans
     told = {verdict.index: (verdict.reason, verdict.detail) for verdict in scan.indexes}
     assert told == {
-        fits: (Reason.READER_OPTIONS, "escape"),
-        other: (Reason.READER_OPTIONS, "escape"),
-        "sep": (Reason.READER_OPTIONS, "escape, nullvalue"),
+        fits: (Reason.READER_OPTIONS, f"built without escape; {cure}"),
+        other: (Reason.READER_OPTIONS, f"built without escape; {cure}"),
+        "sep": (Reason.READER_OPTIONS, f"built with nullvalue='n21' and without escape; {cure}"),
         "gone": (Reason.NOT_USABLE, "DELETED"),
     }

@@ -375,7 +375,9 @@ def test_an_index_of_other_reader_options_is_shown_with_them(tmp_path: Path) -> 
     told(f"CREATE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true, sep = ';') USING column_stats (a)")
     (shown,) = told(f"SHOW INDEXES ON csv.`{tmp_path / 't'}` WITH (header = true)")
     cure = "name the table as in DESCRIBE INDEX, or create another"
-    assert (shown["fresh"], shown["note"]) == (None, f"built with other reader options: sep; {cure}")
+    named = f"csv.`{tmp_path / 't'}` WITH (header = true, sep = ';')"
+    assert (shown["fresh"], shown["note"]) == (None, f"built with {named}; {cure}")
+    assert f"built with {named}; {cure}" in str(mi.sql(f"SHOW INDEXES ON csv.`{tmp_path / 't'}` WITH (header = true)"))
     facts = {
         row["name"]: row["value"] for row in told(f"DESCRIBE INDEX i ON csv.`{tmp_path / 't'}` WITH (header = true)")
     }
@@ -406,6 +408,8 @@ def test_files_that_cannot_be_read_are_told_of_with_the_reason_and_the_cure(tmp_
     assert "i: 2 files could not be read when indexed, " in str(indexes)
     assert "files     2; 2 files could not be read when indexed, " in str(indexes["i"])
     told(f"CREATE INDEX j ON csv.`{path}` WITH (escape = '\"') USING values (note)")
+    (_, shown) = told(f"SHOW INDEXES ON '{path}'")
+    assert shown["note"] == f"used by queries that say '{path}' WITH (escape = '\"')"
     (_, shown) = told(f"SHOW INDEXES ON csv.`{path}` WITH (escape = '\"')")
     assert (shown["fresh"], shown["note"]) == (True, None)
 

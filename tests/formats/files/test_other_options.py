@@ -192,6 +192,19 @@ def test_an_index_of_other_reader_options_says_so_among_the_indexes(tmp_path: Pa
     assert "options   built without escape, which is said here" in str(asked["plain"])
 
 
+def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(tmp_path: Path) -> None:
+    """As views of Spark have both."""
+    root = tmp_path / "t"
+    put(root, "1.csv", "a,b\n1,5\n")
+    mi.open_table(root, escape="x").create_index("plain", *KINDS)
+    asked = mi.open_table(root, escape="x", schema="a BIGINT, b BIGINT", inferSchema="true").indexes()
+    assert asked["plain"].built_without == ("schema",)
+    assert "plain: built without schema, which is said here" in str(asked)
+    mi.open_table(root, schema="a BIGINT", inferSchema="true").create_index("said", mi.ColumnStats())
+    told = mi.open_table(root, escape="x").indexes()["said"]
+    assert told.built_with == ("inferSchema='true'", "schema='`a` bigint'")
+
+
 SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})
 
 
