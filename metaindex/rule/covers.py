@@ -135,8 +135,14 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
 
 
 def _meets_by_buckets(candidate: CoverCandidate, scan: SparkScan) -> bool:
-    """May a join or a group spare an exchange by the buckets, whatever was expected of it?"""
-    return any(set(candidate.bucketed) <= set(want.keys) for want in scan.wants)
+    """May a join or a group spare an exchange by the buckets, whatever was expected of it? None does above a join that
+    sends these rows to every task."""
+    for want in scan.wants:  # those below come first
+        if set(candidate.bucketed) <= set(want.keys):
+            return True
+        if isinstance(want, JoinSide) and want.sent:
+            return False
+    return False
 
 
 def _one_bucket(candidate: CoverCandidate, scan: SparkScan) -> bool:

@@ -218,7 +218,8 @@ def _want(node: Any) -> Group | JoinSide:
     if join < 0 or side not in (0, 1):
         raise _wrong("join", node)
     keys = _texts(_of(node, "keys", list), "keys")
-    return JoinSide(join, side, keys, _of(node, "small", bool), _of(node, "partial", bool, False))
+    small, partial, sent = _of(node, "small", bool), _of(node, "partial", bool, False), _of(node, "sent", bool, False)
+    return JoinSide(join, side, keys, small, partial, sent)
 
 
 def _each(node: Any, name: str, make: Callable[[Any], _Found]) -> tuple[_Found, ...]:

@@ -151,14 +151,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class JoinSide:
-    """One side of an equi-join. `small`: Spark sends a side to every task, and shuffles nothing; `partial`: it is
-    enough that rows are partitioned by some of the keys."""
+    """One side of an equi-join. `small`: Spark sends a side to every task, and shuffles nothing; `sent`: it is this
+    one; `partial`: it is enough that rows are partitioned by some of the keys."""
 
     join: int
     side: int
     keys: tuple[str, ...]
     small: bool = False
     partial: bool = False
+    sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

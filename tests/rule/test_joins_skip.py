@@ -205,11 +205,13 @@ def test_explanations_say_why_the_keys_of_a_join_leave_nothing_out(narrowing: Sp
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("group", ["t.part", "t.part, d.w"])
 def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
-    narrowing: SparkSession, tmp_path: Path, adaptive: str
+    narrowing: SparkSession, tmp_path: Path, adaptive: str, group: str
 ) -> None:
     """An index of which a filter leaves one bucket, below a join below a group: Spark asks there for no order, and made
-    of the index's copy another plan, which brought nothing."""
+    of the index's copy another plan, which brought nothing. Also where the groups are by the key of the index: the
+    join sends its rows to every task."""
     spark, fact = narrowing, delta(narrowing, tmp_path)
     path = str(tmp_path / "wide dim")
     spark.range(0, 4000, 1, 1).selectExpr(
@@ -218,8 +220,8 @@ def test_a_side_that_a_covering_index_stands_for_brings_its_keys(
     mi.open_table(path).create_index("by_w", mi.Covering("w", included=["k"], buckets=8), builder="spark")
     spark.read.parquet(path).createOrReplaceTempView("covered")
     text = (
-        "SELECT /*+ BROADCAST(d) */ t.part, count(*) AS c, max(t.id) AS m FROM t JOIN covered d ON t.k = d.k WHERE"
-        " d.w = 8 GROUP BY t.part"
+        "SELECT /*+ BROADCAST(d) */ max(t.part) AS p, count(*) AS c, max(t.id) AS m FROM t JOIN covered d ON t.k = d.k"
+        f" WHERE d.w = 8 GROUP BY {group}"
     )
     with setting(spark, "spark.sql.adaptive.enabled", adaptive):
         told = rule.explain(spark.sql(text), run=True)

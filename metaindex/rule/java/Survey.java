@@ -428,9 +428,21 @@ class Survey {
         SQLConf.get().getConfString("spark.sql.requireAllClusterKeysForCoPartition", "true"));
     for (int side = 0; side < 2; side++) {
       scan[side].wants.add(wants[side].put("join", joins).put("side", side).put("small", small)
-          .put("partial", partial));
+          .put("partial", partial).put("sent", sent(join, side)));
     }
     joins++;
+  }
+
+  /** Is this the side that every task gets whole? What stands above knows nothing of how its rows lay. */
+  private static boolean sent(Join join, int side) {
+    List every = JoinSides.of(join);
+    for (int i = 0; i < every.size(); i++) {
+      JoinSides other = (JoinSides) every.get(i);
+      if (other.side != side && SmallSide.isBroadcast(other)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static long size(LogicalPlan plan) {
