@@ -104,7 +104,7 @@ class FileTables:
         return not self._catalog
 
     def asked(self, query: str) -> AskedTables:
-        queries = workload(_paths_as_names(query))
+        queries = workload(_paths_as_names(query, self._is_path))
         if queries.problems or not queries.templates:
             why = queries.problems[0].reason if queries.problems else "it is empty"
             raise not_asked("that cannot be told", why)
@@ -118,6 +118,10 @@ class FileTables:
             paths[name] = table.path
             opened.setdefault(table.path, table)
         return AskedTables(queries, tuple(opened.values()), paths)
+
+    def _is_path(self, text: str) -> bool:
+        """That stands between quotes: a catalog has names alone, and others may be given."""
+        return not self._catalog and text.lower() not in self._named
 
     def workload(self, path: str, tables: Sequence[Table]) -> Workload:
         from pathlib import Path
@@ -199,13 +203,17 @@ def _table_name(text: str, named: Mapping[str, str]) -> TableName:
     return TableName((text,)) if "/" in text or not dot else TableName(tuple(text.split(".")))
 
 
-def _paths_as_names(query: str) -> str:
-    """`FROM 'lake/flights'` as ``FROM `lake/flights` ``, which the parser of queries reads."""
+def _paths_as_names(query: str, is_path: Callable[[str], bool]) -> str:
+    """`FROM 'lake/flights'` as ``FROM `./lake/flights` ``, which the parser of queries reads, and which is no name with
+    dots: `'json.lines'` is no table of a format."""
     words = tokens(query)
     pieces = []
     last = 0
     for before, token in pairwise(words):
         if token.kind is TokenKind.TEXT and not token.double and before.word in ("FROM", "JOIN"):
-            pieces += [query[last : token.start], "`" + token.value.replace("`", "``") + "`"]
+            path = token.value
+            if is_path(path) and "://" not in path and not path.startswith(("/", ".")):
+                path = "./" + path
+            pieces += [query[last : token.start], "`" + path.replace("`", "``") + "`"]
             last = token.end
     return "".join([*pieces, query[last:]])

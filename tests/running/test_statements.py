@@ -451,3 +451,19 @@ def test_a_catalog_knows_names_of_several_parts(plain: Path) -> None:
     run(parsed("SHOW INDEXES ON a.b.`c d` WITH ('x.y' = 1)"), FileTables(opens, catalog=True))
     run(parsed("SHOW INDEXES ON a.`b.c``d`"), FileTables(opens, catalog=True))
     assert asked == [("a.b.c d", None, {"x.y": 1}), ("a.`b.c``d`", None, {})]
+
+
+def test_a_path_between_quotes_is_a_path_in_queries_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever dots it has, and whatever stands beside it: `json.lines` is a table of a format without quotes."""
+    monkeypatch.chdir(tmp_path)
+    for name, count in (("json.lines", 1), ("lines", 2), ("t.v1", 3), ("par quet.v1 ü", 4), ("json.d/x", 5)):
+        for number in range(count):
+            (tmp_path / name).mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"id": [number]}), tmp_path / name / f"{number}.parquet")
+        told(f"CREATE INDEX i ON '{name}'")
+        (row,) = told(f"EXPLAIN INDEXES SELECT * FROM '{name}' WHERE id = 0")
+        assert (Path(str(row["scan"])).name, row["total_files"]) == (Path(name).name, count), row
+        (row,) = told(f"EXPLAIN INDEXES WITH q AS (SELECT * FROM '{name}') SELECT * FROM q WHERE id = 0")
+        assert row["total_files"] == count
+        (row,) = told(f"EXPLAIN INDEXES SELECT * FROM './{name}' WHERE id = 0")
+        assert row["total_files"] == count
