@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.formats.iceberg.configured import said_name
 from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
-from metaindex.statements.tokens import TokenKind, tokens
+from metaindex.statements.query_tables import with_names
 from metaindex.statements.tree import TableName, Value
 from metaindex.table.asked import paths_of
 from metaindex.table.face import Table
@@ -104,7 +104,8 @@ class FileTables:
         return not self._catalog
 
     def asked(self, query: str) -> AskedTables:
-        queries = workload(_paths_as_names(query, self._is_path))
+        text, options = with_names(query, self._is_path)
+        queries = workload(text)
         if queries.problems or not queries.templates:
             why = queries.problems[0].reason if queries.problems else "it is empty"
             raise not_asked("that cannot be told", why)
@@ -114,7 +115,7 @@ class FileTables:
         opened: dict[str, Table] = {}
         paths = {}
         for name in names:
-            table = self.open(_table_name(name, self._named))
+            table = self.open(replace(_table_name(name, self._named), options=options.get(name, ())))
             paths[name] = table.path
             opened.setdefault(table.path, table)
         return AskedTables(queries, tuple(opened.values()), paths)
@@ -201,19 +202,3 @@ def _table_name(text: str, named: Mapping[str, str]) -> TableName:
     if dot and first.lower() in FORMATS:
         return TableName((first, rest))
     return TableName((text,)) if "/" in text or not dot else TableName(tuple(text.split(".")))
-
-
-def _paths_as_names(query: str, is_path: Callable[[str], bool]) -> str:
-    """`FROM 'lake/flights'` as ``FROM `./lake/flights` ``, which the parser of queries reads, and which is no name with
-    dots: `'json.lines'` is no table of a format."""
-    words = tokens(query)
-    pieces = []
-    last = 0
-    for before, token in pairwise(words):
-        if token.kind is TokenKind.TEXT and not token.double and before.word in ("FROM", "JOIN"):
-            path = token.value
-            if is_path(path) and "://" not in path and not path.startswith(("/", ".")):
-                path = "./" + path
-            pieces += [query[last : token.start], "`" + path.replace("`", "``") + "`"]
-            last = token.end
-    return "".join([*pieces, query[last:]])

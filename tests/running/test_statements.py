@@ -467,3 +467,31 @@ def test_a_path_between_quotes_is_a_path_in_queries_too(tmp_path: Path, monkeypa
         assert row["total_files"] == count
         (row,) = told(f"EXPLAIN INDEXES SELECT * FROM './{name}' WHERE id = 0")
         assert row["total_files"] == count
+
+
+def test_a_query_says_how_its_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SHOW INDEXES and DESCRIBE INDEX say that an index is used, and as Spark reads it."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(3):
+        (tmp_path / "c").mkdir(exist_ok=True)
+        (tmp_path / "c" / f"{number}.csv").write_text(f"{number},x\n{number + 10},y\n")
+    settle(tmp_path / "c")
+    told("CREATE INDEX i ON 'c' WITH (header = false)")
+    for name in ("'c' WITH (header = false)", "csv.`c` WITH ('header' = 'false')", "csv.c with(header=false)"):
+        for query in (
+            f"SELECT * FROM {name} WHERE _c0 = 1",
+            f"WITH q AS (SELECT * FROM {name}) SELECT * FROM q WHERE _c0 = 1",
+            f"SELECT a.* FROM {name} a JOIN {name} b ON a._c0 = b._c0 WHERE a._c0 = 1 AND b._c0 = 1",
+        ):
+            rows_ = told(f"EXPLAIN INDEXES {query}")
+            assert {(row["files"], row["total_files"], row["index"]) for row in rows_} == {(2, 3, "i")}, (query, rows_)
+        told_rows = told(f"EXPLAIN WHATIF SELECT * FROM {name} WHERE _c0 = 1 WITH INDEX USING values (_c0)")
+        assert [row["candidate"] for row in told_rows] == ["as it is", "values(_c0)"]
+    for query, said in (
+        ("SELECT * FROM 'c' WITH (header = false) a JOIN 'c' b ON a._c0 = b._c0", "several options"),
+        ("SELECT * FROM 'c' WITH (header = )", "expected a value"),
+        ("SELECT * FROM 'c' WITH (header = false, header = true)", "given twice"),
+        ("SELECT * FROM 'c' WITH (headr = false)", "headr"),
+    ):
+        with pytest.raises(mi.MetaIndexError, match=said):
+            told(f"EXPLAIN INDEXES {query}")
