@@ -20,6 +20,7 @@ from metaindex.formats.storage import Storage
 from .beginnings import SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
 from .header import check_header
 from .options import most_columns
+from .separator import check_separator
 from .text_types import infer_text
 
 
@@ -39,8 +40,10 @@ def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapp
 
 
 def _csv_columns(read: Sequence[tuple[str, pa.Table]], reader: Mapping[str, str]) -> pa.Schema:
-    if "header" not in reader:
-        for path, table in read:
+    for path, table in read:
+        if "sep" not in reader and ".tsv" not in path.lower():
+            check_separator(path, table, header=_header(reader))
+        if "header" not in reader:
             check_header(path, table, None)
     tables = [table for _, table in read]
     first = tables[0].column_names

@@ -19,6 +19,8 @@ from metaindex.cli import main
 from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
 from tests.tables import settle
 
+from .folders import now, put
+
 
 def folder(root: Path, *texts: str) -> Path:
     root.mkdir()
@@ -199,3 +201,26 @@ def test_the_cure_of_what_is_no_utf8_cures(tmp_path: Path) -> None:
     settle(tmp_path)
     table = mi.open_table(tmp_path, encoding="UTF-16", multiLine=True)
     assert table.scan("name = 'é'").to_arrow().to_pylist() == [{"id": 1, "name": "é"}]
+
+
+@pytest.mark.parametrize(("mark", "said"), [(";", ";"), ("\t", r"\\t"), ("|", r"\|")])
+def test_lines_of_one_column_that_look_like_several_are_not_taken_for_one(tmp_path: Path, mark: str, said: str) -> None:
+    """The first row of every file would be the name of one text."""
+    for number, rows in enumerate(("x1;a\nx2;b\nx3;c\n", "0;x38;2024-01-01\n1;x39;2024-01-02\n")):
+        put(tmp_path / str(number) / "0.csv", rows.replace(";", mark).encode())
+        with pytest.raises(UnsupportedFeatureError, match=rf"has \d \w+ and no comma .*delimiter='{said}'"):
+            now(tmp_path / str(number))
+        with pytest.raises(UnsupportedFeatureError, match=r"delimiter="):
+            now(tmp_path / str(number), header=False)
+        assert len(now(tmp_path / str(number), header=False, delimiter=mark).schema.fields) == 2 + number
+        assert len(now(tmp_path / str(number), header=True, delimiter=",").schema.fields) == 1
+
+
+def test_one_column_is_one_where_marks_do_not_stand_alike(tmp_path: Path) -> None:
+    for number, rows in enumerate(
+        ("name\na;b\nc;d\n", "t;u\n", "a|b\nc\nd|e|f\n", "x\n1\n2\n", "a,b\n1;2,3;4\n5;6,7;8\n")
+    ):
+        put(tmp_path / str(number) / "0.csv", rows.encode())
+        assert now(tmp_path / str(number)).schema.fields
+    put(tmp_path / "t.tsv", b"a;b\nc;d\n")
+    assert now(tmp_path / "t.tsv").schema.names == ["a;b"]
