@@ -217,6 +217,8 @@ def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _U
         return Reason.MAY_FAIL
     if any(need.altered for need in scan.needs):
         return Reason.OTHER_TYPES
+    if any(scans.are_fields_by_ids(need, columns[need.name]) for need in scan.needs):
+        return Reason.OTHER_FIELDS
     return _Use(layout, at, columns, indexed, asked, wants, of_use)
 
 

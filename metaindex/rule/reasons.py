@@ -68,6 +68,10 @@ class Reason(Enum):
         " broadcasts a side), no group holds them, and it is not for an aggregate over CSV or JSON"
     )
     MAY_FAIL = "a filter might fail of a row that the scan would not have read, or is added when the query runs"
+    OTHER_FIELDS = (
+        "the table tells the fields of a struct apart by ids, which its rows do not: one may have been dropped, added"
+        " again or renamed since; cover the fields that are needed, each by its path"
+    )
     NOTHING_SERVED = "it has no file of the version"
     NO_HYBRID_SCAN = "it is behind the table, or ahead of the version, and spark.metaindex.hybridScan.enabled is false"
     TOO_MUCH_APPENDED = "it lacks more of the table than spark.metaindex.hybridScan.maxAppendedRatio allows"

@@ -16,7 +16,7 @@ from metaindex.log.entry import CoveredKey
 from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.ranking import Restriction, asked_of
 
-from .request import Delta, Files, Group, Iceberg, SparkScan
+from .request import Delta, Files, Group, Iceberg, Need, SparkScan
 
 
 def of_this_table(scan: SparkScan, version: Version) -> bool:
@@ -88,6 +88,21 @@ def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] 
     stable_of = {need.name: names.get(need.path, "") if need.id is None else f"id:{need.id}" for need in scan.needs}
     every = set(stable_of.values())
     return stable_of if every <= stored and len(every) == len(scan.needs) else None
+
+
+def are_fields_by_ids(need: Need, stable: str) -> bool:
+    """Does a column hold structs whose fields the table tells apart by ids? A run stores them by their names, and one
+    that was dropped and added again has the name of the one before. `stable`: the column's."""
+    return stable.startswith("id:") and _has_fields(need.type)
+
+
+def _has_fields(type_: object) -> bool:
+    """Of Spark's type, as JSON."""
+    if not isinstance(type_, dict):
+        return False
+    return type_.get("type") == "struct" or any(
+        _has_fields(type_.get(inner)) for inner in ("elementType", "keyType", "valueType")
+    )
 
 
 def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:

@@ -107,6 +107,50 @@ def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path:
         asked(spark, text.format(t=name), by=None)
 
 
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, tmp_path: Path, form: str) -> None:
+    """A field that is dropped and added again is NULL in the rows before, whatever the index has by its name; so are
+    fields that changed names, inside of lists and maps, and at the versions before."""
+    spark, path = sorting, str(tmp_path / "t")
+    pair = "named_struct('a', CAST(id AS int), 'b', CAST(-id AS int))"
+    rows = spark.range(0, 300, 1, 3).selectExpr("id", "id % 10 AS k", f"{pair} AS st", f"array({pair}) AS ar")
+    if form == "iceberg":
+        name = f"iceberg.covering.fields{abs(hash(path)) % 10**9}"
+        rows.writeTo(name).using("iceberg").create()
+        path = location_of(spark, name)
+    else:
+        name = f"delta.`{path}`"
+        rows.write.format("delta").option("delta.columnMapping.mode", "name").save(path)
+    table = mi.open_table(path, spark=spark)
+    table.create_index("cov", mi.Covering("k", ["id", "st", "ar", "st.a"], buckets=4))
+    first = table.versions()[-1].id
+    queries = [
+        "SELECT id, st FROM {} WHERE k = 3",
+        "SELECT id, st FROM {} WHERE st.b IS NULL AND k = 3",
+        "SELECT id, to_json(ar) AS j FROM {} WHERE k = 3",
+    ]
+    for change in (
+        "",
+        "DROP COLUMN st.b",
+        "ADD COLUMN st.b int",
+        "DROP COLUMN ar.element.b",
+        "ADD COLUMN ar.element.b int",
+    ):
+        if change:
+            spark.sql(f"ALTER TABLE {name} {change}")
+        for query in queries[: 1 if "DROP" in change else 3]:
+            asked(spark, query.format(name), by="")
+    for swap in ("a TO c", "b TO a", "c TO b"):
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN st.{swap}")
+    for refreshed in (False, True):
+        if refreshed:
+            table.refresh_index("cov")
+        for query in queries:
+            asked(spark, query.format(name), by="")
+            asked(spark, query.format(f"{name} VERSION AS OF {first}"), by="")
+        asked(spark, f"SELECT id, st.b AS x FROM {name} WHERE k = 3", by="")
+
+
 @pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_texts_with_a_collation_are_compared_by_spark(sorting: SparkSession, tmp_path: Path) -> None:
     """Neither the bytes' order nor their hash says which of them are equal: who means the bytes names the columns, and
