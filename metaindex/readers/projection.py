@@ -145,8 +145,8 @@ class Projection:
         return _structs(children, fields_shown, values).cast(wanted.type)
 
     def _value(self, target: pa.DataType, values: pa.Array, name: str) -> pa.Array:
-        if values.type.equals(target):
-            return values
+        if values.type.equals(target) and not _has_fields(target):
+            return values  # fields of one name may be others: they are found by their ids
         if isinstance(values.type, pa.BaseExtensionType):
             return self._value(target, values.storage, name)
         if pa.types.is_dictionary(values.type):
@@ -252,6 +252,11 @@ def _unsliced(values: pa.Array) -> pa.Array:
     if values.offset == 0:
         return values
     return pa.concat_arrays([values, values.slice(0, 0)])
+
+
+def _has_fields(type_: pa.DataType) -> bool:
+    """Structs, also in lists and maps."""
+    return pa.types.is_struct(type_) or any(_has_fields(type_.field(i).type) for i in range(type_.num_fields))
 
 
 def _is_list(t: pa.DataType) -> bool:

@@ -1,0 +1,33 @@
+"""Fields of structs inside of lists and maps are found by their ids, as the fields of structs are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import IntegerType
+
+import metaindex as mi
+
+
+def test_a_field_that_was_dropped_and_added_again_is_another_one(tmp_path: Path) -> None:
+    pair = pa.struct([("a", pa.int32()), ("b", pa.int32())])
+    schema = pa.schema([("id", pa.int64()), ("st", pair), ("ar", pa.list_(pair)), ("mp", pa.map_(pa.string(), pair))])
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", schema)
+    two = {"a": 3, "b": -3}
+    table.append(pa.Table.from_pylist([{"id": 3, "st": two, "ar": [two], "mp": [("x", two)]}], schema=schema))
+    opened = mi.open_table(table.location())
+    assert opened.scan("id = 3").to_arrow().to_pylist() == table.scan().to_arrow().to_pylist()
+    places = (("st",), ("ar", "element"), ("mp", "value"))
+    with table.update_schema(allow_incompatible_changes=True) as change:
+        for place in places:
+            change.delete_column((*place, "b"))
+    with table.update_schema() as change:
+        for place in places:
+            change.add_column((*place, "b"), IntegerType())
+    theirs = table.scan().to_arrow().to_pylist()
+    assert theirs[0]["ar"] == [{"a": 3, "b": None}]
+    assert mi.open_table(table.location()).scan("id = 3").to_arrow().to_pylist() == theirs
