@@ -155,7 +155,7 @@ def test_an_index_that_is_damaged_is_a_problem_of_its_row_alone(tmp_path: Path) 
 def test_a_deleted_index_is_told_as_such_and_needs_nothing(tmp_path: Path) -> None:
     table = tmp_path / "lake" / "t"
     table.mkdir(parents=True)
-    (table / "0.csv").write_text("a;b\n1;2\n")
+    (table / "0.csv").write_text("a,b;c\n1,2;3\n")
     settle(table)
     mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
     semi = mi.open_table(table, header=True, sep=";")
@@ -173,7 +173,7 @@ def test_an_index_of_other_reader_options_is_told_of_and_not_behind(tmp_path: Pa
     table = tmp_path / "lake" / "t"
     table.mkdir(parents=True)
     for number in range(2):
-        (table / f"{number}.csv").write_text("a;b\n1;2\n")
+        (table / f"{number}.csv").write_text("a,b;c\n1,2;3\n")
     settle(table)
     mi.open_table(table, header=True).create_index("comma", mi.ColumnStats(), builder="local")
     mi.open_table(table, header=True, sep=";").create_index("semi", mi.ColumnStats(), builder="local")

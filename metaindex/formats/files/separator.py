@@ -25,11 +25,11 @@ def check_separator(path: str, texts: pa.Table, *, header: bool) -> None:
     if len(lines) < 2:
         return
     for mark, name in _MARKS.items():
-        found = {line.count(mark) for line in lines}
-        if len(found) == 1 and found != {0}:
+        counts = {line.count(mark) for line in lines}
+        if len(counts) == 1 and counts != {0}:
             said = "\\t" if mark == "\t" else mark
             raise UnsupportedFeatureError(
                 "columns of CSV files are separated by commas where delimiter= does not say otherwise; each line of"
-                f" {path!r} that was looked at has {counted(found.pop(), name)} and no comma between columns; say"
+                f" {path!r} that was looked at has {counted(counts.pop(), name)} and no comma between columns; say"
                 f" delimiter='{said}' where that separates them, delimiter=',' where a line is one column"
             )
