@@ -45,7 +45,7 @@ class InSpark:
             return None
         each = self._sessions[who]
         query = each.sql(_over(kind, sql))._jdf.queryExecution()
-        read, _ = executed.run(each, query)
+        read, _, _ = executed.run(each, query)
         return sum((one.files if one.splits is None else one.splits) or 0 for one in read)
 
 

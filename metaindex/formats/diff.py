@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .changes import Base, DiffsFromLog, ServesChanges
+from .inner_fields import told_apart
 from .model import IDENTITY, ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
 from .protocol import At, TableFormat, TableRef
 
@@ -97,6 +98,7 @@ def shape(schema: Schema) -> object:
         return (
             field.name,
             str(field.type),
+            tuple(told_apart(field.type)),
             field.nullable,
             field.stable,
             str(field.default),

@@ -8,9 +8,10 @@ a file is true of the file's *physical* rows, or it says nothing; deletes belong
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from enum import IntEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -57,7 +58,7 @@ COLLATED = "collated"
 """`Field.logical` of a text whose `type` has no leaves: equal values differ in bytes (a collation, or CHAR)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """One column, or one field of a struct.
 
@@ -84,6 +85,16 @@ class Field:
         None  # its names in files without field ids (Iceberg's name mapping); None: the table does not say
     )
 
+    def __eq__(self, other: object) -> bool:
+        """The same column: inside of lists and maps, too, whose fields are known by the metadata of their Arrow types
+        only, which Arrow does not compare by itself."""
+        if not isinstance(other, Field):
+            return NotImplemented
+        return _said(self) == _said(other) and self.type.equals(other.type, check_metadata=True)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.stable, self.type))
+
     @property
     def asked(self) -> pa.DataType:
         """The type that predicates are bound to."""
@@ -100,6 +111,9 @@ class Field:
                 self, children=children, type=pa.struct([pa.field(c.name, c.type, c.nullable) for c in children])
             )
         return replace(self, type=pa.string()) if self.logical == COLLATED else self
+
+
+_said = attrgetter(*(member.name for member in fields(Field) if member.name != "type"))
 
 
 @dataclass(frozen=True, slots=True)

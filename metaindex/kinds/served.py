@@ -93,6 +93,11 @@ class RowLayout(Protocol):
         """The same in Arrow's types."""
 
     @property
+    def inner(self) -> Mapping[str, str]:
+        """Of the columns that hold structs of which a table tells the fields apart by ids, by stable name: see
+        `inner_fields`."""
+
+    @property
     def sizes(self) -> RowSizes: ...
 
 

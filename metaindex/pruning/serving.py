@@ -114,15 +114,21 @@ class Serving:
         return sum(counts) if all(counts) else 0
 
 
-def usable_runs(index: OpenIndex, key_id: int, types: Mapping[str, object]) -> list[tuple[int, RunRef, CoveredKey]]:
+def usable_runs(
+    index: OpenIndex, key_id: int, types: Mapping[str, object], inner: Mapping[str, str]
+) -> list[tuple[int, RunRef, CoveredKey]]:
     """The runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by stable
-    name): one that was written when a column had another type is not used."""
+    name) and, where the table tells fields of structs apart by ids, with these (`inner_fields`): one that was written
+    when a column had another type, or another field of that name, is not used."""
     usable = []
     for number, run in enumerate(index.entry.content.runs):
         key = next((key_ for key_ in served_keys(run) if key_.key_id == key_id), None)
         if key is not None:
             stored = stored_types(key)
-            if all(name in stored and same_type(stored[name], type_) for name, type_ in types.items()):
+            fields = served_rows(key).row_layout(key).inner
+            if all(name in stored and same_type(stored[name], type_) for name, type_ in types.items()) and all(
+                fields.get(name) == said for name, said in inner.items()
+            ):
                 usable.append((number, run, key))
     return usable
 

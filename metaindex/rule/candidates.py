@@ -159,9 +159,9 @@ def _candidate(
     use = _use(table, index, key, scan)
     if isinstance(use, Reason):
         return use
-    served = _served(index, key, scan, use.at, use.columns)
-    if served is None:
-        return Reason.OTHER_TYPES
+    served = _served(index, key, scan, use)
+    if isinstance(served, Reason):
+        return served
     if not served.runs:
         return Reason.NOTHING_SERVED
     stale = _stale(served, rule)
@@ -176,12 +176,13 @@ def _candidate(
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What an index that has a scan's columns could do for it. `columns`: the scan's names, and the index's; `indexed`:
-    the latter; `asked`: what the filters say; `of_use`: see `ranking.Offer`."""
+    """What an index that has a scan's columns could do for it. `columns`: the scan's names, and the index's; `inner`:
+    see `usable_runs`; `indexed`: the index's names; `asked`: what the filters say; `of_use`: see `ranking.Offer`."""
 
     layout: RowLayout
     at: _AtVersion
     columns: Mapping[str, str]
+    inner: Mapping[str, str]
     indexed: Sequence[str]
     asked: Mapping[str, Restriction]
     wants: scans.Wants
@@ -217,9 +218,10 @@ def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _U
         return Reason.MAY_FAIL
     if any(need.altered for need in scan.needs):
         return Reason.OTHER_TYPES
-    if any(scans.are_fields_by_ids(need, columns[need.name]) for need in scan.needs):
+    inner = scans.inner(at.schema, scan, columns)
+    if inner is None:
         return Reason.OTHER_FIELDS
-    return _Use(layout, at, columns, indexed, asked, wants, of_use)
+    return _Use(layout, at, columns, inner, indexed, asked, wants, of_use)
 
 
 def _parts(
@@ -303,21 +305,19 @@ def _version(table: Table, index: OpenIndex, scan: SparkScan) -> _AtVersion | No
     return _AtVersion(resolved, loaded.version, loaded, loaded.schema)
 
 
-def _served(
-    index: OpenIndex, key: CoveredKey, scan: SparkScan, at: _AtVersion, columns: Mapping[str, str]
-) -> Serving | None:
-    """What the index served of the version; None where no run has the columns as the types that Spark reads them
-    with."""
-    types = {columns[need.name]: need.type for need in scan.needs}
+def _served(index: OpenIndex, key: CoveredKey, scan: SparkScan, use: _Use) -> Serving | Reason:
+    """What the index served of the version, of runs that have the columns as Spark reads them."""
+    types, at = {use.columns[need.name]: need.type for need in scan.needs}, use.at
     entry = index.entry
-    name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, str(sorted(types.items())))
+    said = str((sorted(types.items()), sorted(use.inner.items())))
+    name = (entry.index_uuid, entry.id, entry.nonce, key.key_id, at.resolved.version, said)
     with _held_lock:
         if name in _held:
             _held.move_to_end(name)
             return _held[name]
-    runs = usable_runs(index, key.key_id, types)
+    runs = usable_runs(index, key.key_id, types, use.inner)
     if not runs:
-        return None
+        return Reason.OTHER_FIELDS if usable_runs(index, key.key_id, types, {}) else Reason.OTHER_TYPES
     served = serving(index, runs, at.resolved, at.loaded)
     with _held_lock:
         _held[name] = served

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from metaindex.answers.measures import How
 from metaindex.expressions.errors import ArgumentError, first_line
 from metaindex.expressions.order import Direction
+from metaindex.formats.inner_fields import noted
 
 from .request import (
     AggregateAsked,
@@ -166,7 +167,9 @@ def _delta(node: Any) -> Delta:
 
 def _iceberg(node: Any) -> Iceberg:
     version = _filled(node, "version")
-    return Iceberg(None if version == "null" else version, _each(node, "ids", _numbered))
+    columns = _each(node, "ids", _numbered)
+    inner = tuple((f"id:{number}", noted(f"id:{field}" for field in inside)) for _, number, inside in columns if inside)
+    return Iceberg(None if version == "null" else version, tuple((path, number) for path, number, _ in columns), inner)
 
 
 def _files(node: Any) -> Files:
@@ -196,10 +199,13 @@ def _session(node: Any) -> Session | None:
     return None if said is None else Session(_of(said, "zone", str), _texts_by_name(said, "set"))
 
 
-def _numbered(node: Any) -> tuple[tuple[str, ...], int]:
-    if not isinstance(node, list) or len(node) != 2 or type(node[1]) is not int or not node[0]:
+def _numbered(node: Any) -> tuple[tuple[str, ...], int, tuple[int, ...]]:
+    """The path of a column or a field, its number, and those of the fields inside."""
+    if not isinstance(node, list) or len(node) != 3 or type(node[1]) is not int or not node[0]:
         raise _wrong("ids", node)
-    return _texts(node[0], "ids"), node[1]
+    if not isinstance(node[2], list) or any(type(number) is not int for number in node[2]):
+        raise _wrong("ids", node)
+    return _texts(node[0], "ids"), node[1], tuple(node[2])
 
 
 def _need(node: Any) -> Need:

@@ -102,11 +102,13 @@ class Delta:
 @dataclass(frozen=True, slots=True)
 class Iceberg:
     """An Iceberg table. `version`: a snapshot; None where there is none yet. `ids`: of columns, and of the fields of
-    structs, the path by the names of today, and the number."""
+    structs, the path by the names of today, and the number. `inner`: of those that hold structs, by stable name, the
+    fields inside, as `inner_fields` has them."""
 
     name: ClassVar[str] = "iceberg"
     version: str | None
     ids: tuple[tuple[tuple[str, ...], int], ...]
+    inner: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

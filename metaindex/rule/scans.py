@@ -10,13 +10,14 @@ from typing import Any
 from metaindex.expressions import references
 from metaindex.expressions.errors import UnknownColumnError
 from metaindex.expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
+from metaindex.formats.inner_fields import inner_fields
 from metaindex.formats.model import Schema, Version
 from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.condition import OfSchema
 from metaindex.pruning.ranking import Restriction, asked_of
 
-from .request import Delta, Files, Group, Iceberg, Need, SparkScan
+from .request import Delta, Files, Group, Iceberg, SparkScan
 
 
 def of_this_table(scan: SparkScan, version: Version) -> bool:
@@ -90,10 +91,23 @@ def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] 
     return stable_of if every <= stored and len(every) == len(scan.needs) else None
 
 
-def are_fields_by_ids(need: Need, stable: str) -> bool:
-    """Does a column hold structs whose fields the table tells apart by ids? A run stores them by their names, and one
-    that was dropped and added again has the name of the one before. `stable`: the column's."""
-    return stable.startswith("id:") and _has_fields(need.type)
+def inner(schema: Schema, scan: SparkScan, columns: Mapping[str, str]) -> dict[str, str] | None:
+    """Of each column that holds structs whose fields the table tells apart by ids, by its stable name: the fields that
+    Spark reads (`inner_fields`). A run stores them by their names, and one that was dropped and added again has the
+    name of the one before. None where one is not known. `columns`: as `columns` gives them."""
+    by_stable = {leaf.stable: leaf for leaf in columns_of(schema)}
+    fields: dict[str, str] = {}
+    told = dict(scan.source.inner) if isinstance(scan.source, Iceberg) else None
+    for need in scan.needs:
+        stable = columns[need.name]
+        if not stable.startswith("id:") or not _has_fields(need.type):
+            continue
+        leaf = by_stable.get(stable)
+        said = told.get(stable) if told is not None else inner_fields(leaf) if leaf is not None else None
+        if not said:
+            return None
+        fields[stable] = said
+    return fields
 
 
 def _has_fields(type_: object) -> bool:

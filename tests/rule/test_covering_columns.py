@@ -124,31 +124,49 @@ def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, 
     table = mi.open_table(path, spark=spark)
     table.create_index("cov", mi.Covering("k", ["id", "st", "ar", "st.a"], buckets=4))
     first = table.versions()[-1].id
-    queries = [
+    of_st, of_field, of_ar = (
         "SELECT id, st FROM {} WHERE k = 3",
         "SELECT id, st FROM {} WHERE st.b IS NULL AND k = 3",
         "SELECT id, to_json(ar) AS j FROM {} WHERE k = 3",
-    ]
-    for change in (
-        "",
-        "DROP COLUMN st.b",
-        "ADD COLUMN st.b int",
-        "DROP COLUMN ar.element.b",
-        "ADD COLUMN ar.element.b int",
+    )
+    served = "cov: covering"
+    for change, st, ar in (
+        ("", served, served),
+        ("DROP COLUMN st.b", None, served),
+        ("ADD COLUMN st.b int", None, served),
+        ("DROP COLUMN ar.element.b", None, None),
+        ("ADD COLUMN ar.element.b int", None, None),
     ):
         if change:
             spark.sql(f"ALTER TABLE {name} {change}")
-        for query in queries[: 1 if "DROP" in change else 3]:
-            asked(spark, query.format(name), by="")
+        asked(spark, of_st.format(name), by=st)
+        asked(spark, of_ar.format(name), by=ar)
+        if "DROP" not in change:
+            asked(spark, of_field.format(name), by="")
     for swap in ("a TO c", "b TO a", "c TO b"):
         spark.sql(f"ALTER TABLE {name} RENAME COLUMN st.{swap}")
-    for refreshed in (False, True):
-        if refreshed:
-            table.refresh_index("cov")
-        for query in queries:
-            asked(spark, query.format(name), by="")
-            asked(spark, query.format(f"{name} VERSION AS OF {first}"), by="")
-        asked(spark, f"SELECT id, st.b AS x FROM {name} WHERE k = 3", by="")
+    for mode in (None, "incremental", "full"):
+        if mode:
+            table.refresh_index("cov", mode=mode)
+        for query in (of_st, of_ar):
+            asked(spark, query.format(name), by=served if mode == "full" else None)
+            asked(spark, query.format(f"{name} VERSION AS OF {first}"), by=None if mode == "full" else served)
+        asked(spark, of_field.format(name), by="")
+        asked(spark, of_field.format(f"{name} VERSION AS OF {first}"), by="")
+        asked(spark, f"SELECT id, st.b AS x FROM {name} WHERE k = 3", by=served)
+    spark.sql(f"INSERT INTO {name} SELECT id + 1000, k, st, ar FROM {name} WHERE id < 30")
+    table.refresh_index("cov")
+    table.optimize_index("cov", mode="full")
+    for query, by in ((of_st, served), (of_field, ""), (of_ar, served)):
+        asked(spark, query.format(name), by=by)
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN ar.element.a")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN ar.element.a int FIRST")
+    spark.sql(f"INSERT INTO {name} SELECT id + 2000, k, st, ar FROM {name} WHERE id < 30")
+    table.refresh_index("cov")
+    table.optimize_index("cov", mode="full")  # of runs whose fields are others none is merged with another
+    for query, by in ((of_st, served), (of_field, ""), (of_ar, "")):
+        asked(spark, query.format(name), by=by)
+    assert table.verify_index("cov", files=None).sound
 
 
 @pytest.mark.rotating(family="columns of covering indexes", of=6)

@@ -45,7 +45,7 @@ ASKED = {
 }
 READ = {"session": {"zone": "UTC", "set": {"spark.sql.caseSensitive": "true"}}, "options": {"path": "/t"}}
 DELTA = ASKED | READ | {"kind": "delta", "root": "file:/t", "version": "3", "table": "id", "catalog": False}
-ICEBERG = ASKED | {"kind": "iceberg", "root": "/t", "version": "null", "ids": [[["s"], 1], [["s", "x"], 2]]}
+ICEBERG = ASKED | {"kind": "iceberg", "root": "/t", "version": "null", "ids": [[["s"], 1, [2]], [["s", "x"], 2, []]]}
 FILES = (
     ASKED
     | READ
@@ -79,7 +79,7 @@ def test_a_request_is_read_as_it_is_sent() -> None:
     assert (str(delta), delta.plain, delta.text, delta.bytes) == ("delta file:/t", False, None, 5)
     assert delta.conditions == (col("k") == 7,)
     assert delta.needs == (Need("k", ("k",), "long"),)
-    assert iceberg.source == Iceberg(None, ((("s",), 1), (("s", "x"), 2)))
+    assert iceberg.source == Iceberg(None, ((("s",), 1), (("s", "x"), 2)), (("id:1", '["id:2"]'),))
     assert iceberg.needs == (Need("s.x", ("s", "x"), {"type": "struct", "fields": []}, 2, altered=True),)
     sides = (Group(("k",)), Group(("k",), whole=True), JoinSide(0, 1, ("k",), small=True, partial=True))
     assert iceberg.wants == sides
@@ -177,7 +177,20 @@ def test_types_and_bounds_are_checked(name: str, value: object) -> None:
         read_request(json.dumps(REQUEST | {"scans": [DELTA | {name: value}]}))
 
 
-@pytest.mark.parametrize("ids", [[[["s"], "1"]], [[[], 1]], [[["s"], 1, 2]], [[["s"], True]], [["s", 1]]])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [[["s"], "1", []]],
+        [[[], 1, []]],
+        [[["s"], 1]],
+        [[["s"], 1, 2]],
+        [[["s"], 1, ["2"]]],
+        [[["s"], 1, [True]]],
+        [[["s"], 1, [], 2]],
+        [[["s"], True, []]],
+        [["s", 1, []]],
+    ],
+)
 def test_numbers_of_columns_are_numbers(ids: object) -> None:
     with pytest.raises(ArgumentError, match="'ids' of a request"):
         read_request(json.dumps(REQUEST | {"scans": [ICEBERG | {"ids": ids}]}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ class CoveringLayout:
     indexed: int
     schema_json: str  # a StructType of Spark, lineage apart
     sizes: RowSizes
+    inner: Mapping[str, str]  # of columns that hold structs, by stable name: `inner_fields`, where ids tell them apart
     curve: tuple[int, tuple[str, ...]] | None = None  # bits of a rank, and the cut points of each indexed column
 
     @classmethod
@@ -33,11 +35,12 @@ class CoveringLayout:
         said = key.layout
         sizes = {name.removeprefix(_BYTES): int(value) for name, value in said.items() if name.startswith(_BYTES)}
         counted = RowSizes(sizes, int(said.get(_KEYS, 0)))
+        inner = {name.removeprefix(INNER): str(value) for name, value in said.items() if name.startswith(INNER)}
         indexed = int(said["indexed"])
         curve = None
         if said["by"] == CURVE:
             curve = int(said[BITS_OF]), tuple(str(said[f"{CUTS}{place}"]) for place in range(indexed))
-        return cls(int(said["buckets"]), indexed, str(said["schema"]), counted, curve)
+        return cls(int(said["buckets"]), indexed, str(said["schema"]), counted, inner, curve)
 
     @property
     def bounded(self) -> int:
@@ -60,6 +63,8 @@ class CoveringLayout:
 
 
 _BYTES, _KEYS = "bytes:", "keys"
+INNER = "fields:"
+"""Before the stable name of a column: see `CoveringLayout.inner`."""
 CURVE, BITS_OF, CUTS = "curve", "bits", "cuts:"
 """What a layout says of rows along a curve: `by`; bits of a rank; and of each indexed column by its place."""
 
@@ -67,3 +72,8 @@ CURVE, BITS_OF, CUTS = "curve", "bits", "cuts:"
 def said_of(sizes: RowSizes) -> dict[str, int | str]:
     """As the layout says them."""
     return {**{f"{_BYTES}{name}": size for name, size in sizes.column_bytes.items()}, _KEYS: sizes.keys}
+
+
+def inner_said(inner: Mapping[str, str]) -> dict[str, int | str]:
+    """As the layout says it."""
+    return {f"{INNER}{stable}": fields for stable, fields in inner.items()}

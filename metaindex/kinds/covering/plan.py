@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.expressions.records import dataclass
+from metaindex.formats.inner_fields import inner_fields
 from metaindex.formats.model import Leaf, Schema
 from metaindex.keys import column_id, key_id
 from metaindex.kinds.columns import columns_of, named
@@ -18,7 +19,7 @@ from metaindex.kinds.spark_types import spark_schema, stored_type
 from metaindex.log.entry import CoveredColumn, CoveredKey
 from metaindex.store.layout import PartInfo
 
-from .layout import PARTITION, CoveringLayout, said_of
+from .layout import PARTITION, CoveringLayout, inner_said, said_of
 
 if TYPE_CHECKING:  # what builds is loaded by the verbs that build
     from pyspark.sql import DataFrame
@@ -58,6 +59,11 @@ class CoveringPlan:
             assert stored is not None, "checked when it was planned"
             fields.append(pa.field(leaf.stable, stored))
         return pa.schema(fields)
+
+    @property
+    def inner(self) -> dict[str, str]:
+        """See `CoveringLayout`."""
+        return {leaf.stable: fields for leaf in self.columns if (fields := inner_fields(leaf))}
 
     @property
     def placement(self) -> Placement:
@@ -132,6 +138,7 @@ class CoveringPlan:
             "buckets": self.buckets,
             "indexed": self.indexed,
             "schema": spark_schema(list(self.stored)),
+            **inner_said(self.inner),
             **self._said(),
             **said_of(sizes),
         }
@@ -167,7 +174,8 @@ def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
     if len(columns) < len(key.columns):
         return None
     plan = CoveringPlan(key.key_id, columns, layout.indexed, layout.buckets)
-    return plan if plan.storable and plan.stored.equals(layout.stored) else None
+    same = plan.storable and plan.stored.equals(layout.stored) and layout.inner in ({}, plan.inner)
+    return plan if same else None
 
 
 def covering_key_id(stables: Sequence[str], indexed: int, how: str) -> int:

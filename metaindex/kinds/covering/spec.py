@@ -20,7 +20,7 @@ from metaindex.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged
 from metaindex.kinds.served import RowKind, RowPlan, ServedRows, StoredPart
 from metaindex.log.entry import CoveredKey, KindSpec
 
-from .layout import BITS_OF, CURVE, CUTS, PARTITION, CoveringLayout
+from .layout import BITS_OF, CURVE, CUTS, INNER, PARTITION, CoveringLayout
 
 if TYPE_CHECKING:
     from metaindex.kinds.command import KindCommand
@@ -48,7 +48,7 @@ class CoveredRows(ServedRows):
     layout = LayoutRule(
         frozenset({"by", "buckets", "indexed", "schema", "keys", BITS_OF}),
         {"by": ("hash", "range", CURVE)},
-        prefixes=("bytes:", CUTS),
+        prefixes=("bytes:", CUTS, INNER),
     )
     unkeyed_because = "rows in doubt"
 
@@ -79,7 +79,8 @@ class CoveredRows(ServedRows):
     def together(cls, key: CoveredKey, other: CoveredKey) -> bool:
         layout, another = CoveringLayout.of(key), CoveringLayout.of(other)
         rows = layout.sizes.column_bytes and another.sizes.column_bytes
-        return layout.curve == another.curve or not rows  # of none, cut points mean nothing
+        # Of no rows, cut points mean nothing.
+        return layout.inner == another.inner and (layout.curve == another.curve or not rows)
 
     @classmethod
     def said(cls, key: CoveredKey) -> str:

@@ -62,7 +62,10 @@ class IcebergScan extends Scan {
     ids((List) Reflected.call(IcebergNames.projection(scan), "columns"), null, out.putArray("ids"));
   }
 
-  /** Of columns, and of the fields of those that are structs, the path and Iceberg's number: [["s","x"],7]. */
+  /**
+   * Of columns, and of the fields of those that are structs, the path, Iceberg's number, and those of all fields
+   * inside: [["s","x"],7,[]].
+   */
   private static void ids(List columns, ArrayNode above, ArrayNode out) {
     for (int i = 0; i < columns.size(); i++) {
       Object column = columns.get(i), type = Reflected.call(column, "type");
@@ -71,17 +74,38 @@ class IcebergScan extends Scan {
         path.addAll(above);
       }
       path.add(String.valueOf(Reflected.call(column, "name")));
-      one.add(((Number) Reflected.call(column, "fieldId")).intValue());
+      one.add(number(column));
+      inside(type, one.addArray());
       if (Boolean.TRUE.equals(Reflected.call(type, "isStructType"))) {
         ids((List) Reflected.call(type, "fields"), path, out);
       }
     }
   }
 
+  /** The numbers of the fields of structs inside of a type, in its order, also within lists and maps. */
+  private static void inside(Object type, ArrayNode out) {
+    if (Boolean.TRUE.equals(Reflected.call(type, "isStructType"))) {
+      List fields = (List) Reflected.call(type, "fields");
+      for (int i = 0; i < fields.size(); i++) {
+        out.add(number(fields.get(i)));
+        inside(Reflected.call(fields.get(i), "type"), out);
+      }
+    } else if (Boolean.TRUE.equals(Reflected.call(type, "isListType"))) {
+      inside(Reflected.call(type, "elementType"), out);
+    } else if (Boolean.TRUE.equals(Reflected.call(type, "isMapType"))) {
+      inside(Reflected.call(type, "keyType"), out);
+      inside(Reflected.call(type, "valueType"), out);
+    }
+  }
+
+  private static int number(Object field) {
+    return ((Number) Reflected.call(field, "fieldId")).intValue();
+  }
+
   void number(String name, ObjectNode out) {
     Object field = Reflected.invoke(IcebergNames.projection(scan), "caseInsensitiveFindField",
         new Object[] {name});
-    out.put("id", ((Number) Reflected.call(field, "fieldId")).intValue());
+    out.put("id", number(field));
   }
 
   long bytes(List filters) {
