@@ -67,7 +67,7 @@ def prepare(root: Path, shape: Shape, layout: str) -> None:
     for number in range(RUNS):
         mine = rows[number::RUNS] if layout == "interleaved" else np.array_split(rows, RUNS)[number]
         sink = RunSink(storage, new_run_id())
-        refs.append(build_run(ref, snapshot, mine, (ColumnStats(),), SyntheticBuilder(shape), sink).ref)
+        refs.append(build_run(ref, snapshot, mine, (ColumnStats().spec(),), SyntheticBuilder(shape), sink).ref)
     added = tuple(one.run for one in refs)
     record = VersionRecord(snapshot.version, 0, 0, None, added, files=shape.files, size_bytes=1)
     content = Content(tuple(refs), (record,), (snapshot.schema,))

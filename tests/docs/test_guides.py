@@ -65,7 +65,21 @@ def test_each_guide_that_can_run_is_run() -> None:
     }
 
 
-RUN = ["advise", "answers", "erase", "fresh", "lake", "layout", "needle", "report", "savings", "sql", "telemetry", "text", "whatif"]
+RUN = [
+    "advise",
+    "answers",
+    "erase",
+    "fresh",
+    "lake",
+    "layout",
+    "needle",
+    "report",
+    "savings",
+    "sql",
+    "telemetry",
+    "text",
+    "whatif",
+]
 
 
 @pytest.mark.parametrize("name", RUN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -59,7 +58,8 @@ def test_a_long_build_shows_one_bar_and_what_it_took(shown: list[list[Any]]) -> 
 def test_a_short_one_shows_none(shown: list[list[Any]]) -> None:
     assert [output.output_type for output in shown[2]] == ["execute_result"]
     *_, outcome = shown[5]  # a bar stands before it where the machine took more than two seconds
-    assert outcome.output_type == "execute_result" and "create of index" in outcome.data["text/html"]
+    assert outcome.output_type == "execute_result"
+    assert "create of index" in outcome.data["text/html"]
 
 
 @pytest.mark.slow

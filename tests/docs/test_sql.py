@@ -32,8 +32,13 @@ FILES: list[dict[str, list[Any]]] = [
     {"i": [3, 4], "f": [0.5, NAN], "s": ["ab", "q"], "p": ["x"] * 2},
 ]
 """The last one is in no run; the index is refreshed after the third."""
-KINDS = (mi.ColumnStats(), mi.Values("i", "s"), mi.Values("i", "s", by="value"), mi.ValueList("i", limit=2),
-    mi.Bloom("i", "s", fpp=1e-5))
+KINDS = (
+    mi.ColumnStats(),
+    mi.Values("i", "s"),
+    mi.Values("i", "s", by="value"),
+    mi.ValueList("i", limit=2),
+    mi.Bloom("i", "s", fpp=1e-5),
+)
 
 
 @dataclass
