@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from metaindex.actions.target import Target
@@ -23,6 +23,7 @@ from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
+from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
 from metaindex.table.noting import place_of
 from metaindex.views.info import IndexInfo
@@ -129,7 +130,12 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
-    return replace(row, advice=tuple(_advice(row)))
+    advised = list(_advice(row, partial(command, handle_of(table))))
+    return replace(
+        row,
+        advice=tuple(each.said for each in advised),
+        commands=tuple(command for each in advised for command in each.commands),
+    )
 
 
 def _as_built(handle: Handle) -> Handle:
@@ -226,39 +232,60 @@ def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
     return LakeLayout(best.column, best.value_share, best.average_depth, len(columns))
 
 
-def _advice(row: LakeTable) -> list[str]:
-    """What follows from the row alone."""
-    said = []
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """`commands`: those that `said` names, which can be pasted."""
+
+    said: str
+    commands: tuple[str, ...]
+
+
+def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
+    """What follows from the row alone. `command`: of a verb and its words, for this table."""
+
+    def advised(fact: str, verb: str, *words: str) -> _Advice:
+        done = command(verb, *words)
+        return _Advice(f"{fact}: {done}", (done,))
+
     for index in row.indexes:
         if index.deleted:
             continue
         name = index.info.name
         if index.info.problem:
-            said.append(f"{name} cannot be used: metaindex verify, then repair")
+            verify, repair = command("verify", name), command("repair", name)
+            yield _Advice(f"{name} cannot be used: {verify}, then {repair}", (verify, repair))
         if index.info.suspected:
-            said.append(f"a writer of {name} seems dead: metaindex cancel")
+            yield advised(f"a writer of {name} seems dead", "cancel", name)
         if index.info.other_options:
             options = ", ".join(index.info.other_options)
-            said.append(f"{name} was built with other reader options ({options}): metaindex indexes")
+            yield advised(f"{name} was built with other reader options ({options})", "indexes", name)
         if not index.asked:
             continue
         if index.info.new_files:
             parts = [counted(index.info.new_files, "file"), human_bytes(index.info.new_bytes or 0)]
             parts += [counted(index.behind_commits, "commit")] if index.behind_commits else []
             parts += [duration(index.lag_ms)] if index.lag_ms else []
-            said.append(f"{name} is behind ({', '.join(parts)}): metaindex refresh")
+            yield advised(f"{name} is behind ({', '.join(parts)})", "refresh", name)
         elif index.info.fresh is False:
-            said.append(f"{name} is behind: metaindex refresh")
+            yield advised(f"{name} is behind", "refresh", name)
         if index.info.uncovered_files:
-            first = f" (the first: {shortened(index.unread)})" if index.unread else ""
-            lacking = ", and which reader option may be lacking;" if row.format in ("csv", "json") else ","
-            said.append(
-                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves"
-                f" out{first}: metaindex verify --files all says why{lacking} refresh --mode full tries again"
-            )
-    said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
+            yield _unread_advice(row, index, command)
+    for name in row.unused:
+        yield advised(f"{name} helped no query that was noted", "delete", name)
     if not row.indexes and (row.files or 0) > 1:
-        said.append("no index: metaindex create")
+        yield advised("no index", "create", "stats")
     if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:
-        said.append(f"one value is in {percent(row.layout.share)} of the files by any column: metaindex clustering")
-    return said
+        yield advised(f"one value is in {percent(row.layout.share)} of the files by any column", "clustering")
+
+
+def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
+    """Of files that an index could not read."""
+    name = index.info.name
+    verify, again = command("verify", name, "--files", "all"), command("refresh", name, "--mode", "full")
+    first = f" (the first: {shortened(index.unread)})" if index.unread else ""
+    lacking = ", and which reader option may be lacking" if row.format in ("csv", "json") else ""
+    return _Advice(
+        f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves out{first}:"
+        f" {verify} says why{lacking}; {again} tries again",
+        (verify, again),
+    )

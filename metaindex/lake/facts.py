@@ -85,7 +85,7 @@ class LakeTable:
       are in use.
     * `savings`: of the queries that were noted in the time asked for; None: none is.
     * `layout`: None where no bounds are at hand without opening files.
-    * `advice`: what the table's owner may do, the most urgent first.
+    * `advice`: what the table's owner may do, the most urgent first; `commands`: those of it that can be pasted.
     * `problem`: why the table, or a part of what is told of it, cannot be read.
     * `report`: a page of the table, where one was made.
     """
@@ -105,6 +105,7 @@ class LakeTable:
     problem: str = ""
     seconds: float = 0.0
     report: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def in_use(self) -> tuple[LakeIndex, ...]:
@@ -153,6 +154,7 @@ class LakeTable:
             "savings": None if self.savings is None else self.savings.to_json(),
             "layout": None if self.layout is None else self.layout.to_json(),
             "report": self.report or None,
+            "commands": list(self.commands),
             "seconds": round(self.seconds, 3),
         }
 
