@@ -26,6 +26,7 @@ from metaindex.querylog.savings import Savings, savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
 from metaindex.table.noting import place_of
+from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
 from metaindex.views.latest import index_info
 from metaindex.views.staleness import Staleness, staleness
@@ -46,6 +47,8 @@ _MOST_ROWS = 100_000
 _OVERLAPPING = 0.5
 _FEW_FILES = 8
 _LONG = 300
+_ENOUGH_QUERIES = 10
+"""That an index helped none of before it is advised to be deleted."""
 _T = TypeVar("_T")
 
 
@@ -177,7 +180,7 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
 def _indexes(
     handle: Handle, snapshot: Snapshot, infos: tuple[IndexInfo, ...], saved: Savings | None
 ) -> tuple[LakeIndex, ...]:
-    helped = {} if saved is None else {each.name: each.spared.helped for each in saved.indexes}
+    told = {} if saved is None else {each.name: each for each in saved.indexes}
     order: dict[str, int] = {}
     if snapshot.format == "iceberg" and any(info.fresh is False for info in infos):
         order = {version.id: at for at, version in enumerate(handle.table_format.versions(handle.ref))}
@@ -195,22 +198,35 @@ def _indexes(
             return None
         return 0 if info.fresh else max(snapshot.timestamp_ms - info.newest_ms, 0)
 
+    def of_queries(info: IndexInfo) -> tuple[int | None, int | None]:
+        if saved is None:
+            return None, None
+        each = told.get(info.name)
+        return (0, None) if each is None else (each.spared.helped, each.queries)
+
     return tuple(
-        LakeIndex(info, commits(info), lag(info), None if saved is None else helped.get(info.name, 0)) for info in infos
+        LakeIndex(info, commits(info), lag(info), helped, queries=queries)
+        for info in infos
+        for helped, queries in [of_queries(info)]
     )
 
 
 def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
-    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read."""
+    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read. Those of
+    indexes that helped no query are: no query could ask one that is younger than all of them."""
     from metaindex.querylog.reading import logged
 
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
     queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
-    return savings(handle.path, queries, infos, {}) if queries.rows.num_rows else None
+    if not queries.rows.num_rows:
+        return None
+    told = savings(handle.path, queries, infos, {})
+    histories = {name: history(name, handle.log(name), None) for name in told.unused}
+    return savings(handle.path, queries, infos, histories) if histories else told
 
 
 def _unused(saved: Savings, indexes: tuple[LakeIndex, ...]) -> tuple[str, ...]:
-    """Those in use that helped no query."""
+    """Those in use that helped no query since they were created."""
     asked = {index.info.name for index in indexes if index.asked}
     return tuple(name for name in saved.unused if name in asked)
 
@@ -270,8 +286,12 @@ def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
             yield advised(f"{name} is behind", "refresh", name)
         if index.info.uncovered_files:
             yield _unread_advice(row, index, command)
-    for name in row.unused:
-        yield advised(f"{name} helped no query that was noted", "delete", name)
+    for index in row.indexes:
+        if index.info.name in row.unused and (index.queries or 0) >= _ENOUGH_QUERIES:
+            fact = (
+                f"{index.info.name} helped none of the {index.queries:,} queries that were noted since it was created"
+            )
+            yield advised(fact, "delete", index.info.name)
     if not row.indexes and (row.files or 0) > 1:
         yield advised("no index", "create", "stats")
     if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:

@@ -15,13 +15,15 @@ class LakeIndex:
     """An index of a table. `info` is as `Table.indexes` tells it, but its `uncovered_files` are those that the table
     still has; `behind_commits`: commits of the table that it has not recorded, `lag_ms`: how much older the newest
     commit that it has recorded is than the table's newest. None: not known. `helped`: noted queries that it helped,
-    None where none is noted. `unread`: the first file of the table that it could not read."""
+    None where none is noted; `queries`: of these, so many came since it was created, or all where it helped some.
+    `unread`: the first file of the table that it could not read."""
 
     info: IndexInfo
     behind_commits: int | None = None
     lag_ms: int | None = None
     helped: int | None = None
     unread: str = ""
+    queries: int | None = None
 
     @property
     def asked(self) -> bool:
@@ -53,6 +55,7 @@ class LakeIndex:
             "behind_commits": self.behind_commits,
             "lag_ms": self.lag_ms,
             "helped": self.helped,
+            "queries": self.queries,
             "unread": self.unread,
             "verified_ms": None,
         }
