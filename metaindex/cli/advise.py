@@ -12,6 +12,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
+from .cures import in_options
 from .opening import chosen_builder, open_from, start_spark
 from .progress import Progress
 
@@ -102,7 +103,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             progress=progress,
         )
     for part in () if args.json else answer.advised if args.create else answer.shown:
-        out.write(str(part))
+        of_python = not isinstance(part, str) or "mi.open_table(" in part
+        out.write(str(part) if of_python else in_options(str(part)))
     if not args.create:
         out.data(answer.to_json())
         return DONE

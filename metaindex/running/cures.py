@@ -57,6 +57,9 @@ def in_statement(message: str, asked: StatementWords) -> str:
     cures: tuple[Cure, ...] = (
         *ALIKE,
         *([("read it with Spark", "leave it so, as Spark reads it")] if asked.in_spark else []),
+        (r"with a budget \(budget_bytes=, --budget\)", "with OPTIONS (budget = '100MB')"),
+        (r"\(delete_index, or drop them later\)", "(DROP INDEX)"),
+        (r"to_json\(\) and --json have all", "the rows have all"),
         (r"list them with indexes\(\)", _plain(f"list them by SHOW INDEXES ON {table}")),
         (r"refresh (?:the index|it) with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
         (r"refresh with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),

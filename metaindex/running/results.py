@@ -391,4 +391,5 @@ def recommended(answer: Recommendation) -> StatementResult:
         for table in answer.tables
         for passed in table.passed
     ]
-    return result(RECOMMENDED, rows, *answer.shown)
+    statements = [f"  {index.sql};" for index in answer.indexes]
+    return result(RECOMMENDED, rows, *answer.advised, *(["", "to create them:", *statements] if statements else []))

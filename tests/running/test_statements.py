@@ -164,6 +164,28 @@ def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) 
     assert answer.indexes or format_ in ("delta", "iceberg")
 
 
+def test_what_is_recommended_is_said_as_statements_that_can_be_pasted(tmp_path: Path) -> None:
+    place = tmp_path / "texts"
+    place.mkdir()
+    for number in range(12):
+        (place / f"{number}.csv").write_text(f"{number};n21\n" * 40)
+    settle(place)
+    (tmp_path / "log.sql").write_text("SELECT * FROM texts WHERE a = 4")
+    given = "header = false, delimiter = ';', schema = 'a INT, b STRING', nullValue = 'n21'"
+    answer = mi.sql(f"RECOMMEND INDEXES ON csv.`{place}` WITH ({given}) FROM '{tmp_path}/log.sql'")
+    shown = [str(part) for part in answer.shown]
+    lines = shown[shown.index("to create them:") + 1 :]
+    statements = [row["statement"] for row in answer.to_json() if row["recommended"]]
+    assert lines == [f"  {statement};" for statement in statements] != []
+    assert not any("mi." in line or "--create" in line for line in shown)
+    for line in lines:
+        mi.sql(line.strip().rstrip(";"))
+    (row, *_) = told(f"SHOW INDEXES ON csv.`{place}` WITH ({given})")
+    assert (row["fresh"], row["note"] and "built" in row["note"]) == (True, None)
+    query = f"SELECT * FROM csv.`{place}` WITH ({given}) WHERE a = 4"
+    assert any(row["used"] for row in told(f"EXPLAIN INDEXES {query}"))
+
+
 def test_a_kind_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(NullFiles, tmp_path / "packages", monkeypatch)
     lake = filled(tmp_path, "delta")
