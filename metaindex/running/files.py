@@ -11,7 +11,7 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.formats.iceberg.configured import said_name
 from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
-from metaindex.statements.query_tables import with_names
+from metaindex.statements.query_tables import check_query, with_names
 from metaindex.statements.tree import TableName, Value
 from metaindex.table.asked import paths_of
 from metaindex.table.face import Table
@@ -104,6 +104,7 @@ class FileTables:
         return not self._catalog
 
     def asked(self, query: str) -> AskedTables:
+        check_query(query)
         text, options = with_names(query, self._is_path)
         queries = workload(text)
         if queries.problems or not queries.templates:
