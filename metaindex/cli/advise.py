@@ -13,6 +13,7 @@ from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
 from .cures import in_options
+from .defaults import for_table, names
 from .opening import chosen_builder, open_from, start_spark
 from .progress import Progress
 
@@ -130,6 +131,9 @@ def _opened(
     for path in [None] if as_it_is else named_below(args.table, queries, named, options):
         yield open_from(args, spark, path)
     for place in args.more:
+        if place in names():
+            yield open_from(for_table(args, place), spark)
+            continue
         for path in named_below(place, queries, named, options):
             yield open_from(args, spark, path)
 

@@ -22,6 +22,7 @@ from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
 from .cures import in_options
+from .defaults import for_table
 from .opening import open_from
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
         )
     several = len(args.tables) > 1
     tables = [
-        Unopened(path, partial(open_from, args, path=path)) if several else open_from(args, path=path)
-        for path in args.tables
+        Unopened(how.table, partial(open_from, how)) if several else open_from(how)
+        for how in (for_table(args, path) for path in args.tables)
     ]
     watcher = Watcher(
         tables,
