@@ -15,6 +15,7 @@ from . import arguments
 from .arguments import DONE, near
 from .command import Command
 from .cures import in_options
+from .folder_of_tables import hint
 from .opening import open_from
 from .progress import Progress
 
@@ -46,8 +47,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         return DONE
     out.data(indexes.to_json())
     if not indexes:
-        create = command(handle_of(table), "create", "NAME")
-        out.write(f"{table.path} ({table.format}) has no index; build one: {create}")
+        cure = hint(args.table) or f"build one: {command(handle_of(table), 'create', 'NAME')}"
+        out.write(f"{table.path} ({table.format}) has no index; {cure}")
         return DONE
     shown = indexes_table(indexes)
     out.table(shown.columns, shown.rows)

@@ -109,6 +109,10 @@ def _folder(opened: Table, *, write: bool) -> Iterator[Symptom]:
     if not is_remote(folder):
         there = Path(local_path(folder) or folder)
         at = next((place for place in (there, *there.parents) if place.exists()), there)
+        if at.is_file():
+            fact = f"{one_line(str(at))} is a file, where the folder of indexes would be: none can be built"
+            yield wrong(about, fact, f"move that file away, or {_ELSEWHERE}")
+            return
         if not os.access(at, os.W_OK | os.X_OK):
             yield lacking(
                 about, f"nothing can be written in {one_line(str(at))}: indexes are used, not built", _ELSEWHERE
