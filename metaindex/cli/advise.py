@@ -12,7 +12,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
-from .cures import in_options
+from .cures import part_in_options
 from .defaults import for_table, names
 from .opening import chosen_builder, open_from, start_spark
 from .progress import Progress
@@ -104,8 +104,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             progress=progress,
         )
     for part in () if args.json else answer.advised if args.create else answer.shown:
-        of_python = not isinstance(part, str) or "mi.open_table(" in part
-        out.write(str(part) if of_python else in_options(str(part)))
+        out.write(part_in_options(part))
     if not args.create:
         out.data(answer.to_json())
         return DONE

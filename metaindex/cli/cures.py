@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import Final
 
 from metaindex.views.cures import ALIKE, READER, Cure, argument, cured, value_of
+from metaindex.views.text_table import TextTable
 
 _ARGUMENTS: Final = ("format", "catalog", "mode", "builder", "where", "under", "version", "timestamp")
 """Python's arguments that the command line has by the same name."""
@@ -48,6 +50,15 @@ _CURES: Final[tuple[Cure, ...]] = (
     (argument(_ARGUMENTS), _argument),
     (rf"(?<!--option ){argument(READER)}", _reader_option),
 )
+
+
+def part_in_options(part: object) -> str:
+    """A part of an answer, as it is printed; a table cell by cell. Lines of Python stay as they are."""
+    if isinstance(part, TextTable):
+        part = replace(part, rows=tuple(tuple(map(in_options, row)) for row in part.rows))
+    elif isinstance(part, str) and "mi.open_table(" not in part:
+        part = in_options(part)
+    return str(part)
 
 
 def in_options(message: str) -> str:

@@ -22,13 +22,13 @@ def hint(path: object) -> str:
 
     try:
         storage, root = storage_for(path, {})
-        found = [
+        tables = [
             table for table in islice(Walk(storage, _FOLDERS, container=True).tables(), _NAMED + 1) if table.format
         ]
     except MetaIndexError:
         return ""
-    names = [table.folder for table in found if table.folder]
-    if not names or len(names) < len(found):
+    names = [table.folder for table in tables if table.folder]
+    if not names or len(names) < len(tables):
         return ""
     more = ", ..." if len(names) > _NAMED else ""
     return (

@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         out.write(f"{table.path} ({table.format}) has no index; {cure}")
         return DONE
     shown = indexes_table(indexes)
-    out.table(shown.columns, shown.rows)
+    out.table(shown.columns, [[*map(in_options, row)] for row in shown.rows])
     for remark in indexes_remarks(indexes):
         out.write(in_options(remark))
     _tell_suspected(table, indexes, out)

@@ -22,6 +22,7 @@ from metaindex.expressions.errors import (
     first_line,
 )
 from metaindex.readers.jvm import jvm_of
+from metaindex.running.cures import StatementWords, in_statement
 from metaindex.running.files import FORMATS, explained
 from metaindex.running.results import FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
@@ -320,4 +321,6 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     for verdict in scan.indexes:
         code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
         said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
+        if "mode='full'" in said:
+            said = in_statement(said, StatementWords(index=verdict.index, in_spark=True))
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -23,6 +23,7 @@ from metaindex.workloads.asked import TableNames, of_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
+from .cures import StatementWords, in_statement
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import run
 from .tables import AskedTables, not_asked
@@ -121,6 +122,10 @@ class FileTables:
             opened.setdefault(table.path, table)
         return AskedTables(queries, tuple(opened.values()), paths)
 
+    def _in_words(self, reason: str, table: str, index: str) -> str:
+        """The reason of an index, as statements say what is to be done."""
+        return in_statement(reason, StatementWords(TableName((), table), index, not self._catalog))
+
     def _is_path(self, text: str) -> bool:
         """That stands between quotes: a catalog has names alone, and others may be given."""
         return not self._catalog and text.lower() not in self._named
@@ -148,9 +153,14 @@ class FileTables:
                     "total_bytes": answer.total_bytes,
                 }
                 rows += [
-                    {**row, "index": report.name, "used": not reason, "reason": reason or report.reason or None}
+                    {
+                        **row,
+                        "index": report.name,
+                        "used": not reason,
+                        "reason": reason or self._in_words(report.reason, answer.table, report.name) or None,
+                    }
                     for report in answer.indexes
-                    for reason in [_unused(report, told.credit)]
+                    for reason in [self._in_words(_unused(report, told.credit), answer.table, report.name)]
                 ] or [row]
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
