@@ -111,7 +111,7 @@ def _folder(opened: Table, *, write: bool) -> Iterator[Symptom]:
         at = next((place for place in (there, *there.parents) if place.exists()), there)
         if at.is_file():
             fact = f"{one_line(str(at))} is a file, where the folder of indexes would be: none can be built"
-            yield wrong(about, fact, f"move that file away, or {_ELSEWHERE}")
+            yield lacking(about, fact, f"move that file away, or {_ELSEWHERE}")
             return
         if not os.access(at, os.W_OK | os.X_OK):
             yield lacking(

@@ -54,4 +54,4 @@ def test_a_file_in_the_way_of_an_index_is_told(tmp_path: Path, call: Call, made:
     assert call("indexes", lake.path).code == 0
     if not of_index:
         found = call("doctor", lake.path, "--json").json
-        assert ("wrong", True) in [(one["state"], str(in_the_way) in one["fact"]) for one in found]
+        assert ("lacking", True) in [(one["state"], str(in_the_way) in one["fact"]) for one in found]
