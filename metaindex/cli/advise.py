@@ -12,6 +12,8 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
+from .cures import part_in_options
+from .defaults import for_table, names
 from .opening import chosen_builder, open_from, start_spark
 from .progress import Progress
 
@@ -102,7 +104,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             progress=progress,
         )
     for part in () if args.json else answer.advised if args.create else answer.shown:
-        out.write(str(part))
+        out.write(part_in_options(part))
     if not args.create:
         out.data(answer.to_json())
         return DONE
@@ -128,6 +130,9 @@ def _opened(
     for path in [None] if as_it_is else named_below(args.table, queries, named, options):
         yield open_from(args, spark, path)
     for place in args.more:
+        if place in names():
+            yield open_from(for_table(args, place), spark)
+            continue
         for path in named_below(place, queries, named, options):
             yield open_from(args, spark, path)
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import Final
 
 from metaindex.views.cures import ALIKE, READER, Cure, argument, cured, value_of
+from metaindex.views.text_table import TextTable
 
 _ARGUMENTS: Final = ("format", "catalog", "mode", "builder", "where", "under", "version", "timestamp")
 """Python's arguments that the command line has by the same name."""
@@ -33,6 +35,9 @@ _CURES: Final[tuple[Cure, ...]] = (
     (r"Config\(seal_key=\.\.\.\) or (?=METAINDEX_)", ""),
     (r"overwrite=True \(--overwrite\)|--overwrite \(overwrite=True\)", "--overwrite"),
     (r"budget_bytes=, --budget", "--budget"),
+    (r"\(delete_index, or drop them later\)", "(metaindex delete TABLE NAME)"),
+    (r"or: --create; create\(\) of this answer", "--create does; in Python"),
+    (r"to_json\(\) and --json have all", "--json has all"),
     (r"\(retention=0 is none\)", "(--retention 0s is none)"),
     (r"tables=, --table", "--table"),
     (r"by catalog=\{'uri': \.\.\.\}", "by --catalog-option uri=..."),
@@ -45,6 +50,15 @@ _CURES: Final[tuple[Cure, ...]] = (
     (argument(_ARGUMENTS), _argument),
     (rf"(?<!--option ){argument(READER)}", _reader_option),
 )
+
+
+def part_in_options(part: object) -> str:
+    """A part of an answer, as it is printed; a table cell by cell. Lines of Python stay as they are."""
+    if isinstance(part, TextTable):
+        part = replace(part, rows=tuple(tuple(map(in_options, row)) for row in part.rows))
+    elif isinstance(part, str) and "mi.open_table(" not in part:
+        part = in_options(part)
+    return str(part)
 
 
 def in_options(message: str) -> str:

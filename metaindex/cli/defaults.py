@@ -103,6 +103,7 @@ def applied(
     """The arguments, with what the file says beside the `words` from which they were parsed. What it says goes through
     the same parser. ArgumentError for a file that says what cannot be."""
     environ = os.environ if environ is None else environ
+    parsed.words = words
     path = place(environ)
     sections = {} if path is None else load(path, needed=bool(environ.get("METAINDEX_CONFIG")))
     name = getattr(parsed, "table", None)
@@ -116,9 +117,28 @@ def applied(
             with_file = parser.parse_args([words[0], *said, *words[1:]])
     except NotUnderstood as stop:
         raise ArgumentError(f"{_shown(path)}: {stop.message.rpartition('; read ')[0]}; {_CURE}") from None
-    if "table" in section:
-        with_file.table = str(section["table"])
+    with_file.words = words
+    if section:
+        with_file.table = str(section.get("table", name))
     return with_file
+
+
+def names() -> tuple[str, ...]:
+    """Of tables that have a section in the file."""
+    path = place(os.environ)
+    sections = {} if path is None else load(path, needed=bool(os.environ.get("METAINDEX_CONFIG")))
+    return tuple(name for name in sections if name)
+
+
+def for_table(args: argparse.Namespace, name: str) -> argparse.Namespace:
+    """The arguments of a command that is about several tables, as they are for one of them: with the options of its
+    section, and where that says its `table`."""
+    of_one = argparse.Namespace(**{**vars(args), "table": name})
+    if name not in names():
+        return of_one
+    with_file = applied(args.whole, args.words, of_one)
+    own = vars(with_file) if with_file is not of_one else {}
+    return argparse.Namespace(**{**vars(of_one), **own, "table": getattr(with_file, "table", name)})
 
 
 def _out_of_sight(path: Path) -> bool:
@@ -169,7 +189,7 @@ def _options(parser: argparse.ArgumentParser, command: str) -> frozenset[str]:
 def _words(section: Mapping[str, object], known: frozenset[str]) -> Iterator[str]:
     """As they would be on the command line; what the command does not know is for others."""
     for key, value in section.items():
-        if key not in known:
+        if key not in known or key == "table":  # sql has an option of this name, which is another
             continue
         if isinstance(value, dict):
             yield from (f"--{key}={name}={_word(each)}" for name, each in value.items())

@@ -10,6 +10,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -35,9 +36,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if out.json:
         return DONE
     shown = history_table(history)
-    out.table(shown.columns, shown.rows)
+    out.table(shown.columns, [[*map(in_options, row)] for row in shown.rows])
     for remark in history_remarks(history):
-        out.write(remark)
+        out.write(in_options(remark))
     return DONE
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from metaindex.table.commands import command
+from metaindex.table.face import handle_of
 from metaindex.views.info import IndexInfo, indexes_remarks, indexes_table
 from metaindex.views.output import Output
 
@@ -11,8 +15,12 @@ from . import arguments
 from .arguments import DONE, near
 from .command import Command
 from .cures import in_options
+from .folder_of_tables import hint
 from .opening import open_from
 from .progress import Progress
+
+if TYPE_CHECKING:
+    from metaindex.table.face import Table
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,19 +43,26 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         named = _named(indexes, args.name)
         out.data(named.to_json())
         out.write(in_options(str(named)))
+        _tell_suspected(table, [named], out)
         return DONE
     out.data(indexes.to_json())
     if not indexes:
-        out.write(f"{table.path} ({table.format}) has no index; build one: metaindex create {table.path} NAME")
+        cure = hint(args.table) or f"build one: {command(handle_of(table), 'create', 'NAME')}"
+        out.write(f"{table.path} ({table.format}) has no index; {cure}")
         return DONE
     shown = indexes_table(indexes)
-    out.table(shown.columns, shown.rows)
+    out.table(shown.columns, [[*map(in_options, row)] for row in shown.rows])
     for remark in indexes_remarks(indexes):
         out.write(in_options(remark))
-    for info in indexes:
-        for mark in info.suspected:
-            out.say(f"metaindex: {info.name}: {mark} seems dead: metaindex cancel {table.path} {info.name} ends it")
+    _tell_suspected(table, indexes, out)
     return DONE
+
+
+def _tell_suspected(table: Table, indexes: Sequence[IndexInfo], out: Output) -> None:
+    for info in indexes:
+        cancel = command(handle_of(table), "cancel", info.name)
+        for mark in info.suspected:
+            out.say(f"metaindex: {info.name}: {mark} seems dead: {cancel} ends it")
 
 
 def _named(indexes: list[IndexInfo], name: str) -> IndexInfo:

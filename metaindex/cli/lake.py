@@ -14,6 +14,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .cures import part_in_options
 from .once import each_warning_once
 from .progress import Progress
 
@@ -92,7 +93,7 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
             out.say(f"metaindex: {done.path} written, {done.size_bytes:,} bytes")
     out.data(lake.to_json())
     for part in () if out.json else lake.shown:
-        out.write(str(part))
+        out.write(part_in_options(part))
     return lake
 
 

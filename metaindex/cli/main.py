@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.errors import FormatError, MetaIndexError
 from metaindex.views.output import Output, one_line
 
 from . import (
@@ -52,6 +52,7 @@ from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnder
 from .command import Command
 from .cures import in_options
 from .defaults import applied
+from .folder_of_tables import hint
 from .once import each_warning_once
 
 COMMANDS: tuple[Command, ...] = (
@@ -189,7 +190,8 @@ def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, ou
     except BrokenPipeError:
         raise
     except MetaIndexError as error:
-        message = str(error)
+        more = hint(getattr(arguments, "table", None)) if isinstance(error, FormatError) else ""
+        message = "; ".join(filter(None, (str(error), more)))
         failure: Exception = error
     except (OSError, ValueError) as error:
         message = str(error)

@@ -13,6 +13,7 @@ from metaindex.views.output import Output
 from . import arguments
 from .arguments import DONE
 from .command import Command
+from .defaults import for_table, names
 from .opening import open_from, start_spark
 from .progress import Progress
 from .verify import WRONG
@@ -56,14 +57,16 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     from metaindex.statements.parsing import parsed, split
 
     def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
-        said = [*args.option, *((key, str(value)) for key, value in options.items())]
-        how = argparse.Namespace(**{**vars(args), "option": said, "format": format_ or args.format})
-        return open_from(how, lambda: start_spark(out), path)
+        how = for_table(args, path)
+        how.option = [*how.option, *((key, str(value)) for key, value in options.items())]
+        how.format = format_ or how.format
+        return open_from(how, lambda: start_spark(out))
 
     wrong = False
     answers = []
     with Progress() as progress:
-        tables = FileTables(opened, dict(args.tables), args.builder, progress, catalog=args.catalog is not None)
+        named = {**{name: name for name in names()}, **dict(args.tables)}
+        tables = FileTables(opened, named, args.builder, progress, catalog=args.catalog is not None)
         try:
             statements = [parsed(statement) for text in _texts(args) for statement in split(text)]
             if not statements:
@@ -119,7 +122,8 @@ COMMAND = Command(
   RECOMMEND INDEXES ON table [, table] FROM 'queries.sql'
 
 A table is a path between quotes ('lake/flights'), a format and a path (csv.`lake/x` WITH (header = true)), or a name
-that --table says. All statements are read before the first is run; the first that fails is the last one.""",
+that --table says, or that has a section [tables.NAME] in the file of options. All statements are read before the first
+is run; the first that fails is the last one.""",
     (
         "metaindex sql \"CREATE INDEX find ON 'lake/flights' USING values (tailnum)\"",
         'metaindex sql "SHOW INDEXES ON delta.\\`lake/flights\\`"',

@@ -22,6 +22,7 @@ from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
 from .cures import in_options
+from .defaults import for_table
 from .opening import open_from
 
 if TYPE_CHECKING:
@@ -133,12 +134,12 @@ def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
         )
     several = len(args.tables) > 1
     tables = [
-        Unopened(path, partial(open_from, args, path=path)) if several else open_from(args, path=path)
-        for path in args.tables
+        Unopened(how.table, partial(open_from, how)) if several else open_from(how)
+        for how in (for_table(args, path) for path in args.tables)
     ]
     watcher = Watcher(
         tables,
-        lambda event: _tell(event, out),
+        _Teller(out, once=args.once),
         indexes=args.index,
         builder=args.builder,
         pace=Pace(args.every or 2.0, args.idle or 30.0),
@@ -167,7 +168,7 @@ def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
     lake.check()
     watcher = LakeWatcher(
         lake,
-        lambda event: _tell(event, out),
+        _Teller(out, once=args.once),
         budget=UpkeepBudget(
             args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()
         ),
@@ -221,27 +222,39 @@ def _told_by_events() -> Iterator[None]:
         logger.removeFilter(is_told)
 
 
-def _tell(event: Event, out: Output) -> None:
-    """One line an event: JSON for machines, else words."""
-    event = replace(event, message=in_options(event.message))
-    if out.json:
-        show(json_text(event.to_json()), sys.stdout)
-        return
-    now = dt.datetime.fromtimestamp(event.at_ms / 1000, dt.UTC).strftime("%H:%M:%S")
-    index = event.index if event.namespace is None else f"{event.index} (namespace {event.namespace})"
-    what = {
-        "fresh": f"{index}: fresh at version {event.version}" if index else f"fresh at version {event.version}",
-        "refreshed": f"{index}: refreshed to version {event.version} in {event.seconds:.1f} s"
-        + (f" ({event.message})" if event.message else ""),
-        "failed": f"{index}: fails, tried again later: {event.message}",
-        "unreadable": f"cannot be asked, tried again later: {event.message}",
-        "stopped": "not watched any more",
-        "summed": f"summary: {event.message}",
-        "looked": f"looked for tables: {event.message}",
-        "shared": f"{index}: {event.message}",
-        "left": f"{index}: {event.message}" if index else event.message,
-    }[event.kind]
-    out.write(one_line("  ".join(filter(None, (now, event.table, what)))))
+class _Teller:
+    """One line an event: JSON for machines, else words. What indexes of a table fail of alike is said once to people;
+    of those behind the first, that they do. `once`: nothing is tried again."""
+
+    def __init__(self, out: Output, *, once: bool) -> None:
+        self._out = out
+        self._fails = "fails" if once else "fails, tried again later"
+        self._unasked = "cannot be asked" if once else "cannot be asked, tried again later"
+        self._before: Event | None = None
+
+    def __call__(self, event: Event) -> None:
+        event = replace(event, message=in_options(event.message))
+        if self._out.json:
+            show(json_text(event.to_json()), sys.stdout)
+            return
+        before, self._before = self._before, event
+        alike = before is not None and event.message == before.message
+        alike = alike and before is not None and (event.kind, event.table) == (before.kind, before.table)
+        now = dt.datetime.fromtimestamp(event.at_ms / 1000, dt.UTC).strftime("%H:%M:%S")
+        index = event.index if event.namespace is None else f"{event.index} (namespace {event.namespace})"
+        what = {
+            "fresh": f"{index}: fresh at version {event.version}" if index else f"fresh at version {event.version}",
+            "refreshed": f"{index}: refreshed to version {event.version} in {event.seconds:.1f} s"
+            + (f" ({event.message})" if event.message else ""),
+            "failed": f"{index}: {self._fails}" + (", as the one before" if alike else f": {event.message}"),
+            "unreadable": f"{self._unasked}: {event.message}",
+            "stopped": "not watched any more",
+            "summed": f"summary: {event.message}",
+            "looked": f"looked for tables: {event.message}",
+            "shared": f"{index}: {event.message}",
+            "left": f"{index}: {event.message}" if index else event.message,
+        }[event.kind]
+        self._out.write(one_line("  ".join(filter(None, (now, event.table, what)))))
 
 
 COMMAND = Command(
@@ -260,9 +273,10 @@ processor time an hour. Several watchers may follow the same lake: what one is a
 leaves its work to them.
 
 Ctrl-C (or SIGTERM) ends it once the refresh under way is done. With --once the exit code is 1 where a table or an index
-fails. With --json each event is one JSON object on one line: kind (refreshed, fresh, failed, unreadable, summed,
-stopped; of a lake looked, shared and left, too), table, index, namespace, version, seconds, message,
-at_ms.""",
+fails, as a covering index that is behind does without --builder spark: only Spark brings it up. What waits for the
+budget, or is left to another watcher, does not fail. With --json each event is one JSON object on one line: kind
+(refreshed, fresh, failed, unreadable, summed, stopped; of a lake looked, shared and left, too), table, index,
+namespace, version, seconds, message, at_ms.""",
     (
         "metaindex watch lake/flights lake/weather",
         "metaindex watch lake/flights --every 0.5 --idle 5",

@@ -10,6 +10,7 @@ from metaindex.views.output import Output
 from . import arguments, kinds
 from .arguments import DONE
 from .command import Command
+from .cures import part_in_options
 from .opening import open_from
 from .progress import Progress
 
@@ -76,7 +77,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         )
     out.data(answer.to_json())
     for part in answer.shown if not out.json else ():
-        out.write(str(part))
+        out.write(part_in_options(part))
     return DONE
 
 

@@ -18,6 +18,7 @@ from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.states import State
 from metaindex.pruning.result import human_bytes
+from metaindex.table.commands import command
 from metaindex.table.face import handle_of
 from metaindex.views.info import IndexInfo, options_in_words_of, state_in_words, unread_in_words
 from metaindex.views.words import counted
@@ -26,6 +27,7 @@ from .diagnosis import Symptom, lacking, right, wrong
 
 if TYPE_CHECKING:
     from metaindex.table.face import Table
+    from metaindex.table.handle import Handle
 
 _APART_SECONDS = 2.0
 """A file that is younger is not believed to keep its identity (`Config.settle_seconds`): clocks that are further apart
@@ -64,22 +66,22 @@ def _indexes(opened: Table) -> Iterator[Symptom]:
     except (MetaIndexError, OSError) as error:
         yield wrong("indexes", one_line(str(error)), "mend what is named: queries read the table until then")
         return
+    handle = handle_of(opened)
     if not indexes:
         yield right("indexes", "none yet")
     for index in indexes:
         about = f"index {one_line(index.name)}"
         if index.problem:
-            name = one_line(index.name)
-            yield wrong(about, one_line(index.problem), f"metaindex verify and repair tell more of {name!r}")
+            verify, repair = (command(handle, verb, index.name) for verb in ("verify", "repair"))
+            yield wrong(about, one_line(index.problem), one_line(f"{verify}, then {repair}"))
         elif index.suspected:
-            yield lacking(
-                about, f"{len(index.suspected)} operations give no sign of life", "metaindex cancel ends them"
-            )
+            fact = f"{counted(len(index.suspected), 'operation')} without a sign of life"
+            yield lacking(about, fact, one_line(command(handle, "cancel", index.name)))
         else:
-            yield _index(about, index)
+            yield _index(handle, about, index)
 
 
-def _index(about: str, index: IndexInfo) -> Symptom:
+def _index(handle: Handle, about: str, index: IndexInfo) -> Symptom:
     """An index that can be read, and that nobody seems to have left half-done."""
     state = one_line(state_in_words(index))
     if index.state == State.DELETED.value or (index.fresh is False and index.new_files is None):
@@ -88,13 +90,14 @@ def _index(about: str, index: IndexInfo) -> Symptom:
     if index.fresh is False:
         behind = f"{counted(index.new_files, 'file')} of the table" if index.new_files else "the table's version"
         state += f", lacks {behind}"
-        cures.append("metaindex refresh")
+        cures.append(one_line(command(handle, "refresh", index.name)))
     elif index.fresh:
         state += ", fresh"
     facts = [state]
     if index.uncovered_files:
         facts.append(unread_in_words(index))
-        cures.append("metaindex verify says why, and what helps")
+        verify = command(handle, "verify", index.name, "--files", "all")
+        cures.append(one_line(f"{verify} says why, and what helps"))
     facts += [one_line(said) for said in (options_in_words_of(index),) if said]
     return lacking(about, "; ".join(facts), "; ".join(cures)) if cures else right(about, "; ".join(facts))
 
@@ -106,6 +109,10 @@ def _folder(opened: Table, *, write: bool) -> Iterator[Symptom]:
     if not is_remote(folder):
         there = Path(local_path(folder) or folder)
         at = next((place for place in (there, *there.parents) if place.exists()), there)
+        if at.is_file():
+            fact = f"{one_line(str(at))} is a file, where the folder of indexes would be: none can be built"
+            yield lacking(about, fact, f"move that file away, or {_ELSEWHERE}")
+            return
         if not os.access(at, os.W_OK | os.X_OK):
             yield lacking(
                 about, f"nothing can be written in {one_line(str(at))}: indexes are used, not built", _ELSEWHERE

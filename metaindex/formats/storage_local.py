@@ -323,6 +323,13 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 def mapped(error: Exception, where: str, verb: str) -> StorageError:
     match error:
+        case FileNotFoundError() | NotADirectoryError() | FileExistsError() if (
+            verb == "write" and (file := _file_above(where)) is not None
+        ):
+            return StorageError(
+                f"cannot write {where!r}: {file!r} is a file, where a folder is made; move that file away, or"
+                f" {ANOTHER_PLACE}"
+            )
         case FileNotFoundError() | NotADirectoryError():
             return ObjectNotFoundError(f"cannot {verb} {where!r}: there is no such object")
         case IsADirectoryError():
@@ -349,6 +356,14 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
             return StorageError(f"cannot {verb} {where!r}: {error.strerror or error}")
         case _:
             return StorageError(f"cannot {verb} {where!r}: {error}")
+
+
+def _file_above(where: str) -> str | None:
+    """What stands in the way where a folder would be made."""
+    folder = os.path.dirname(where)
+    while folder != os.path.dirname(folder) and not os.path.isfile(folder):
+        folder = os.path.dirname(folder)
+    return folder if os.path.isfile(folder) else None
 
 
 def _closed_above(where: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaindex.expressions.errors import MissingDependencyError
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.shown import Shown, Tabular, one_line
 from metaindex.pruning.result import human_bytes
 from metaindex.views.info import sayable
 from metaindex.views.text_table import Column, TextTable
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 """Advice and problems in a table for people; the rest is in `to_json`."""
+_COMMANDS = 20
+"""Of those that the advice names, as many stand below the table."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,6 +123,11 @@ class Lake(Shown):
         parts: list[str | Tabular] = [f"{self.place}: {self.summary}; told in {duration(round(self.seconds * 1000))}"]
         if self.tables:
             parts += ["", self.table]
+            commands = [command for table in self.tables for command in table.commands]
+            if commands:
+                more = len(commands) - _COMMANDS
+                parts += ["", "what to do:", *(f"  {one_line(command)}" for command in commands[:_COMMANDS])]
+                parts += [f"  and {more:,} more, in to_json() and --json"] if more > 0 else []
             if any(_told(table) != _shortened(_told(table)) for table in self.tables):
                 parts.append("what is cut off (...) stands whole in to_json(), --json, and in the page (--html)")
         if self.recommended is not None:
@@ -225,7 +232,13 @@ def _row(table: LakeTable) -> tuple[str, ...]:
 
 
 def _told(table: LakeTable) -> str:
-    return table.problem or "; ".join(table.advice)
+    """The commands of its advice stand below the table."""
+    return table.problem or "; ".join(_without_commands(table))
+
+
+def _without_commands(table: LakeTable) -> Iterator[str]:
+    for advice in table.advice:
+        yield next((advice.partition(end)[0] for end in map(": {}".format, table.commands) if end in advice), advice)
 
 
 def behind_in_words(table: LakeTable) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from metaindex.actions.target import Target
@@ -23,8 +23,10 @@ from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
+from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
 from metaindex.table.noting import place_of
+from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
 from metaindex.views.latest import index_info
 from metaindex.views.staleness import Staleness, staleness
@@ -45,6 +47,8 @@ _MOST_ROWS = 100_000
 _OVERLAPPING = 0.5
 _FEW_FILES = 8
 _LONG = 300
+_ENOUGH_QUERIES = 10
+"""That an index helped none of before it is advised to be deleted."""
 _T = TypeVar("_T")
 
 
@@ -129,7 +133,12 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
-    return replace(row, advice=tuple(_advice(row)))
+    advised = list(_advice(row, partial(command, handle_of(table))))
+    return replace(
+        row,
+        advice=tuple(each.said for each in advised),
+        commands=tuple(command for each in advised for command in each.commands),
+    )
 
 
 def _as_built(handle: Handle) -> Handle:
@@ -171,7 +180,7 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
 def _indexes(
     handle: Handle, snapshot: Snapshot, infos: tuple[IndexInfo, ...], saved: Savings | None
 ) -> tuple[LakeIndex, ...]:
-    helped = {} if saved is None else {each.name: each.spared.helped for each in saved.indexes}
+    told = {} if saved is None else {each.name: each for each in saved.indexes}
     order: dict[str, int] = {}
     if snapshot.format == "iceberg" and any(info.fresh is False for info in infos):
         order = {version.id: at for at, version in enumerate(handle.table_format.versions(handle.ref))}
@@ -189,22 +198,35 @@ def _indexes(
             return None
         return 0 if info.fresh else max(snapshot.timestamp_ms - info.newest_ms, 0)
 
+    def of_queries(info: IndexInfo) -> tuple[int | None, int | None]:
+        if saved is None:
+            return None, None
+        each = told.get(info.name)
+        return (0, None) if each is None else (each.spared.helped, each.queries)
+
     return tuple(
-        LakeIndex(info, commits(info), lag(info), None if saved is None else helped.get(info.name, 0)) for info in infos
+        LakeIndex(info, commits(info), lag(info), helped, queries=queries)
+        for info in infos
+        for helped, queries in [of_queries(info)]
     )
 
 
 def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
-    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read."""
+    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read. Those of
+    indexes that helped no query are: no query could ask one that is younger than all of them."""
     from metaindex.querylog.reading import logged
 
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
     queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
-    return savings(handle.path, queries, infos, {}) if queries.rows.num_rows else None
+    if not queries.rows.num_rows:
+        return None
+    told = savings(handle.path, queries, infos, {})
+    histories = {name: history(name, handle.log(name), None) for name in told.unused}
+    return savings(handle.path, queries, infos, histories) if histories else told
 
 
 def _unused(saved: Savings, indexes: tuple[LakeIndex, ...]) -> tuple[str, ...]:
-    """Those in use that helped no query."""
+    """Those in use that helped no query since they were created."""
     asked = {index.info.name for index in indexes if index.asked}
     return tuple(name for name in saved.unused if name in asked)
 
@@ -226,39 +248,64 @@ def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
     return LakeLayout(best.column, best.value_share, best.average_depth, len(columns))
 
 
-def _advice(row: LakeTable) -> list[str]:
-    """What follows from the row alone."""
-    said = []
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """`commands`: those that `said` names, which can be pasted."""
+
+    said: str
+    commands: tuple[str, ...]
+
+
+def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
+    """What follows from the row alone. `command`: of a verb and its words, for this table."""
+
+    def advised(fact: str, verb: str, *words: str) -> _Advice:
+        done = command(verb, *words)
+        return _Advice(f"{fact}: {done}", (done,))
+
     for index in row.indexes:
         if index.deleted:
             continue
         name = index.info.name
         if index.info.problem:
-            said.append(f"{name} cannot be used: metaindex verify, then repair")
+            verify, repair = command("verify", name), command("repair", name)
+            yield _Advice(f"{name} cannot be used: {verify}, then {repair}", (verify, repair))
         if index.info.suspected:
-            said.append(f"a writer of {name} seems dead: metaindex cancel")
+            yield advised(f"a writer of {name} seems dead", "cancel", name)
         if index.info.other_options:
             options = ", ".join(index.info.other_options)
-            said.append(f"{name} was built with other reader options ({options}): metaindex indexes")
+            yield advised(f"{name} was built with other reader options ({options})", "indexes", name)
         if not index.asked:
             continue
         if index.info.new_files:
             parts = [counted(index.info.new_files, "file"), human_bytes(index.info.new_bytes or 0)]
             parts += [counted(index.behind_commits, "commit")] if index.behind_commits else []
             parts += [duration(index.lag_ms)] if index.lag_ms else []
-            said.append(f"{name} is behind ({', '.join(parts)}): metaindex refresh")
+            yield advised(f"{name} is behind ({', '.join(parts)})", "refresh", name)
         elif index.info.fresh is False:
-            said.append(f"{name} is behind: metaindex refresh")
+            yield advised(f"{name} is behind", "refresh", name)
         if index.info.uncovered_files:
-            first = f" (the first: {shortened(index.unread)})" if index.unread else ""
-            lacking = ", and which reader option may be lacking;" if row.format in ("csv", "json") else ","
-            said.append(
-                f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves"
-                f" out{first}: metaindex verify --files all says why{lacking} refresh --mode full tries again"
+            yield _unread_advice(row, index, command)
+    for index in row.indexes:
+        if index.info.name in row.unused and (index.queries or 0) >= _ENOUGH_QUERIES:
+            fact = (
+                f"{index.info.name} helped none of the {index.queries:,} queries that were noted since it was created"
             )
-    said += [f"{name} helped no query that was noted: metaindex delete" for name in row.unused]
+            yield advised(fact, "delete", index.info.name)
     if not row.indexes and (row.files or 0) > 1:
-        said.append("no index: metaindex create")
+        yield advised("no index", "create", "stats")
     if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:
-        said.append(f"one value is in {percent(row.layout.share)} of the files by any column: metaindex clustering")
-    return said
+        yield advised(f"one value is in {percent(row.layout.share)} of the files by any column", "clustering")
+
+
+def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
+    """Of files that an index could not read."""
+    name = index.info.name
+    verify, again = command("verify", name, "--files", "all"), command("refresh", name, "--mode", "full")
+    first = f" (the first: {shortened(index.unread)})" if index.unread else ""
+    lacking = ", and which reader option may be lacking" if row.format in ("csv", "json") else ""
+    return _Advice(
+        f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves out{first}:"
+        f" {verify} says why{lacking}; {again} tries again",
+        (verify, again),
+    )

@@ -15,13 +15,15 @@ class LakeIndex:
     """An index of a table. `info` is as `Table.indexes` tells it, but its `uncovered_files` are those that the table
     still has; `behind_commits`: commits of the table that it has not recorded, `lag_ms`: how much older the newest
     commit that it has recorded is than the table's newest. None: not known. `helped`: noted queries that it helped,
-    None where none is noted. `unread`: the first file of the table that it could not read."""
+    None where none is noted; `queries`: of these, so many came since it was created, or all where it helped some.
+    `unread`: the first file of the table that it could not read."""
 
     info: IndexInfo
     behind_commits: int | None = None
     lag_ms: int | None = None
     helped: int | None = None
     unread: str = ""
+    queries: int | None = None
 
     @property
     def asked(self) -> bool:
@@ -53,6 +55,7 @@ class LakeIndex:
             "behind_commits": self.behind_commits,
             "lag_ms": self.lag_ms,
             "helped": self.helped,
+            "queries": self.queries,
             "unread": self.unread,
             "verified_ms": None,
         }
@@ -85,7 +88,7 @@ class LakeTable:
       are in use.
     * `savings`: of the queries that were noted in the time asked for; None: none is.
     * `layout`: None where no bounds are at hand without opening files.
-    * `advice`: what the table's owner may do, the most urgent first.
+    * `advice`: what the table's owner may do, the most urgent first; `commands`: those of it that can be pasted.
     * `problem`: why the table, or a part of what is told of it, cannot be read.
     * `report`: a page of the table, where one was made.
     """
@@ -105,6 +108,7 @@ class LakeTable:
     problem: str = ""
     seconds: float = 0.0
     report: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def in_use(self) -> tuple[LakeIndex, ...]:
@@ -153,6 +157,7 @@ class LakeTable:
             "savings": None if self.savings is None else self.savings.to_json(),
             "layout": None if self.layout is None else self.layout.to_json(),
             "report": self.report or None,
+            "commands": list(self.commands),
             "seconds": round(self.seconds, 3),
         }
 

@@ -240,7 +240,11 @@ def _recommended(
         line = f"create {index.name}: {index.title}, for {counted(index.helps, 'query')}"
         advice.setdefault(names[index.table], []).append(line)
     told = [
-        replace(row, advice=(*advice[row.name], *(word for word in row.advice if not word.startswith("no index"))))
+        replace(
+            row,
+            advice=(*advice[row.name], *(word for word in row.advice if not word.startswith("no index"))),
+            commands=tuple(word for word in row.commands if not word.startswith("metaindex create ")),
+        )
         if row.name in advice
         else row
         for row in rows

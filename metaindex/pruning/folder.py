@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from metaindex import telemetry
 from metaindex.errors import DamagedIndexError, IndexExistsError, IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
+from metaindex.formats.files.spelling import FLAGS, spelled
 from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.registry import kind_from_spec
@@ -251,13 +252,13 @@ def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, o
 
 
 def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """The differing options that an index was built with, as Python says them, and the names of those without:
-    inferSchema goes with the schema that came of it."""
+    """The differing options that an index was built with, as Python says them, and the names of those without: a schema
+    that came of inferSchema goes with it, as nobody said that."""
     said = {_name(name): (name, value) for name, value in {**stored, "format": stored.get("file_format", "")}.items()}
     differing = differing_options(stored, asked)
     with_ = [_argument(*said[name]) for name in differing if name in said]
-    without = [name for name in differing if name not in said]
-    return with_, [name for name in without if name != "inferschema" or "schema" not in without]
+    without = [spelled(name) for name in differing if name not in said]
+    return with_, [name for name in without if name != "schema" or "inferSchema" not in without]
 
 
 def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
@@ -267,11 +268,13 @@ def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
 
 
 def _argument(name: str, value: object) -> str:
-    """As Python says it. A long schema, and one that no text says, is not said."""
+    """As Python says it; Spark keeps names in small letters. A long schema, and one that no text says, is not said."""
     text = str(value)
+    name = spelled(name)
     if name.lower() == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA):
         return "the schema of the index"
-    return f"{name}={value if isinstance(value, bool) else repr(text)}"
+    flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
+    return f"{name}={text.capitalize() if flag else repr(text)}"
 
 
 def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object]) -> bool:

@@ -63,13 +63,15 @@ class Spared:
 @dataclass(frozen=True, slots=True)
 class IndexSavings:
     """One index: what it had a part in, and its cost. None: nothing is known of it, as there is no such index any
-    more, or it cannot be read. `upkeep_bytes`: written by refreshes and merges over `days` of its history."""
+    more, or it cannot be read. `queries`: those that were noted since it was created; `upkeep_bytes`: written by
+    refreshes and merges over `days` of its history."""
 
     name: str
     spared: Spared
     size_bytes: int | None = None
     upkeep_bytes: int | None = None
     days: float = 0.0
+    queries: int | None = None
 
     @property
     def upkeep_bytes_a_day(self) -> float | None:
@@ -85,6 +87,7 @@ class IndexSavings:
             "upkeep_bytes": self.upkeep_bytes,
             "upkeep_bytes_a_day": self.upkeep_bytes_a_day,
             "history_days": self.days,
+            "queries": self.queries,
         }
 
 
@@ -110,8 +113,9 @@ class Savings(Shown):
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Indexes that there are, and that helped no query that was noted."""
-        return tuple(each.name for each in self.indexes if each.size_bytes is not None and not each.spared.helped)
+        """Indexes that there are, and that helped none of the queries that were noted since they were created. One that
+        is younger than all of these is none of them."""
+        return tuple(each.name for each in self.indexes if each.queries and not each.spared.helped)
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
@@ -129,7 +133,7 @@ class Savings(Shown):
             parts += [self.by_index, ""]
         parts += [self._by_day()]
         if self.unused:
-            parts += ["", f"helped no query that was noted: {', '.join(self.unused)}"]
+            parts += ["", f"helped no query that was noted since it was created: {', '.join(self.unused)}"]
         if self.predicted:
             parts += ["", "expected, and what came:", table_of(self.predicted)]
         return (*parts, *self.notes)
@@ -219,7 +223,7 @@ def savings(
     own, gone = _without_many(own, there)
     of_index = {name: spared for name, spared in _grouped(own, "index").items() if isinstance(name, str)}
     told = [
-        _index(name, of_index.get(name, Spared()), there.get(name), histories.get(name))
+        _index(name, of_index.get(name, Spared()), there.get(name), histories.get(name), rows)
         for name in sorted(of_index.keys() | there.keys())
     ]
     told.sort(key=lambda each: (-each.spared.bytes_left_out, each.name))
@@ -266,13 +270,21 @@ def _sum(rows: pa.Table) -> Spared:
     return _grouped(whole, "all").get(None, Spared())
 
 
-def _index(name: str, spared: Spared, info: IndexInfo | None, told: History | None) -> IndexSavings:
+def _index(name: str, spared: Spared, info: IndexInfo | None, told: History | None, rows: pa.Table) -> IndexSavings:
     if info is None or info.problem:
         return IndexSavings(name, spared)
     if told is None or not told.entries:
-        return IndexSavings(name, spared, info.size_bytes)
+        return IndexSavings(name, spared, info.size_bytes, queries=rows.num_rows)
     kept_up = [entry for entry in told.entries if entry.entry > 1 and "create" not in entry.verb]
     since = min((entry.at_ms for entry in told.entries if entry.at_ms), default=0)
     now_ms = dt.datetime.now(dt.UTC).timestamp() * 1000
     days = max(now_ms - since, 0.0) / _DAY_MS if since else 0.0
-    return IndexSavings(name, spared, info.size_bytes, sum(entry.bytes_added for entry in kept_up), days)
+    created = max((entry.at_ms for entry in told.entries if "create" in entry.verb), default=since)
+    upkeep = sum(entry.bytes_added for entry in kept_up)
+    return IndexSavings(name, spared, info.size_bytes, upkeep, days, _noted_since(rows, created))
+
+
+def _noted_since(rows: pa.Table, ms: int) -> int:
+    """Who noted them and who created the index may have clocks of their own."""
+    at = pa.scalar(dt.datetime.fromtimestamp(ms / 1000, dt.UTC), rows.schema.field("at").type)
+    return int(pc.sum(pc.greater_equal(rows.column("at"), at)).as_py() or 0)

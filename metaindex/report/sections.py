@@ -104,7 +104,9 @@ def _savings(seen: TableSeen) -> Section:
     children: list[Child] = [tag("p", _capital(str(first).removeprefix(f"{savings.table}: "))), savings.figure]
     if savings.indexes:
         children.append(savings.by_index.grid("What each index spared, and what it costs"))
-    unused = [f"helped no query that was noted: {', '.join(savings.unused)}"] if savings.unused else []
+    unused = (
+        [f"helped no query that was noted since it was created: {', '.join(savings.unused)}"] if savings.unused else []
+    )
     return Section("savings", "Savings", (*children, listed([*unused, *savings.notes])))
 
 

@@ -22,6 +22,7 @@ from metaindex.expressions.errors import (
     first_line,
 )
 from metaindex.readers.jvm import jvm_of
+from metaindex.running.cures import StatementWords, in_statement
 from metaindex.running.files import FORMATS, explained
 from metaindex.running.results import FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
@@ -30,6 +31,7 @@ from metaindex.spark.interrupts import interrupts_first
 from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
+from metaindex.statements.query_tables import begins_as_query, no_query
 from metaindex.statements.scripts import indexes_in, is_script
 from metaindex.statements.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
 from metaindex.table.face import Table
@@ -50,10 +52,6 @@ if TYPE_CHECKING:
     from .explaining import ExplainedScan
 
 _TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
-_QUERY: Final = re.compile(
-    r"(?:\s|\(|--(?:\\\n|[^\r\n])*+[\r\n]|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*(?:select|with|from|table|values)\b",
-    re.IGNORECASE,
-)
 _NO_TABLE: Final = re.compile(r"\[(?:TABLE_OR_VIEW|PATH|SCHEMA)_NOT_FOUND")
 _INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
 
@@ -259,10 +257,8 @@ class SparkTables:
         """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an
         expression. Nothing is run by that."""
         parser, state = rule_of(self.spark).placed.parser, self.spark._jsparkSession.sessionState()
-        if parser is None or not _QUERY.match(query):
-            raise ArgumentError(
-                f"a query begins with SELECT, WITH, FROM, TABLE or VALUES; this one does not: {query[:80]!r}"
-            )
+        if parser is None or not begins_as_query(query):
+            raise no_query(query)
         plan = state.sqlParser().parsePlan(query)
         other = parser.changes(plan)
         if other is None:
@@ -325,4 +321,6 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     for verdict in scan.indexes:
         code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
         said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
+        if "mode='full'" in said:
+            said = in_statement(said, StatementWords(index=verdict.index, in_spark=True))
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

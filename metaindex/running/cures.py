@@ -2,7 +2,7 @@
 
 How files are read stands behind a table (``csv.`/data/x` WITH (escape = '"')``), or was said where a session's table or
 view was created. Of several such options in one message the first that has a value, else the last, is said with the
-table, so that it can be pasted."""
+table, together with those behind it in one list, so that it can be pasted."""
 
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ def in_statement(message: str, asked: StatementWords) -> str:
     cures: tuple[Cure, ...] = (
         *ALIKE,
         *([("read it with Spark", "leave it so, as Spark reads it")] if asked.in_spark else []),
+        (r"with a budget \(budget_bytes=, --budget\)", "with OPTIONS (budget = '100MB')"),
+        (r"\(delete_index, or drop them later\)", "(DROP INDEX)"),
+        (r"to_json\(\) and --json have all", "the rows have all"),
         (r"list them with indexes\(\)", _plain(f"list them by SHOW INDEXES ON {table}")),
         (r"refresh (?:the index|it) with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
         (r"refresh with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
@@ -86,24 +89,31 @@ def _clause(match: re.Match[str]) -> str:
 
 
 def _with_options(message: str, asked: StatementWords) -> str:
-    """Options of readers, said as statements say them."""
-    options = list(_READER.finditer(message))
-    named = next((at for at, match in enumerate(options) if value_of(match) is not None), len(options) - 1)
+    """Options of readers, said as statements say them: those with nothing but a comma between them together."""
+    groups: list[list[re.Match[str]]] = []
+    for match in _READER.finditer(message):
+        if groups and message[groups[-1][-1].end() : match.start()] == ", ":
+            groups[-1].append(match)
+        else:
+            groups.append([match])
+    valued = (at for at, group in enumerate(groups) if any(value_of(match) is not None for match in group))
+    named = next(valued, len(groups) - 1)
     pieces, last = [], 0
-    for at, match in enumerate(options):
-        pieces += [message[last : match.start()], _reader(match["name"], value_of(match), asked, whole=at == named)]
-        last = match.end()
+    for at, group in enumerate(groups):
+        said = tuple((match["name"], "..." if (value := value_of(match)) is None else value) for match in group)
+        pieces += [message[last : group[0].start()], _reader(said, asked, whole=at == named)]
+        last = group[-1].end()
     return "".join([*pieces, message[last:]])
 
 
-def _reader(name: str, said: Value | None, asked: StatementWords, *, whole: bool) -> str:
-    option = ((name, "..." if said is None else said),)
+def _reader(said: Options, asked: StatementWords, *, whole: bool) -> str:
     if not asked.takes_options:
-        return f"OPTIONS ({_options(option)})" + (" where the table or view is created" if whole else "")
+        return f"OPTIONS ({_options(said)})" + (" where the table or view is created" if whole else "")
     if asked.table is None or not whole:
-        return f"WITH ({_options(option)})"
-    others = tuple((key, value) for key, value in asked.table.options if key.lower() != name.lower())
-    return _table(replace(asked.table, options=(*others, *option)))
+        return f"WITH ({_options(said)})"
+    names = {name.lower() for name, _ in said}
+    others = tuple((key, value) for key, value in asked.table.options if key.lower() not in names)
+    return _table(replace(asked.table, options=(*others, *said)))
 
 
 def _table(table: TableName) -> str:

@@ -11,7 +11,7 @@ from metaindex.expressions.errors import ArgumentError
 from metaindex.formats.iceberg.configured import said_name
 from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
-from metaindex.statements.query_tables import with_names
+from metaindex.statements.query_tables import check_query, with_names
 from metaindex.statements.tree import TableName, Value
 from metaindex.table.asked import paths_of
 from metaindex.table.face import Table
@@ -23,6 +23,7 @@ from metaindex.workloads.asked import TableNames, of_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
+from .cures import StatementWords, in_statement
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import run
 from .tables import AskedTables, not_asked
@@ -104,6 +105,7 @@ class FileTables:
         return not self._catalog
 
     def asked(self, query: str) -> AskedTables:
+        check_query(query)
         text, options = with_names(query, self._is_path)
         queries = workload(text)
         if queries.problems or not queries.templates:
@@ -119,6 +121,10 @@ class FileTables:
             paths[name] = table.path
             opened.setdefault(table.path, table)
         return AskedTables(queries, tuple(opened.values()), paths)
+
+    def _in_words(self, reason: str, table: str, index: str) -> str:
+        """The reason of an index, as statements say what is to be done."""
+        return in_statement(reason, StatementWords(TableName((), table), index, not self._catalog))
 
     def _is_path(self, text: str) -> bool:
         """That stands between quotes: a catalog has names alone, and others may be given."""
@@ -147,9 +153,14 @@ class FileTables:
                     "total_bytes": answer.total_bytes,
                 }
                 rows += [
-                    {**row, "index": report.name, "used": not reason, "reason": reason or report.reason or None}
+                    {
+                        **row,
+                        "index": report.name,
+                        "used": not reason,
+                        "reason": reason or self._in_words(report.reason, answer.table, report.name) or None,
+                    }
                     for report in answer.indexes
-                    for reason in [_unused(report, told.credit)]
+                    for reason in [self._in_words(_unused(report, told.credit), answer.table, report.name)]
                 ] or [row]
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)

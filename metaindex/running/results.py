@@ -272,17 +272,28 @@ def verified(report: Verification) -> StatementResult:
     return result(VERIFIED, [row], *report.shown, wrong=not report.sound)
 
 
-def indexes_shown(infos: IndexList) -> StatementResult:
-    """A row an index."""
+def indexes_shown(infos: IndexList, *, in_spark: bool = False) -> StatementResult:
+    """A row an index. `in_spark`: are options said to Spark?"""
     if not infos:
         return result(SHOWN, [], *infos.shown)
-    rows = [_shown_row(info) for info in infos]
+    rows = [_shown_row(_as_spark_is_told(info) if in_spark else info) for info in infos]
     names = [name for name in SHOWN.names if name != "note" or any(row["note"] for row in rows)]
     table = TextTable(
         tuple(Column(name, right=name in ("files", "size")) for name in names),
         tuple(tuple(_cell(name, row[name]) for name in names) for row in rows),
     )
     return result(SHOWN, rows, table, *old_remarks(infos))
+
+
+def _as_spark_is_told(info: IndexInfo) -> IndexInfo:
+    """Whoever says that a schema is inferred says none; where no header is said there is none."""
+    built = info.built_with
+    if "inferSchema=True" in built:
+        built = tuple(said for said in built if not said.startswith(("schema=", "the schema of")))
+    if "header" in info.built_without:
+        built = ("header=True", *built)
+    without = tuple(name for name in info.built_without if name != "header")
+    return replace(info, built_with=built, built_without=without)
 
 
 def _shown_row(info: IndexInfo) -> dict[str, object]:
@@ -391,4 +402,5 @@ def recommended(answer: Recommendation) -> StatementResult:
         for table in answer.tables
         for passed in table.passed
     ]
-    return result(RECOMMENDED, rows, *answer.shown)
+    statements = [f"  {index.sql};" for index in answer.indexes]
+    return result(RECOMMENDED, rows, *answer.advised, *(["", "to create them:", *statements] if statements else []))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 from metaindex.errors import IndexNotFoundError, IndexStateError
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.shown import Tabular
+from metaindex.formats.files.spelling import spelled
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.states import State
@@ -93,7 +94,8 @@ def _run(statement: Statement, tables: NamedTables) -> StatementResult:
         case RefreshIndex() | ChangeIndex():
             return _in_its_words(statement, tables)
         case ShowIndexes(name, at):
-            return indexes_shown(tables.open(name).indexes(version=at.version, timestamp=at.timestamp))
+            infos = tables.open(name).indexes(version=at.version, timestamp=at.timestamp)
+            return indexes_shown(infos, in_spark=tables.in_spark)
         case DescribeIndex(name, table, history):
             return _described(name, table, tables, history=history)
         case VerifyIndex(name, table, options):
@@ -205,7 +207,7 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
     kinds, built = _kinds_and_options_of(opened, name)
     facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     if kinds:
-        named = table if table.options and not info.other_options else _as_built(table, opened, built)
+        named = table if table.options and not info.other_options else _as_built(table, opened, built, tables)
         facts["statement"] = create_text(name, table_text(named), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
@@ -221,9 +223,11 @@ def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[
         return [], {}
 
 
-def _as_built(table: TableName, opened: Table, options: Mapping[str, object]) -> TableName:
-    """The table, named so that its files are read as for the index."""
-    said = {key: value for key, value in options.items() if key != "file_format"}
+def _as_built(table: TableName, opened: Table, options: Mapping[str, object], tables: NamedTables) -> TableName:
+    """The table, named so that its files are read as for the index. Spark infers a schema where it is to."""
+    said = {spelled(key): value for key, value in options.items() if key != "file_format"}
+    if tables.in_spark and str(said.get("inferSchema", "")).lower() == "true":
+        said.pop("schema", None)
     if options.get("file_format") == "csv" and not any(key.lower() == "header" for key in said):
         said = {"header": True, **said}  # to Spark a header has to be said
     of_no_text = str(said.get("schema", "")).startswith("?")  # a schema that no text says

@@ -141,7 +141,10 @@ class Recommendation(Shown):
 
     def _line(self, index: RecommendedIndex) -> str:
         """That creates it, with the table that is meant: it runs as it stands, behind `import metaindex as mi`."""
-        return index.python.replace("table", f"mi.open_table({text_python(index.table)})", 1)
+        how = "".join(
+            f", {name}={text_python(value) if isinstance(value, str) else value}" for name, value in index.options
+        )
+        return index.python.replace("table", f"mi.open_table({text_python(index.table)}{how})", 1)
 
     @property
     def _asked(self) -> str:

@@ -23,11 +23,11 @@ would be less with each index that is created, and what was refused beside them 
 
 @dataclass(frozen=True, slots=True)
 class TableAsked:
-    """A table and what the workload asks of it. `sql_name`: as SQL names it; `taken`: names of indexes that are used;
-    `sizes`: bytes of the indexes that there are; `helped`: how many queries of the table's query log each of them
-    helped, None without a log; `layout`: advice for queries on some columns, and what was read for it; `copies`: may
-    indexes keep rows of the table? `noted`: the rows of its query log, where that is the workload; `may_remember`:
-    could filters be remembered, and are not yet?"""
+    """A table and what the workload asks of it. `sql_name`: as SQL names it; `options`: of readers, with which it is
+    open; `taken`: names of indexes that are used; `sizes`: bytes of the indexes that there are; `helped`: how many
+    queries of the table's query log each of them helped, None without a log; `layout`: advice for queries on some
+    columns, and what was read for it; `copies`: may indexes keep rows of the table? `noted`: the rows of its query log,
+    where that is the workload; `may_remember`: could filters be remembered, and are not yet?"""
 
     asked: Asked
     hand: AtHand
@@ -39,6 +39,7 @@ class TableAsked:
     copies: bool = True
     noted: pa.Table | None = None
     may_remember: bool = False
+    options: tuple[tuple[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ def _index(
         upkeep=upkeep,
         break_even=_break_even(adds.size_bytes, build, upkeep, days),
         notes=tuple(dict.fromkeys(note for cost in costs for note in cost.notes)),
+        options=table.options,
     )
 
 

@@ -56,7 +56,8 @@ class RecommendedIndex:
     """An index to create. `adds_bytes`, `adds_files`: what the workload would not read any more beside the indexes that
     there are and those recommended before, and `saved` as a share of what it reads; `helps_queries`: how many of its
     queries that are; `left_out`: of the bytes of the table, the share that these queries do not read once all are
-    there. All are estimates where queries stand for others with other literals."""
+    there. All are estimates where queries stand for others with other literals. `options`: of readers, with which the
+    table is open."""
 
     table: str
     name: str
@@ -74,6 +75,7 @@ class RecommendedIndex:
     upkeep: Upkeep | None
     break_even: BreakEven
     notes: tuple[str, ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
 
     @property
     def title(self) -> str:

@@ -92,8 +92,12 @@ def _words(statement: Statement) -> Iterable[str]:
 def table_text(table: TableName) -> str:
     """As a statement names it."""
     name = text_sql(table.path) if table.path else column_sql(table.parts)
-    options = ", ".join(f"{text_sql(key)} = {value_text(value)}" for key, value in table.options)
-    return f"{name} WITH ({options})" if options else name
+    return f"{name} {with_text(table.options)}" if table.options else name
+
+
+def with_text(options: Options) -> str:
+    """How files are read."""
+    return f"WITH ({', '.join(f'{text_sql(key)} = {value_text(value)}' for key, value in options)})"
 
 
 def _on(name: str, table: TableName) -> Iterable[str]:

@@ -1,9 +1,11 @@
-"""The tables of a query as statements name them: by paths between quotes, and with reader options, as in ``FROM
-csv.`/data/x` WITH (header = false)``. The parser of queries knows names alone."""
+"""Is a text a query? The tables of one as statements name them: by paths between quotes, and with reader options, as in
+``FROM csv.`/data/x` WITH (header = false)``. The parser of queries knows names alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from metaindex.expressions.errors import ArgumentError
@@ -15,6 +17,51 @@ from .tree import Options
 
 _FORM: Final = Form((), "SELECT ... FROM table WITH (key = value, ...)")
 _BEFORE: Final = ("FROM", "JOIN")
+_QUERY: Final = re.compile(
+    r"(?:\s|\(|--(?:\\\n|[^\r\n])*+[\r\n]|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*(?:select|with|from|table|values)\b",
+    re.IGNORECASE,
+)
+_BEGINS: Final = ("SELECT", "FROM", "TABLE", "VALUES")
+
+
+def begins_as_query(query: str) -> bool:
+    """Is its first word one of a query? What follows may change something all the same."""
+    return _QUERY.match(query) is not None
+
+
+def no_query(query: str) -> ArgumentError:
+    """The error of a text that begins otherwise."""
+    rule, cure = "a query begins with SELECT, WITH, FROM, TABLE or VALUES", "write SELECT ... FROM table"
+    return ArgumentError(f"{rule}; this one does not: {query[:80]!r}; {cure}")
+
+
+def check_query(query: str) -> None:
+    """ArgumentError for what is no query, or changes a table. StatementError for a quote or comment that nothing
+    closes."""
+    if not begins_as_query(query):
+        raise no_query(query)
+    change = _change([token for token in tokens(query) if token.kind is not TokenKind.END])
+    if change:
+        raise ArgumentError(f"a query changes nothing; this one has {change}; give the query alone")
+
+
+def _change(words: Sequence[Token]) -> str:
+    """The verb behind the tables of a WITH, or behind a FROM in front, that changes something."""
+    depth = 0
+    behind_tables = False
+    for token, following in pairwise(words):
+        if token.is_sign("(") or token.is_sign(")"):
+            depth += 1 if token.is_sign("(") else -1
+            if depth or not token.is_sign(")"):
+                continue
+            verb = following.word
+            if words[0].word == "WITH" and not behind_tables and not following.is_sign(",") and verb != "AS":
+                behind_tables = True
+                if following.kind is TokenKind.WORD and verb not in _BEGINS:
+                    return verb
+        elif depth == 0 and token.word == "INSERT" and following.word in ("INTO", "OVERWRITE"):
+            return "INSERT"
+    return ""
 
 
 def with_names(query: str, is_path: Callable[[str], bool]) -> tuple[str, dict[str, Options]]:

@@ -18,6 +18,7 @@ from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.protocol import At
 from metaindex.kinds.kind import Kind
+from metaindex.pruning.folder import plain_options
 from metaindex.querylog.predicted import ExpectedBounds, Prediction, keep
 from metaindex.querylog.reading import logged
 from metaindex.selection.answer import CreatedIndex, Recommendation, budget_of
@@ -25,6 +26,8 @@ from metaindex.selection.asked import TableAsked
 from metaindex.selection.pieces import RecommendedIndex
 from metaindex.selection.recommending import recommended
 from metaindex.selection.texts import table_sql
+from metaindex.statements.printing import with_text
+from metaindex.statements.tree import Value
 from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import named
 from metaindex.whatif.weigh import Asked
@@ -143,6 +146,24 @@ class _Noted:
         return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()), rows)
 
 
+def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
+    """Of readers, with which the table is open; a schema that no text says is none of them."""
+    if handle.format != "files":
+        return ()
+    said = plain_options(handle.ref.options).items()
+    values = ((key, value if isinstance(value, bool | int | float) else str(value)) for key, value in said)
+    return tuple((key, value) for key, value in values if key != "schema" or not str(value).startswith("?"))
+
+
+def _sql_name(handle: Handle, file_format: str) -> str:
+    """The table as statements name it, so that its files are read as they are here."""
+    name = table_sql(handle.format.replace("files", file_format), handle.path, catalog_name(handle))
+    options = _options(handle)
+    if file_format == "csv" and handle.format == "files" and not any(key.lower() == "header" for key, _ in options):
+        options = (("header", True), *options)  # to Spark a header has to be said
+    return f"{name} {with_text(options)}" if options else name
+
+
 def _table(
     handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any], noted: pa.Table | None
 ) -> tuple[TableAsked, OfTable]:
@@ -166,7 +187,8 @@ def _table(
     table = TableAsked(
         asked=asked,
         hand=hand,
-        sql_name=table_sql(handle.format.replace("files", file_format), handle.path, catalog_name(handle)),
+        sql_name=_sql_name(handle, file_format),
+        options=_options(handle),
         taken=frozenset(handle.indexes().names()),
         sizes={entry.name: sum(run.size_bytes for run in entry.content.runs) for entry in entries},
         helped=_helped(handle),

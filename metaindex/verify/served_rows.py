@@ -76,12 +76,25 @@ def check_rows_of(
         paths = some.request.files.table.column("path").to_pylist()
         sizes = some.request.files.table.column("size_bytes").to_pylist()
         for place, ordinal in enumerate(some.ordinals.tolist()):
-            if ordinal in unkeyed:
-                continue
             file = DataFile(paths[place], sizes[place], None, None, int(kinds[place]))
+            if ordinal in unkeyed:
+                _tell_unread(ref, source, file, report)
+                continue
             message = _compare(ref, source, file, stored, ordinal, report)
             if message is not None:
                 report.found([Finding(key.kind, f"{_named(key)}: {message}", run=some.run, file=file.path)])
+
+
+def _tell_unread(ref: TableRef, source: RowSource, file: DataFile, report: Verification) -> None:
+    """Of a file of which the index has no rows: why, where it cannot be read."""
+    try:
+        for _ in source.read(ref.storage, file):
+            pass
+    except FileNotFoundError:
+        report.gone_files.add(file.path)
+    except (MetaIndexError, pa.ArrowException, OSError) as error:
+        judged(error)
+        report.unreadable(file.path, f"data file {file.path!r} cannot be read: {first_line(error)}")
 
 
 def _compare(

@@ -10,13 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-READER: Final = (
-    *("schema", "header", "encoding", "multiLine", "glob", "sep", "delimiter", "quote", "escape", "basePath"),
-    *("maxColumns", "lineSep", "recursiveFileLookup", "mergeSchema", "comment", "nullValue", "emptyValue", "nanValue"),
-    *("dateFormat", "timestampFormat", "timestampNTZFormat", "timeZone", "ignoreLeadingWhiteSpace"),
-    *("ignoreTrailingWhiteSpace", "inferSchema"),
-)
-"""How files are read."""
+from metaindex.formats.files.spelling import READER as READER
+
 Cure = tuple[str, str | Callable[[re.Match[str]], str]]
 """A pattern, and what is said in its place."""
 ALIKE: Final[tuple[Cure, ...]] = ((r"read with \.to_spark\(spark\)", "read it with Spark"),)

@@ -219,7 +219,7 @@ def index_text(info: IndexInfo) -> str:
         "changed": f"{moment(info.changed_ms)} (log entry {info.entry})",
         "location": info.location,
         "under way": "; ".join(info.under_way),
-        "suspected": "; ".join(info.suspected) + (" seems dead: metaindex cancel ends it" if info.suspected else ""),
+        "suspected": "; ".join(info.suspected) + (" seems dead: cancel ends it" if info.suspected else ""),
         "problem": info.problem,
         "columns": ", ".join(info.columns),
         "keys": ", ".join(info.keys),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import metaindex as mi
 from metaindex.cli.cures import in_options
 from tests.tables import settle
 
@@ -85,6 +87,35 @@ def test_errors_name_options(call: Call, tmp_path: Path) -> None:
     assert "say --format csv" in answer.err
     machine = call("prune", tmp_path / "t", "id = 1", "--format", "parquet", "--json")
     assert "say --format csv" in machine.json["error"]["message"]
+
+
+def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> None:
+    """Also in the cells of tables."""
+    root = tmp_path / "t"
+    root.mkdir()
+    for number in range(4):
+        (root / f"{number}.csv").write_text(f"id\n{number}\n")
+    settle(root)
+    mi.open_table(root).create_index("i", mi.ValueList("id", limit=1), mi.Values("id"), builder="local")
+    (root / "1.csv").write_text("id\n1\n2\n")
+    os.utime(root / "1.csv", (1.6e9, 1.6e9))
+    settle(root)
+    damaged = next(path for path in (tmp_path / "_metaindex" / "t" / "i").rglob("*.mix") if "values" in path.parts[-3])
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    (tmp_path / "q.sql").write_text("SELECT * FROM t WHERE id = 3")
+    told = call("sql", f"EXPLAIN INDEXES SELECT * FROM '{root}' WHERE id = 3")
+    assert f"REFRESH INDEX i ON '{root}' FULL" in told.out, told.out
+    commands = [
+        ["prune", root, "id = 3"],
+        ["indexes", root],
+        ["history", root, "i"],
+        ["lake", tmp_path],
+        ["advise", root, "--where", "id = 3"],
+        ["whatif", root, "--where", "id = 3", "--values", "id"],
+    ]
+    said = [call(*command).out for command in commands]
+    assert "--mode full" in said[0], said[0]
+    assert not any("mode='full'" in text for text in (told.out, *said))
 
 
 def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, tmp_path: Path) -> None:

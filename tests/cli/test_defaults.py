@@ -50,6 +50,33 @@ def test_a_table_has_a_name_and_its_options(file: Path, lake: Path, tmp_path: Pa
     assert call("doctor", "--json").code in (0, 1), "a command without a table has the defaults that it knows"
 
 
+def test_statements_and_several_tables_know_the_names(file: Path, lake: Path, tmp_path: Path, call: Call) -> None:
+    kept, other = tmp_path / "elsewhere", tmp_path / "other"
+    other.mkdir()
+    (other / "a.csv").write_text("5;z\n")
+    settle(other)
+    file.write_text(
+        f'[defaults]\nindex-location = "{kept}"\n'
+        f'[tables.t]\ntable = "{lake}"\nformat = "csv"\noption = {{ header = false }}\n'
+        f'[tables."db.o"]\ntable = "{other}"\noption = {{ header = false, delimiter = ";" }}\n'
+    )
+    told = call("sql", "CREATE INDEX i ON t USING values (_c0)", "CREATE INDEX i ON db.o USING values (_c0)", "--json")
+    assert [row["files"] for (row,) in told.json] == [1, 1]
+    assert kept.is_dir()
+    assert call("count", "t", "_c0 >= 1", "--json").json["rows"] == [{"count(*)": 2}]
+    (row,) = call("sql", "EXPLAIN INDEXES SELECT * FROM T WHERE _c0 = 7", "--json").json
+    assert (row["scan"], row["used"], row["files"]) == (str(lake), True, 0)
+    (row,) = call("sql", "EXPLAIN INDEXES SELECT * FROM db.o WHERE _c0 = 7", "--json").json
+    assert (row["scan"], row["used"], row["files"]) == (str(other), True, 0)
+    said = call(
+        "sql", "SHOW INDEXES ON t", "--table", f"t={other}", "--option", "delimiter=;", "--option", "header=false"
+    )
+    assert " i " not in said.out.splitlines()[0], "what the command line says goes before the file"
+    assert call("watch", "t", "db.o", "--once").code == 0
+    workload = call("advise", "t", "db.o", "--where", "_c0 = 7", "--json")
+    assert {table["table"] for table in workload.json["tables"]} == {str(lake), str(other)}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

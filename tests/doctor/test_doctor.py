@@ -240,7 +240,7 @@ def test_an_index_says_what_is_lacking_of_it(tmp_path: Path, call: Call) -> None
     told = {one.about: one for one in look(mi.open_table(lake), write=False)}
     unread = told["index unread"]
     assert (unread.health, unread.fact) == (Health.LACKING, "ACTIVE, fresh; 1 file could not be read when indexed")
-    assert unread.cure == "metaindex verify says why, and what helps"
+    assert unread.cure == f"metaindex verify {lake} unread --files all says why, and what helps"
     assert told["index gone"].fact == "DELETED: no query uses it"
     assert (told["index gone"].health, told["index gone"].cure) == (Health.RIGHT, "")
     assert told["index waits"].fact == "ACTIVE, fresh; used by queries that say escape='\"'"
@@ -248,7 +248,10 @@ def test_an_index_says_what_is_lacking_of_it(tmp_path: Path, call: Call) -> None
     settle(lake)
     told = {one.about: one for one in look(mi.open_table(lake), write=False)}
     fact = "ACTIVE, lacks 1 file of the table; 1 file could not be read when indexed"
-    assert (told["index unread"].fact, told["index unread"].cure.split(";")[0]) == (fact, "metaindex refresh")
+    assert (told["index unread"].fact, told["index unread"].cure.split(";")[0]) == (
+        fact,
+        f"metaindex refresh {lake} unread",
+    )
     assert told["index gone"].fact == "DELETED: no query uses it"
     assert "metaindex: a file of it: " in call("doctor", lake, "--no-write").err
 

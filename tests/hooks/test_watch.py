@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import metaindex as mi
 from metaindex.hooks import Event, Pace, Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
-from tests.tables import delta_lake, indexed, parquet_lake, rows
+from tests.tables import delta_lake, indexed, parquet_lake, rows, settle
 
 ROOT = Path(__file__).parents[2]
 
@@ -237,3 +238,24 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> Non
         assert process.wait() == 0
         assert "Traceback" not in process.stderr.read()
     assert table.indexes()[0].fresh
+
+
+def test_what_several_indexes_fail_of_is_said_once(tmp_path: Path, call: Call) -> None:
+    """In words; each is an event of its own for machines. With --once nothing is tried again."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "0.csv").write_text("id,n\n1,2\n")
+    settle(lake)
+    for name in ("a", "b", "c"):
+        mi.open_table(lake).create_index(name, mi.Values("id"), builder="local")
+    (lake / "1.csv").write_text("id;n\n3;4\n")
+    os.utime(lake / "1.csv", (1.8e9, 1.8e9))
+    told = call("watch", lake, "--once")
+    lines = [line for line in told.out.splitlines() if ": fails" in line]
+    assert told.code == 1
+    assert [line.split("  ")[2].split(":")[0] for line in lines] == ["a", "b", "c"], told.out
+    assert "tried again" not in told.out
+    assert [line.endswith(": fails, as the one before") for line in lines] == [False, True, True]
+    events = [json.loads(line) for line in call("watch", lake, "--once", "--json").out.splitlines()]
+    assert len({event["message"] for event in events}) == 1
+    assert [event["index"] for event in events] == ["a", "b", "c"]

@@ -42,10 +42,10 @@ def test_a_file_that_cannot_be_read_is_told(
     row = told["lake"]
     assert (row.fresh, row.unread_files, row.problem) == (True, 1, "")
     assert told.unread == (row,)
-    said = (
-        f"i could not read 1 file, which no query leaves out (the first: {spoiled.name}): metaindex verify --files all"
-    )
-    assert row.advice[0] == f"{said} says why, refresh --mode full tries again"
+    verify, again = f"metaindex verify {lake.path} i --files all", f"metaindex refresh {lake.path} i --mode full"
+    said = f"i could not read 1 file, which no query leaves out (the first: {spoiled.name})"
+    assert row.advice[0] == f"{said}: {verify} says why; {again} tries again"
+    assert row.commands == (verify, again)
     assert row.indexes[0].unread == spoiled.name
     assert "no, 1 file unread" in str(told)
     assert "1 with unread files" in told.summary
@@ -108,8 +108,8 @@ def test_of_text_files_a_reader_option_may_be_lacking(tmp_path: Path) -> None:
     mi.open_table(root).create_index("i", mi.Values("note"), builder="local")
     (said,) = mi.open_lake(tmp_path)["t"].advice
     assert said.endswith(
-        ": metaindex verify --files all says why, and which reader option may be lacking;"
-        " refresh --mode full tries again"
+        f": metaindex verify {root} i --files all says why, and which reader option may be lacking;"
+        f" metaindex refresh {root} i --mode full tries again"
     )
 
 

@@ -103,6 +103,24 @@ def test_savings_of_a_table(made: Callable[[Path], Lake], tmp_path: Path) -> Non
     assert table.savings(dt.timedelta(0)).total.queries == 0
 
 
+def test_an_index_that_no_query_could_use_is_not_told_to_be_unused(tmp_path: Path) -> None:
+    """It was created after the last query; one that was created anew counts from then on."""
+    table = noted(delta_lake(tmp_path))
+    table.create_index("again", mi.Values("id"), builder="local")
+    table.prune("id = 1", indexes=["stats"])
+    assert (table.savings().unused, table.savings()["again"].queries) == (("again",), 1)
+    table.delete_index("again")
+    table.vacuum_index("again")
+    table.create_index("again", mi.Values("id"), builder="local")
+    table.create_index("young", mi.Values("id"), builder="local")
+    told = table.savings()
+    assert (told.unused, told["again"].queries, told["young"].queries, told["stats"].queries) == ((), 0, 0, 1)
+    assert "since it was created" not in str(told)
+    assert [each["queries"] for each in told.to_json()["indexes"]] == [1, 0, 0]  # type: ignore[attr-defined]
+    table.prune("id = 2", indexes=["stats"])
+    assert "helped no query that was noted since it was created: again, young" in str(table.savings())
+
+
 def test_without_a_log_it_says_how_to_have_one(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     lake.append(rows(0))

@@ -527,6 +527,17 @@ def test_statements_over_a_view_of_texts_show_what_the_rule_uses(sql: SparkSessi
             f"such as csv.`{folder}` WITH (header = true, escape = '\"'), or leave it so, as Spark reads it"
             in made["notes"][1]
         )
+        escaped = f"csv.`{folder}` WITH (header = true, escape = '\"')"
+        inferred = escaped.replace(")", ", inferSchema = true)")
+        rows(sql, f"CREATE INDEX m ON {inferred} USING values (id)")
+        notes = {row["name"]: str(row["note"]) for row in rows(sql, f"SHOW INDEXES ON {escaped}")}
+        assert notes["m"].startswith(f"built with {inferred}; name the table as in DESCRIBE INDEX")
+        facts = {row["name"]: row["value"] for row in rows(sql, f"DESCRIBE INDEX m ON {escaped}")}
+        assert "'inferSchema' = 'true'" in facts["statement"]
+        assert "schema'" not in facts["statement"], "that came of it"
+        notes = {row["name"]: row["note"] for row in rows(sql, f"SHOW INDEXES ON {inferred}")}
+        assert notes["m"] is None
+        assert "without escape, inferSchema, which are said here" in notes["l"]
     finally:
         sql.sql("DROP TABLE cataloged")
         for name in ("alike", "escaped", "texts"):

@@ -39,6 +39,10 @@ CSV = StatementWords(TableName(("csv", "/data/q")), "i")
             "say csv.`/data/q` WITH (header = false) where it is (those of WITH (schema = ...)), WITH (header = true)"
             " elsewhere",
         ),
+        (
+            "say inferSchema=True, nullValue='x'",
+            "say csv.`/data/q` WITH (inferSchema = true, nullValue = 'x')",
+        ),
         ("an x; refresh the index with mode='full'", "an x; REFRESH INDEX i ON csv.`/data/q` FULL"),
         ("mode='full' covers them", "FULL covers them"),
         ("or build with builder='local'", "or build with OPTIONS (builder = 'local')"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,62 @@ def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) 
         assert (row["share_low"], row["share_high"]) == (index.saved.low, index.saved.high)
         assert (row["index_bytes_low"], row["index_bytes_high"]) == (index.size_bytes.low, index.size_bytes.high)
     assert answer.indexes or format_ in ("delta", "iceberg")
+
+
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("DELETE FROM t WHERE n = 1", "this one does not: 'DELETE FROM t WHERE n = 1'"),
+        ("UPDATE t SET n = 1 WHERE n = 2", "this one does not: 'UPDATE"),
+        ("INSERT INTO u SELECT * FROM t", "this one does not: 'INSERT"),
+        ("MERGE INTO t USING u ON t.n = u.n WHEN MATCHED THEN DELETE", "this one does not: 'MERGE"),
+        ("CREATE TABLE u AS SELECT * FROM t", "this one does not: 'CREATE"),
+        ("n = 1", "this one does not: 'n = 1'"),
+        ("/* a */ WITH x(n) AS (SELECT 1), y AS (SELECT (2)) DELETE FROM t", "this one has DELETE"),
+        ("WITH x AS (SELECT 1) INSERT INTO u SELECT * FROM t", "this one has INSERT"),
+        ("FROM t INSERT INTO u SELECT *", "this one has INSERT"),
+    ],
+)
+def test_what_is_no_query_is_not_answered(tmp_path: Path, query: str, fact: str) -> None:
+    """Spark's session refuses it in the same words."""
+    lake = filled(tmp_path, "delta")
+    for statement in (f"EXPLAIN INDEXES {query}", f"EXPLAIN WHATIF {query} WITH INDEX ON t USING bloom (n)"):
+        with pytest.raises(mi.ArgumentError, match=re.escape(fact)):
+            mi.sql(statement, tables={"t": lake.place(), "u": lake.place()})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT user AS delete FROM t WHERE n = 1",
+        "-- DELETE\n(SELECT user FROM t WHERE (n = 1) AND (n < 3))",
+        "WITH x(m) AS (SELECT n FROM t), y AS (SELECT 1) SELECT m FROM x WHERE (m = 1)",
+    ],
+)
+def test_a_query_may_name_what_changes_a_table(tmp_path: Path, query: str) -> None:
+    assert told(f"EXPLAIN INDEXES {query}", tables={"t": filled(tmp_path, "delta").place()})
+
+
+def test_what_is_recommended_is_said_as_statements_that_can_be_pasted(tmp_path: Path) -> None:
+    place = tmp_path / "texts"
+    place.mkdir()
+    for number in range(12):
+        (place / f"{number}.csv").write_text(f"{number};n21\n" * 40)
+    settle(place)
+    (tmp_path / "log.sql").write_text("SELECT * FROM texts WHERE a = 4")
+    given = "header = false, delimiter = ';', schema = 'a INT, b STRING', nullValue = 'n21'"
+    answer = mi.sql(f"RECOMMEND INDEXES ON csv.`{place}` WITH ({given}) FROM '{tmp_path}/log.sql'")
+    shown = [str(part) for part in answer.shown]
+    lines = shown[shown.index("to create them:") + 1 :]
+    statements = [row["statement"] for row in answer.to_json() if row["recommended"]]
+    assert lines == [f"  {statement};" for statement in statements] != []
+    assert not any("mi." in line or "--create" in line for line in shown)
+    for line in lines:
+        mi.sql(line.strip().rstrip(";"))
+    (row, *_) = told(f"SHOW INDEXES ON csv.`{place}` WITH ({given})")
+    assert (row["fresh"], row["note"] and "built" in row["note"]) == (True, None)
+    query = f"SELECT * FROM csv.`{place}` WITH ({given}) WHERE a = 4"
+    assert any(row["used"] for row in told(f"EXPLAIN INDEXES {query}"))
 
 
 def test_a_kind_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

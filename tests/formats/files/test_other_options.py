@@ -198,11 +198,21 @@ def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(tmp_path: 
     put(root, "1.csv", "a,b\n1,5\n")
     mi.open_table(root, escape="x").create_index("plain", *KINDS)
     asked = mi.open_table(root, escape="x", schema="a BIGINT, b BIGINT", inferSchema="true").indexes()
-    assert asked["plain"].built_without == ("schema",)
-    assert "plain: built without schema, which is said here" in str(asked)
+    assert asked["plain"].built_without == ("inferSchema",)
+    assert "plain: built without inferSchema, which is said here" in str(asked)
     mi.open_table(root, schema="a BIGINT", inferSchema="true").create_index("said", mi.ColumnStats())
     told = mi.open_table(root, escape="x").indexes()["said"]
-    assert told.built_with == ("inferSchema='true'", "schema='`a` bigint'")
+    assert told.built_with == ("inferSchema=True", "schema='`a` bigint'")
+
+
+def test_options_are_spelled_as_they_are_documented(tmp_path: Path) -> None:
+    """Spark keeps their names in small letters; a cure is found by the name, and can be pasted then."""
+    root = tmp_path / "t"
+    put(root, "1.csv", "a,b\n1,5\n")
+    options = {"inferschema": "true", "nullvalue": "true", "timestampformat": "yyyy"}
+    mi.open_table(root, **options).create_index("i", *KINDS)
+    (told,) = mi.open_table(root).indexes()
+    assert told.built_with == ("inferSchema=True", "nullValue='true'", "timestampFormat='yyyy'")
 
 
 SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})

@@ -389,3 +389,19 @@ def test_the_hash_is_sparks() -> None:
         assert hashed(column, seeds).view(np.int32).tolist() == hashes
     rows = pa.array(["a", None, "b"])
     assert buckets_of([rows, pa.array([1, None, 2])], 7).tolist()[1] == 42 % 7
+
+
+def test_verify_tells_of_files_that_cannot_be_read_where_only_rows_are_kept(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    root.mkdir()
+    for number in range(4):
+        pq.write_table(pa.table({"k": [number] * 5, "v": [1] * 5}), root / f"f{number}.parquet")
+    for name in ("f1", "f2"):
+        (root / f"{name}.parquet").write_bytes((root / f"{name}.parquet").read_bytes()[:200])
+    settle(root)
+    table = mi.open_table(str(root))
+    table.create_index("c", mi.Covering("k", "v", buckets=2), builder=ArrowBuilder())
+    report = table.verify_index("c", files=None)
+    assert report.sound
+    assert report.to_json()["unread"] == ["f1.parquet", "f2.parquet"]
+    assert "not compared: data file 'f1.parquet' cannot be read: " in str(report)

@@ -1,0 +1,37 @@
+"""A folder of tables that is named as if it were one: what is said is where they are told of."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from itertools import islice
+
+from metaindex.expressions.errors import MetaIndexError
+
+_FOLDERS = 200
+"""That are looked at."""
+_NAMED = 3
+
+
+def hint(path: object) -> str:
+    """Of a folder of a disk whose tables lie below it; empty for anything else."""
+    if not isinstance(path, str) or not os.path.isdir(path):
+        return ""
+    from metaindex.formats.storage_opening import storage_for
+    from metaindex.formats.tables_below import Walk
+
+    try:
+        storage, root = storage_for(path, {})
+        tables = [
+            table for table in islice(Walk(storage, _FOLDERS, container=True).tables(), _NAMED + 1) if table.format
+        ]
+    except MetaIndexError:
+        return ""
+    names = [table.folder for table in tables if table.folder]
+    if not names or len(names) < len(tables):
+        return ""
+    more = ", ..." if len(names) > _NAMED else ""
+    return (
+        f"it looks like a folder of tables ({', '.join(names[:_NAMED])}{more}): `metaindex lake {shlex.quote(root)}`"
+        " tells of them"
+    )

@@ -1,0 +1,36 @@
+"""Commands of the command line that a person can paste: they say of a table what whoever opened it said."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+
+from metaindex.pruning.folder import plain_options
+
+from .handle import Handle
+
+
+def command(handle: Handle, verb: str, *words: str) -> str:
+    """`metaindex VERB TABLE WORDS`, quoted for a shell where a name needs it. Options of a store are not said: they may
+    be secrets."""
+    return shlex.join(["metaindex", verb, handle.path, *words, *_opening(handle)])
+
+
+def _opening(handle: Handle) -> Iterator[str]:
+    """The options that open the table as it is open."""
+    options, config = handle.ref.options, handle.config
+    catalog = getattr(options.get("catalog"), "name", None)
+    if isinstance(catalog, str) and catalog:
+        yield from ("--catalog", catalog)
+    if isinstance(named := options.get("format"), str):
+        yield from ("--format", named)
+    if handle.format == "files":
+        for name, value in plain_options(options).items():
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if name != "schema" or not text.startswith("?"):  # a schema that no text says
+                yield from ("--option", f"{name}={text}")
+    if config.index_location is not None:
+        yield from ("--index-location", os.fspath(config.index_location))
+    if config.namespace is not None:
+        yield from ("--namespace", config.namespace)

@@ -1,0 +1,60 @@
+"""Commands that a lake or the doctor names can be pasted: table, index and options are in them, quoted for a shell."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+
+import metaindex as mi
+from metaindex.table.commands import command
+from metaindex.table.face import handle_of
+from tests.cli.conftest import Call
+from tests.cli.conftest import call as call  # the fixture
+from tests.tables import delta_lake, indexed, parquet_lake, rows
+
+
+def test_what_a_lake_says_to_do_can_be_pasted(tmp_path: Path, call: Call) -> None:
+    for name in ("a b", "c"):
+        (tmp_path / name).mkdir()
+    behind, bare = parquet_lake(tmp_path / "a b"), delta_lake(tmp_path / "c")
+    indexed(behind)
+    behind.append(rows(10))
+    bare.append(rows(0))
+    bare.append(rows(10))
+    plain = call("lake", tmp_path)
+    refresh, create = f"metaindex refresh '{behind.path}' stats", f"metaindex create {bare.path} stats"
+    assert f"\nwhat to do:\n  {refresh}\n  {create}\n" in plain.out
+    assert "no index\n" in plain.out, "the command stands below the table"
+    told = {row["name"]: row for row in call("lake", tmp_path, "--json").json["tables"]}
+    assert told["a b/lake"]["commands"] == [refresh]
+    assert told["a b/lake"]["advice"][0].endswith(f": {refresh}")
+    call("lake", tmp_path, "--html", tmp_path / "lake.html")
+    assert create in (tmp_path / "lake.html").read_text()
+    for line in (refresh, create):
+        assert call(*shlex.split(line)[1:]).code == 0
+    assert "what to do" not in call("lake", tmp_path).out
+
+
+def test_many_commands_are_not_all_printed(tmp_path: Path) -> None:
+    for number in range(23):
+        (tmp_path / f"t{number:02}").mkdir()
+        table = parquet_lake(tmp_path / f"t{number:02}")
+        table.append(rows(0))
+        table.append(rows(10))
+    told = mi.open_lake(tmp_path, layout=False)
+    assert "and 3 more, in to_json() and --json" in str(told)
+
+
+def test_how_the_table_was_opened_is_said(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("1;2\n")
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    config = mi.Config(index_location=tmp_path.parent / "some indexes", namespace="team")
+    for said in (schema, "a BIGINT, b BIGINT"):
+        table = mi.open_table(tmp_path, format="csv", header=False, delimiter=";", schema=said, config=config)
+        assert shlex.split(command(handle_of(table), "refresh", "it's")) == [
+            *("metaindex", "refresh", str(tmp_path), "it's", "--format", "csv"),
+            *("--option", "header=false", "--option", "delimiter=;", "--option", "schema=`a` bigint, `b` bigint"),
+            *("--index-location", str(tmp_path.parent / "some indexes"), "--namespace", "team"),
+        ]
