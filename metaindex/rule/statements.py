@@ -19,7 +19,6 @@ from metaindex.expressions.errors import (
     ExpressionError,
     MetaIndexError,
     NotATableError,
-    first_line,
 )
 from metaindex.readers.jvm import jvm_of
 from metaindex.running.files import FORMATS, explained
@@ -27,6 +26,7 @@ from metaindex.running.results import FORMATTED, StatementResult, result, schema
 from metaindex.running.run import run
 from metaindex.running.tables import AskedTables, not_asked
 from metaindex.spark.interrupts import interrupts_first
+from metaindex.spark.said import said_by_spark
 from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed
 from metaindex.statements.places import placed
@@ -134,7 +134,7 @@ class Answering:
 
     def _said(self, error: Exception, text: str) -> str:
         known = isinstance(error, MetaIndexError)
-        said = str(error) if known else _sparks(error)
+        said = str(error) if known else said_by_spark(error)
         place = placed(text, said) if known else None
         at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
         return f"[{type(error).__name__}] {said}{at}"
@@ -151,19 +151,9 @@ def _ddl(kind: pa.DataType) -> str:
     return f"ARRAY<{_ddl(kind.value_type)}>" if pa.types.is_list(kind) else _TYPES[kind]
 
 
-def _sparks(error: Exception) -> str:
-    """What an error says. Of one that PySpark has no class for Java says it, perhaps in what caused it; Python says
-    that a call failed."""
-    outer = thrown = getattr(error, "java_exception", None)
-    while thrown is not None and not str(thrown.getClass().getName()).startswith("org.apache.spark."):
-        thrown = thrown.getCause()
-    said = outer if thrown is None else thrown
-    return first_line(error if said is None else Exception(str(said.toString())))
-
-
 def _fact(error: Exception) -> str:
     """What Spark says, as a part of a line of ours."""
-    return f"Spark says: {_sparks(error)[:300].rstrip(' .;')}"
+    return f"Spark says: {said_by_spark(error)[:300].rstrip(' .;')}"
 
 
 def _plain(value: object) -> object:
