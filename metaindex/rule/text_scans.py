@@ -27,7 +27,7 @@ from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.log.entry import IndexLogEntry
-from metaindex.pruning.folder import built_otherwise, differing_options, options_cure, options_in_words
+from metaindex.pruning.folder import SAME_NAME, built_otherwise, differing_options, options_cure, options_in_words
 from metaindex.pruning.folder import other_options as told_options
 from metaindex.table.face import Table, handle_of
 from metaindex.table.frames import each_of
@@ -173,7 +173,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     alike = said | {key: value for key, value in stored.items() if key.lower() in _OF_TYPES}
     rule = "an index is refreshed with the reader options that it was built with"
     if other := told_options(stored, alike):
-        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)}")
+        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)} {SAME_NAME}")
     if not differing_options(stored, asked) or not entry.content.versions:
         return
     try:
@@ -187,7 +187,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
             raise UnsupportedFeatureError(
                 f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
                 f" {then}, and Spark reads it as {now}; name its type where the table or view is created, or create"
-                " another index"
+                f" another index {SAME_NAME}"
             )
 
 

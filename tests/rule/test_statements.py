@@ -557,6 +557,11 @@ def test_a_refresh_blames_what_somebody_said(sql: SparkSession, tmp_path: Path) 
             match="of 'i' the column id was INT, and Spark reads it as STRING; name its type where the table or view",
         ):
             sql.sql("REFRESH INDEX i ON untyped")
+        for statement in ("REFRESH INDEX i ON unescaped", "CREATE INDEX i ON unescaped (id)"):
+            with pytest.raises(PySparkException, match="DROP INDEX i ON unescaped and VACUUM INDEX i ON unescaped"):
+                sql.sql(statement)
+        with pytest.raises(PySparkException, match="'i' is ACTIVE; refresh it, or choose another name"):
+            sql.sql("CREATE INDEX i ON mended (id)")
         assert rows(sql, "REFRESH INDEX i ON mended")[0]["state"] == "ACTIVE"
     finally:
         for name in ("unescaped", "untyped", "mended"):
