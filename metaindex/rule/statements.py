@@ -21,6 +21,7 @@ from metaindex.expressions.errors import (
     NotATableError,
 )
 from metaindex.readers.jvm import jvm_of
+from metaindex.running.cures import StatementWords, in_statement
 from metaindex.running.files import FORMATS, explained
 from metaindex.running.results import FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
@@ -40,6 +41,7 @@ from metaindex.workloads.template import Workload
 
 from .enabling import rule_of
 from .quiet import unlogged
+from .reasons import Reason
 from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:
@@ -314,5 +316,8 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
         yield {**row, "reason": "; ".join([*code, *more]) or None}
     for verdict in scan.indexes:
         code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
-        said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
+        detail = verdict.detail
+        if verdict.reason is Reason.NOT_USABLE:
+            detail = in_statement(detail, StatementWords(None, verdict.index, in_spark=True))
+        said = "; ".join(part for part in (*code, detail, *(more if code else ())) if part)
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -109,10 +109,12 @@ def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, cr
         return IndexVerdict(name, None, str(taken))
     refused = planned.refused.get(name)
     if refused is not None and all(serves_rows(kind) for kind in info.kinds):
-        return IndexVerdict(name, refused)
+        return IndexVerdict(name, refused, planned.damaged.get(name, "") if refused is Reason.NOT_USABLE else "")
     if isinstance(answer, Reason):
         return IndexVerdict(name, answer)
     report = next((report_ for report_ in answer.indexes if report_.name == name), None)
+    if report is not None and report.left_out:
+        return IndexVerdict(name, Reason.NOT_USABLE, report.reason)
     if report is None or not report.used:
         return IndexVerdict(name, Reason.OTHER_COLUMNS)
     if not report.dropped_files:

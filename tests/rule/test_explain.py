@@ -268,3 +268,29 @@ def test_an_index_is_credited_with_what_the_log_does_not_leave_out(enabled: Spar
     said = {one.index: one.reason for one in both.scans[0].indexes}
     assert said == {"values": None, "stats": Reason.TABLES_OWN}
     assert re.search(r"values: used: leaves out [12] files? by k more than the table's own statistics", str(both))
+
+
+@pytest.mark.parametrize(
+    "kind", [mi.Values("id"), mi.ColumnStats(), mi.Covering("id", "k")], ids=lambda kind: kind.name
+)
+def test_a_damaged_index_is_told_as_damaged_with_the_cure(
+    enabled: SparkSession, tmp_path: Path, kind: mi.Values | mi.ColumnStats | mi.Covering
+) -> None:
+    path = tmp_path / "t"
+    enabled.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k").write.parquet(str(path))
+    table = mi.open_table(path)
+    table.create_index("i", kind)
+    folder = {"values": "values", "column_stats": "column_stats", "covering": "covering"}[kind.name]
+    parts = [*Path(table.indexes()["i"].location).rglob(f"{folder}/**/*.mix")]
+    assert parts
+    for part in parts:
+        part.write_bytes(b"\0" * part.stat().st_size)
+    query = f"SELECT id, k FROM parquet.`{path}` WHERE id = 210"
+    (scan,) = mi.explain(enabled.sql(query)).scans
+    (verdict,) = scan.indexes
+    assert verdict.reason is Reason.NOT_USABLE, verdict
+    assert "as its manifest says" in verdict.detail
+    assert verdict.detail.endswith("refresh the index with mode='full'")
+    (row,) = enabled.sql(f"EXPLAIN INDEXES {query}").collect()
+    assert row["reason"].startswith("NOT_USABLE: ")
+    assert row["reason"].endswith("; REFRESH INDEX i ON table FULL")
