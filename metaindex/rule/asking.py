@@ -66,7 +66,7 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
 def _of_survey(survey: Survey) -> PlanReads:
     if survey.refused is not None:
         return PlanReads(StatementReads(()), (_untold(survey.refused),))
-    untold = tuple(_untold(why) for _, why in survey.passed if why != Reason.NO_FILTER.name)
+    untold = tuple(_untold(passed.why) for passed in survey.passed if passed.why != Reason.NO_FILTER.name)
     tables = tuple(_table_read(scan) for scan in survey.scans)
     return PlanReads(StatementReads(tables, tuple(_joins(survey)), survey.limit), untold)
 

@@ -278,10 +278,10 @@ class SparkTables:
         return workload(Path(path), time_zone=tables[0].config.time_zone, spark=self.spark)
 
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
-        from .explaining import explain
+        from .explaining import explained as explained_here
 
         frame = self._frame(query)
-        told = explain(frame)
+        told = explained_here(frame, counted=not formatted)
         if formatted:
             return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
         rows = [row for scan in told.scans for row in _scan_rows(scan)]
@@ -311,6 +311,9 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     if pruned is not None:
         row |= {"files": pruned.kept_files, "total_files": pruned.total_files}
         row |= {"size_bytes": pruned.kept_bytes, "total_bytes": pruned.total_bytes}
+    elif scan.whole is not None and scan.cover is None:
+        files, size = scan.whole
+        row |= {"files": files, "total_files": files, "size_bytes": size, "total_bytes": size}
     if not scan.indexes:
         code = [] if scan.reason is None else [f"{scan.reason.name}: {scan.reason.value}"]
         yield {**row, "reason": "; ".join([*code, *more]) or None}

@@ -294,3 +294,35 @@ def test_a_damaged_index_is_told_as_damaged_with_the_cure(
     (row,) = enabled.sql(f"EXPLAIN INDEXES {query}").collect()
     assert row["reason"].startswith("NOT_USABLE: ")
     assert row["reason"].endswith("; REFRESH INDEX i ON table FULL")
+
+
+def test_figures_stand_where_everything_is_read(enabled: SparkSession, lake: Path, tmp_path: Path) -> None:
+    """Of scans that no filter, no index or a reason keeps from being asked about, too."""
+    rows = enabled.range(0, 40, 1, 2).selectExpr("id", "id % 2 AS p")
+    rows.write.partitionBy("p").parquet(str(tmp_path / "parts"))
+    rows.write.format("delta").save(str(tmp_path / "log"))
+    enabled.sql("CREATE TABLE iceberg.explained.bare (id bigint) USING iceberg")
+    rows.select("id").writeTo("iceberg.explained.bare").append()
+    tables = {
+        f"parquet.`{lake}/par quet`": (lake / "par quet", 4),
+        f"parquet.`{lake}/bare`": (lake / "bare", 4),
+        f"csv.`{lake}/csv`": (lake / "csv", 4),
+        f"delta.`{lake}/delta`": (lake / "delta", 4),
+        f"parquet.`{tmp_path}/parts`": (tmp_path / "parts", 4),
+        f"delta.`{tmp_path}/log`": (tmp_path / "log", 2),
+        "iceberg.explained.bare": (Path(location_of(enabled, "iceberg.explained.bare")) / "data", 2),
+    }
+    try:
+        for name, (folder, count) in tables.items():
+            size = sum(
+                file.stat().st_size
+                for file in folder.rglob("*")
+                if file.suffix in (".parquet", ".csv") and "_delta_log" not in file.parts
+            )
+            column = "_c0" if name.startswith("csv") else "id"
+            for rest in ("", f"WHERE {column} > -1"):
+                (row,) = enabled.sql(f"EXPLAIN INDEXES SELECT {column} FROM {name} {rest}").collect()
+                said = (row["files"], row["total_files"], row["size_bytes"], row["total_bytes"])
+                assert said == (count, count, size, size), (name, rest, row)
+    finally:
+        enabled.sql("DROP TABLE iceberg.explained.bare")
