@@ -16,6 +16,7 @@ from .request import SparkScan
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
 from .text_scans import built_apart
+from .types_apart import types_apart
 
 if TYPE_CHECKING:
     from metaindex.views.explanation import Credit
@@ -59,6 +60,8 @@ def verdicts(
             told.append(IndexVerdict(info.name, Reason.NOT_ALLOWED))
         else:
             verdict = unusable.get(info.name) or _verdict(info, answer, planned, credit)
+            if verdict.reason is Reason.OTHER_TYPES:
+                verdict = replace(verdict, detail=types_apart(table, info.name, scan))
             asked = skipping.joinable(replace(scan, joins=joins), rule, info.name) if joins else ()
             told.append(_with_keys(verdict, asked) if info.name not in unusable else verdict)
     return tuple(told)

@@ -96,6 +96,7 @@ def test_why_not_is_told(enabled: SparkSession, lake: Path, text: str, reason: R
 def test_another_schema_of_the_session_is_told(enabled: SparkSession, lake: Path) -> None:
     told = mi.explain(enabled.read.schema("id int, k bigint").parquet(f"{lake}/par quet").where("id = 3"))
     assert [scan.reason for scan in told.scans] == [Reason.OTHER_TYPES]
+    assert "the index has id as BIGINT, and the query reads it as INT; read them as the index has them, or" in str(told)
 
 
 def test_what_each_index_does_is_told(spark: SparkSession, tmp_path: Path) -> None:
