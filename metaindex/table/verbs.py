@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from metaindex.actions import cancel as cancelling
 from metaindex.actions import clean as cleaning
@@ -23,7 +23,7 @@ from metaindex.actions.target import Target, retains
 from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
-from metaindex.errors import ConcurrentWriteError, IndexExistsError
+from metaindex.errors import ConcurrentWriteError, IndexExistsError, ScanError
 from metaindex.expressions.errors import (
     ArgumentError,
     MetaIndexError,
@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from metaindex.build.protocol import Builder, Progress
 
 
+_BY_SPARK: Final = "; read with .to_spark(spark)"
+
+
 def create(
     handle: Handle,
     name: str,
@@ -77,6 +80,7 @@ def create(
     target = handle.target(at_version(version, timestamp))
     snapshot = target.snapshot()
     leaves_of(kinds, snapshot.schema)
+    _check_readable(snapshot)
     if row_plans(kinds, snapshot.schema) and history:
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
@@ -122,6 +126,25 @@ def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
         options = {name: value for name, value in options.items() if name.lower() != "header"}
     file_format = str(snapshot.details.read_options().get("file_format", ""))
     return {**options, "file_format": file_format}
+
+
+def _check_readable(snapshot: Snapshot) -> None:
+    """UnsupportedFeatureError where CSV or JSON files are read with options that only Spark knows: no file could be
+    indexed, and no query would use the index."""
+    options = snapshot.details.read_options()
+    file_format = str(options.get("file_format", ""))
+    if file_format not in ("csv", "json"):
+        return
+    from metaindex.text import TextReader
+
+    try:
+        TextReader(file_format, options, snapshot.schema)
+    except ScanError as error:
+        fact = str(error).removesuffix(_BY_SPARK)
+        cure = "" if fact == str(error) else "; open the table without it, or leave it as it is, without an index"
+        raise UnsupportedFeatureError(
+            f"an index is built of files that can be read here; of these none can; {fact}{cure}"
+        ) from error
 
 
 def _check_free(base: IndexLogEntry | None, name: str, handle: Handle) -> None:

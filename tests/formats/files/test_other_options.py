@@ -377,3 +377,29 @@ def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) ->
         table.create_index("i", mi.Values("b"))
     table.vacuum_index("i")
     assert table.create_index("i", mi.Values("b"), builder="local").entry.content.versions[-1].files == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "told"),
+    [
+        ("0.csv", "a,b\nx,5\n", {"mode": "DROPMALFORMED"}, "csv files are read with mode 'permissive'"),
+        ("0.csv", "a,b\nx,5\n", {"timestampFormat": "QQQ"}, "dates and times are read by patterns of fixed width"),
+        ("0.json", '{"a":"x","b":5}\n', {"mode": "FAILFAST"}, "json files are read with mode 'permissive'"),
+        ("0.json", '{"a":"x","b":5}\n', {"allowComments": True}, "json files are read with allowcomments 'false'"),
+        ("0.csv", "a,b\nx,5\n", {"colour": "x"}, "'colour' ('x') is not known; mend its name"),
+    ],
+)
+def test_files_of_which_none_can_be_indexed_have_no_index(
+    tmp_path: Path, name: str, text: str, options: dict[str, Any], told: str
+) -> None:
+    """It would leave no file out, and no query would use it."""
+    root = tmp_path / "t"
+    put(root, name, text)
+    table = mi.open_table(root, **options)
+    with pytest.raises(UnsupportedFeatureError, match=re.escape(told)) as refused:
+        table.create_index("i", mi.Values("b"), builder="local")
+    assert str(refused.value).startswith("an index is built of files that can be read here; of these none can; ")
+    assert str(refused.value).endswith(
+        ("; open the table without it, or leave it as it is, without an index", ", or read with .to_spark(spark)")
+    )
+    assert not table.indexes(all=True)
