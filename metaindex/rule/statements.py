@@ -29,7 +29,7 @@ from metaindex.running.tables import AskedTables, not_asked
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.said import said_by_spark
 from metaindex.statements.errors import line_and_column
-from metaindex.statements.parsing import is_ours, parsed
+from metaindex.statements.parsing import is_ours, parsed, slip
 from metaindex.statements.places import placed
 from metaindex.statements.scripts import indexes_in, is_script
 from metaindex.statements.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
@@ -79,7 +79,9 @@ class Answering:
         try:
             with interrupts_first(), unlogged():
                 return json.dumps(
-                    {"parse": self._parsed, "script": self._script, "run": self._run}[str(asked["what"])](text)
+                    {"parse": self._parsed, "script": self._script, "slip": self._slip, "run": self._run}[
+                        str(asked["what"])
+                    ](text)
                 )
         except OthersIndexError:
             return json.dumps({"other": True})
@@ -96,6 +98,13 @@ class Answering:
                 return {"other": True}
             return _placed(text, str(error).partition(": ")[2], error.at, error.end)
         return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
+
+    def _slip(self, text: str) -> dict[str, object]:
+        """Of a text that Spark cannot parse, and that begins nearly as ours do."""
+        error = slip(text)
+        if error is None:
+            return {"other": True}
+        return _placed(text, str(error).partition(": ")[2], error.at, error.end)
 
     def _script(self, text: str) -> dict[str, object]:
         """Of a script, which Spark parses whole: the first statement of ours in it, which is refused."""

@@ -566,3 +566,36 @@ def test_a_refresh_blames_what_somebody_said(sql: SparkSession, tmp_path: Path) 
     finally:
         for name in ("unescaped", "untyped", "mended"):
             sql.sql(f"DROP VIEW {name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "meant"),
+    [
+        ("CREATE INDX i ON t USING column_stats", "'INDX'", "CREATE INDEX"),
+        ("create indexes on t", "'indexes'", "CREATE INDEX"),
+        ("CRAETE INDEX i ON t", "'CRAETE'", "CREATE INDEX"),
+        ("SHOW INDEXS ON t", "'INDEXS'", "SHOW INDEXES"),
+        ("REFRESH INDX i ON t", "'INDX'", "REFRESH INDEX"),
+        ("EXPLAIN WHATIFF SELECT 1", "'WHATIFF'", "EXPLAIN WHATIF"),
+        ("/* of mine */ RECOMEND INDEXES ON t", "'RECOMEND'", "RECOMMEND INDEXES"),
+        ("VACUM INDEX i ON t", "'VACUM'", "VACUUM INDEX"),
+        ("OPTIMIZE INDX i ON t", "'INDX'", "OPTIMIZE INDEX"),
+    ],
+)
+def test_of_misspelt_first_words_what_is_meant_is_told(sql: SparkSession, text: str, near: str, meant: str) -> None:
+    from pyspark.errors import ParseException
+
+    with pytest.raises(ParseException, match=f"did you mean {meant}") as found:
+        sql.sql(text)
+    assert f"at or near {near}: no statement begins as " in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["DROP VIEUW i", "CREATE TABEL t (a INT)", "SHOW VIEWSS FROM x y", "EXPLAIN SELEC 1", "SELECT * FROM", "x"]
+)
+def test_other_slips_are_as_spark_tells_them(sql: SparkSession, text: str) -> None:
+    parser = sql._jsparkSession.sessionState().sqlParser()
+    said = _plan(parser, text)
+    rule.disable(sql)
+    assert _plan(sql._jsparkSession.sessionState().sqlParser(), text) == said
+    assert "did you mean" not in said.lower()
