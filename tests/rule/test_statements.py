@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
@@ -599,3 +600,29 @@ def test_other_slips_are_as_spark_tells_them(sql: SparkSession, text: str) -> No
     rule.disable(sql)
     assert _plan(sql._jsparkSession.sessionState().sqlParser(), text) == said
     assert "did you mean" not in said.lower()
+
+
+def test_a_table_with_columns_of_its_own_needs_no_file_that_tells_them(sql: SparkSession, tmp_path: Path) -> None:
+    """The first file has no footer; the cure was to name the columns, which the user had done."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for part in range(4):
+        pq.write_table(pa.table({"id": range(part * 10, part * 10 + 10)}), folder / f"{part}.parquet")
+    (folder / "0.parquet").write_bytes(b"no footer" * 50)
+    sql.read.schema("id BIGINT").parquet(str(folder)).createOrReplaceTempView("damaged")
+    sql.sql(f"CREATE TEMPORARY VIEW said (id BIGINT) USING parquet OPTIONS (path '{folder}', schema 'id BIGINT')")
+    try:
+        (made_,) = rows(sql, "CREATE INDEX i ON damaged USING values (id)")
+        assert made_["notes"][0].startswith("3 of 4 files and 1 key indexed")
+        (shown,) = rows(sql, "SHOW INDEXES ON damaged")
+        assert (shown["fresh"], shown["note"]) == (True, "1 file could not be read when indexed: VERIFY INDEX says why")
+        assert rows(sql, "VERIFY INDEX i ON damaged")[0]["sound"]
+        for name in ("damaged", "said"):
+            (told,) = rows(sql, f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 35")
+            assert (told["used"], told["files"], told["total_files"]) == (True, 2, 4), told
+        assert rule.counts(sql).failed == 0
+        with setting(sql, "spark.sql.files.ignoreCorruptFiles", "true"):
+            assert [row["id"] for row in sql.sql("SELECT * FROM damaged WHERE id = 35").collect()] == [35]
+    finally:
+        for name in ("damaged", "said"):
+            sql.sql(f"DROP VIEW {name}")
