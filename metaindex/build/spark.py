@@ -29,6 +29,7 @@ from metaindex.kinds.served import RowPlan
 from metaindex.spark.frames import frame_of
 from metaindex.spark.interrupts import interrupts_first, surely
 from metaindex.spark.jobs import tagged
+from metaindex.spark.said import said_by_spark
 from metaindex.store.layout import PartInfo
 from metaindex.store.rows import PART_ROWS
 from metaindex.store.writer import RunSink
@@ -206,7 +207,7 @@ def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
     except MetaIndexError:
         raise
     except (Py4JError, PySparkException) as error:
-        line = _one_line(str(error))
+        line = _one_line(error)
         for said, ours in _OURS.items():
             if line.startswith(said):
                 raise ours(line.removeprefix(said)) from error
@@ -217,11 +218,11 @@ def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
         ) from error
 
 
-def _one_line(text: str) -> str:
-    """The line that says most: a Python worker's last line, else the first of the message."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+def _one_line(error: Exception) -> str:
+    """The line that says most: a Python worker's last line, else what Spark says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     named = [
         line for line in lines if line.split(":")[0].endswith(("Error", "Exception")) and not line.startswith("at ")
     ]
     chosen = next((line for line in reversed(named) if not line.startswith(("org.apache", "py4j", "Caused"))), None)
-    return chosen or (lines[0] if lines else "no message")
+    return chosen or said_by_spark(error)

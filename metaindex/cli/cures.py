@@ -45,6 +45,7 @@ _CURES: Final[tuple[Cure, ...]] = (
     (r"list them with indexes\(\)", "list them with `metaindex indexes TABLE`"),
     (r"as versions\(\) gives it", "as `metaindex indexes TABLE NAME` gives it"),
     *ALIKE,
+    (r"drop (it|this one) and vacuum it", r"delete \1 and vacuum it"),
     (r"mi\.Values\('([^']*)'\)", r"--values \1"),
     (r"mi\.ColumnStats\(\)", "--stats"),
     (argument(_ARGUMENTS), _argument),

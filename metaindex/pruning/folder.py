@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from metaindex import telemetry
 from metaindex.errors import DamagedIndexError, IndexExistsError, IndexNotFoundError
@@ -244,6 +245,11 @@ def differing_options(stored: Mapping[str, object], asked: Mapping[str, object])
         del now["header"]  # the index keeps none where one is meant without saying
     differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
     return differing + (["format"] if says_other_format(stored, asked) else [])
+
+
+ANEW: Final = "drop it and vacuum it"
+SAME_NAME: Final = "(by the same name: drop this one and vacuum it before)"
+"""The ways to build an index anew by its name; `running.cures` says them as statements are."""
 
 
 def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, otherwise: str = "") -> str:

@@ -126,7 +126,7 @@ class Pruner:
         for index in list(self._indexes):
             if index.name not in recorded and (why := index.of_another_table(table_uuid)):
                 self._indexes.remove(index)
-                self._refused.append(IndexReport(index.name, False, f"{why}; {FULL_REFRESH}"))
+                self._refused.append(IndexReport(index.name, False, f"{why}; {FULL_REFRESH}", left_out=True))
         return replace(version, table_uuid=table_uuid)
 
     def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
@@ -134,7 +134,7 @@ class Pruner:
         reason = first_line(error) if error is not None else "it cannot be read"
         logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
         telemetry.index_left_out(index.storage.root)
-        self._refused.append(IndexReport(index.name, False, reason))
+        self._refused.append(IndexReport(index.name, False, reason, left_out=True))
 
     def _reports(self, answer: Walked) -> list[IndexReport]:
         reports = [self._report(index, answer) for index in self._indexes]

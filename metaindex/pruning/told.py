@@ -19,6 +19,7 @@ class IndexReport:
     reads: int = 0
     bytes_read: int = 0
     seconds: float = 0.0  # to look up and answer
+    left_out: bool = False  # for what is wrong with it, which `reason` says
 
 
 def human_bytes(size: int) -> str:

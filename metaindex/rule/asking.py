@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaindex.expressions.errors import ExpressionError, UnsupportedFeatureError, first_line
+from metaindex.expressions.errors import ExpressionError, UnsupportedFeatureError
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, conjoined, without_said
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import ColumnRef
 from metaindex.readers.jvm import jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
+from metaindex.spark.said import said_by_spark
 from metaindex.workloads.plans import PlanReads, together
 
 from .enabling import surveyor
@@ -55,8 +56,9 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
             execution = spark._jsparkSession.sessionState().executePlan(logical(), mode)
             told = str(surveyor(spark).asked(execution))
     except (PySparkException, Py4JJavaError) as error:
+        said = said_by_spark(error)[:300].rstrip(" .;")
         raise ExpressionError(
-            f"a query of a workload is one that Spark can analyse; it says: {first_line(error)[:300]}; mend it"
+            f"a query of a workload is one that Spark can analyse; it says: {said}; mend it"
         ) from None
     return together([_of_survey(survey) for survey in read_surveys(told)])
 
@@ -64,7 +66,7 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
 def _of_survey(survey: Survey) -> PlanReads:
     if survey.refused is not None:
         return PlanReads(StatementReads(()), (_untold(survey.refused),))
-    untold = tuple(_untold(why) for _, why in survey.passed if why != Reason.NO_FILTER.name)
+    untold = tuple(_untold(passed.why) for passed in survey.passed if passed.why != Reason.NO_FILTER.name)
     tables = tuple(_table_read(scan) for scan in survey.scans)
     return PlanReads(StatementReads(tables, tuple(_joins(survey)), survey.limit), untold)
 

@@ -83,7 +83,7 @@ class Offered:
 
     candidates: list[CoverCandidate] = field(default_factory=list)
     refused: dict[str, Reason] = field(default_factory=dict)
-    damaged: list[Exception] = field(default_factory=list)
+    damaged: dict[str, Exception] = field(default_factory=dict)
 
 
 def offered(
@@ -105,7 +105,7 @@ def offered(
             try:
                 offer = _candidate(table, index, key, scan, rule, kept_bytes, broken, cores)
             except Exception as error:  # noqa: BLE001 - the other indexes are still offered
-                out.damaged.append(error)
+                out.damaged[index.name] = error
                 offer = Reason.NOT_USABLE
             if isinstance(offer, Reason):
                 out.refused.setdefault(index.name, offer)

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.shown import Shown
 from metaindex.pruning.result import PruneResult, human_bytes
+from metaindex.table.asked import at_version
+from metaindex.table.face import handle_of
 
 from .covers import Cover
 from .display import Display, differing
@@ -20,7 +22,7 @@ from .executed import run as executed
 from .reasons import Reason, Unasked
 from .request import SparkScan
 from .settings import DisplayMode, RuleConfig
-from .skipping import Taken
+from .skipping import Planned, Taken
 from .why_not import IndexVerdict, verdicts
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class ExplainedScan(Shown):
     covering index that is read in its place. `taken`: what is proved where the plan takes the first rows of an order,
     an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting.
     `joins`: columns whose keys in other sides of joins may leave out more files once the query runs; `unasked`: those
-    whose keys leave none out, and why."""
+    whose keys leave none out, and why; `whole`: files and bytes of all that it could read, where they are known."""
 
     scan: str
     result: PruneResult | None
@@ -46,6 +48,7 @@ class ExplainedScan(Shown):
     taken: Taken | Reason | None = None
     joins: tuple[str, ...] = ()
     unasked: Mapping[str, Unasked] = field(default_factory=dict)
+    whole: tuple[int, int] | None = field(default=None, compare=False)
 
     @property
     def refused(self) -> dict[str, Reason]:
@@ -227,6 +230,12 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
     what its scans read by Spark's own metrics. ArgumentError where its session is not enabled, and for what is no
     DataFrame.
     """
+    return explained(query, run=run)
+
+
+def explained(query: DataFrame, *, run: bool = False, counted: bool = False) -> QueryExplanation:
+    """See `explain`. `counted`: the files of a table that no index knows are counted, too, for which its log is
+    read."""
     if not hasattr(query, "sparkSession"):
         raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
     enabled = rule_of(query.sparkSession)
@@ -239,8 +248,8 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
         reason = refused if refused is not None and rule.enabled else Reason.DISABLED
         scans = [ExplainedScan("the whole query", None, reason)]
     else:
-        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked())
-        scans += [ExplainedScan(passed, None, Reason[why]) for passed, why in survey.passed]
+        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked(), counted)
+        scans += [ExplainedScan(each.scan, None, Reason[each.why], whole=each.listed) for each in survey.passed]
     shown = _text(after)
     read, read_bytes, dropped = executed(query.sparkSession, after) if run else (None, None, ())
     display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
@@ -258,6 +267,7 @@ def _scans(
     rule: RuleConfig,
     narrowed: frozenset[str],
     unasked: Mapping[tuple[str, str], Unasked],
+    counted: bool,
 ) -> list[ExplainedScan]:
     scans = []
     for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
@@ -275,9 +285,24 @@ def _scans(
                 planned.taken,
                 joins,
                 {name: why[name] for name in known},
+                _whole(enabled, scan, planned, rule, counted),
             )
         )
     return scans
+
+
+def _whole(
+    enabled: Enabled, scan: SparkScan, planned: Planned, rule: RuleConfig, counted: bool
+) -> tuple[int, int] | None:
+    if isinstance(planned.asked, PruneResult):
+        return planned.asked.total_files, planned.asked.total_bytes
+    if scan.listed is not None or scan.plain or scan.source.version is None or not counted:
+        return scan.listed
+    try:
+        files = handle_of(enabled.skipping.table_of(scan, rule)).snapshot(at_version(scan.source.version, None)).files
+    except MetaIndexError:
+        return None
+    return len(files), files.size_bytes
 
 
 def _reads(result: PruneResult, why: str) -> str:

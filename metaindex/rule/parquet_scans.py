@@ -12,7 +12,9 @@ from metaindex.readers.spark_parquet import CALENDARS, as_written
 
 from .request import Delta, Files
 
-_NO_MEANING: Final = frozenset({"path", "basepath", "serialization.format", "mergeschema", *CALENDARS})
+_NO_MEANING: Final = frozenset(
+    {"path", "basepath", "serialization.format", "mergeschema", "schema", "inferschema", *CALENDARS}
+)
 """Options of a Parquet relation that do not change what its columns mean; those of calendars by their values."""
 _BY_ID: Final = "spark.sql.parquet.fieldid.read.enabled"
 _ID: Final = "parquet.field.id"

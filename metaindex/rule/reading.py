@@ -25,6 +25,7 @@ from .request import (
     Iceberg,
     JoinSide,
     Need,
+    PassedScan,
     Request,
     Session,
     SparkColumns,
@@ -86,7 +87,7 @@ def read_surveys(text: str) -> tuple[Survey, ...]:
 def _survey(node: Any) -> Survey:
     if isinstance(node, dict) and "refused" in node:
         return Survey(_of(node, "refused", str), (), ())
-    passed = _each(node, "passed", lambda scan: (_of(scan, "scan", str), _of(scan, "why", str)))
+    passed = _each(node, "passed", _passed)
     return Survey(None, _scans(node), passed, _limit(node))
 
 
@@ -125,7 +126,22 @@ def _scan(node: Any) -> SparkScan:
         _aggregate(node["aggregate"]) if "aggregate" in node else None,
         _of(node, "any", bool, False),
         _texts(node["joins"], "joins") if "joins" in node else (),
+        _listed(node),
     )
+
+
+def _passed(node: Any) -> PassedScan:
+    return PassedScan(_of(node, "scan", str), _of(node, "why", str), _listed(node))
+
+
+def _listed(node: Any) -> tuple[int, int] | None:
+    if "listed" not in node:
+        return None
+    counted = _of(node, "listed", list)
+    if len(counted) != 2 or not all(type(count) is int and count >= 0 for count in counted):
+        raise _wrong("listed", counted)
+    files, size = counted
+    return files, size
 
 
 def _first(node: Any) -> FirstAsked:

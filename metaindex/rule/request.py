@@ -195,7 +195,8 @@ class SparkScan:
     `pruned`: Spark leaves partitions out once the query runs; `bytes`: of the files that it lists, where that is
     known; `order`: columns by which the plan sorts all rows, some with " DESC" behind them. `first`, `aggregate`: all
     that the plan takes of its rows; `any`: it takes some, whichever come first. `joins`: columns that are keys of
-    joins, whose other sides may leave out rows of it."""
+    joins, whose other sides may leave out rows of it; `listed`: for explanations, how many files and bytes it lists,
+    where those are all."""
 
     root: str
     source: Delta | Iceberg | Files
@@ -211,6 +212,7 @@ class SparkScan:
     aggregate: AggregateAsked | None = None
     any: bool = False
     joins: tuple[str, ...] = ()
+    listed: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         return f"{self.source.name} {self.root}"
@@ -245,13 +247,22 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class PassedScan:
+    """A scan that nothing is asked about, and why. `listed`: as of `SparkScan`."""
+
+    scan: str
+    why: str
+    listed: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """What the rule would ask about a plan (`MetaIndexRule.survey`, `asked`): scans, and of those that are passed over
     why; or why nothing is asked about the plan at all."""
 
     refused: str | None
     scans: tuple[SparkScan, ...]
-    passed: tuple[tuple[str, str], ...]
+    passed: tuple[PassedScan, ...]
     limit: int | None = None
 
 

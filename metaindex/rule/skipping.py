@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from metaindex import telemetry
 from metaindex.config import Config, QueryLog, noting
 from metaindex.expressions.deadline import TooLate, look, until
-from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
+from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError, first_line
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.pruning.ranking import CORES
@@ -71,7 +71,8 @@ class AnswerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """How one scan of a query is to be read. `refused`: the covering indexes that do not stand for it."""
+    """How one scan of a query is to be read. `refused`: the covering indexes that do not stand for it; `damaged`: what
+    is wrong with some of them."""
 
     skipping: PruneResult | Reason
     cover: Cover | None
@@ -79,6 +80,7 @@ class Planned:
     table: Table | None
     asked: PruneResult | Reason  # the same, with an answer that proves nothing for what it is
     taken: Taken | Reason | None = None  # for what the plan takes of its rows; None: all of them
+    damaged: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -283,7 +285,7 @@ class Skipping:
             if not isinstance(table, Reason) and are_rows_alike(table, source):
                 kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
                 some = offered(table, scan, rule, kept, self._broken, self.cores)
-                for error in some.damaged:
+                for error in some.damaged.values():
                     self._failed(error)
                 if scan.text is not None:
                     lists = [[candidate.serving.files.paths] for candidate in some.candidates]
@@ -405,7 +407,8 @@ def _planned(
             taken = None
         else:
             cover, answer = None, taken.result
-    return Planned(skipping, cover, some.refused, table, answer, taken)
+    damaged = {name: first_line(error) for name, error in some.damaged.items()}
+    return Planned(skipping, cover, some.refused, table, answer, taken, damaged)
 
 
 def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:

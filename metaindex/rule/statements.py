@@ -19,7 +19,6 @@ from metaindex.expressions.errors import (
     ExpressionError,
     MetaIndexError,
     NotATableError,
-    first_line,
 )
 from metaindex.readers.jvm import jvm_of
 from metaindex.running.cures import StatementWords, in_statement
@@ -28,8 +27,9 @@ from metaindex.running.results import FORMATTED, StatementResult, result, schema
 from metaindex.running.run import run
 from metaindex.running.tables import AskedTables, not_asked
 from metaindex.spark.interrupts import interrupts_first
+from metaindex.spark.said import said_by_spark
 from metaindex.statements.errors import line_and_column
-from metaindex.statements.parsing import is_ours, parsed
+from metaindex.statements.parsing import is_ours, parsed, slip
 from metaindex.statements.places import placed
 from metaindex.statements.query_tables import begins_as_query, no_query
 from metaindex.statements.scripts import indexes_in, is_script
@@ -42,6 +42,7 @@ from metaindex.workloads.template import Workload
 
 from .enabling import rule_of
 from .quiet import unlogged
+from .reasons import Reason
 from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ class Answering:
         try:
             with interrupts_first(), unlogged():
                 return json.dumps(
-                    {"parse": self._parsed, "script": self._script, "run": self._run}[str(asked["what"])](text)
+                    {"parse": self._parsed, "script": self._script, "slip": self._slip, "run": self._run}[
+                        str(asked["what"])
+                    ](text)
                 )
         except OthersIndexError:
             return json.dumps({"other": True})
@@ -92,6 +95,13 @@ class Answering:
                 return {"other": True}
             return _placed(text, str(error).partition(": ")[2], error.at, error.end)
         return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
+
+    def _slip(self, text: str) -> dict[str, object]:
+        """Of a text that Spark cannot parse, and that begins nearly as ours do."""
+        error = slip(text)
+        if error is None:
+            return {"other": True}
+        return _placed(text, str(error).partition(": ")[2], error.at, error.end)
 
     def _script(self, text: str) -> dict[str, object]:
         """Of a script, which Spark parses whole: the first statement of ours in it, which is refused."""
@@ -132,7 +142,7 @@ class Answering:
 
     def _said(self, error: Exception, text: str) -> str:
         known = isinstance(error, MetaIndexError)
-        said = str(error) if known else _sparks(error)
+        said = str(error) if known else said_by_spark(error)
         place = placed(text, said) if known else None
         at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
         return f"[{type(error).__name__}] {said}{at}"
@@ -149,19 +159,9 @@ def _ddl(kind: pa.DataType) -> str:
     return f"ARRAY<{_ddl(kind.value_type)}>" if pa.types.is_list(kind) else _TYPES[kind]
 
 
-def _sparks(error: Exception) -> str:
-    """What an error says. Of one that PySpark has no class for Java says it, perhaps in what caused it; Python says
-    that a call failed."""
-    outer = thrown = getattr(error, "java_exception", None)
-    while thrown is not None and not str(thrown.getClass().getName()).startswith("org.apache.spark."):
-        thrown = thrown.getCause()
-    said = outer if thrown is None else thrown
-    return first_line(error if said is None else Exception(str(said.toString())))
-
-
 def _fact(error: Exception) -> str:
     """What Spark says, as a part of a line of ours."""
-    return f"Spark says: {_sparks(error)[:300].rstrip(' .;')}"
+    return f"Spark says: {said_by_spark(error)[:300].rstrip(' .;')}"
 
 
 def _plain(value: object) -> object:
@@ -282,10 +282,10 @@ class SparkTables:
         return workload(Path(path), time_zone=tables[0].config.time_zone, spark=self.spark)
 
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
-        from .explaining import explain
+        from .explaining import explained as explained_here
 
         frame = self._frame(query)
-        told = explain(frame)
+        told = explained_here(frame, counted=not formatted)
         if formatted:
             return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
         rows = [row for scan in told.scans for row in _scan_rows(scan)]
@@ -315,12 +315,15 @@ def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
     if pruned is not None:
         row |= {"files": pruned.kept_files, "total_files": pruned.total_files}
         row |= {"size_bytes": pruned.kept_bytes, "total_bytes": pruned.total_bytes}
+    elif scan.whole is not None and scan.cover is None:
+        files, size = scan.whole
+        row |= {"files": files, "total_files": files, "size_bytes": size, "total_bytes": size}
     if not scan.indexes:
         code = [] if scan.reason is None else [f"{scan.reason.name}: {scan.reason.value}"]
         yield {**row, "reason": "; ".join([*code, *more]) or None}
     for verdict in scan.indexes:
         code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
         said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
-        if "mode='full'" in said:
+        if verdict.reason is Reason.NOT_USABLE or "mode='full'" in said:
             said = in_statement(said, StatementWords(index=verdict.index, in_spark=True))
         yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

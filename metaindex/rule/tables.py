@@ -87,12 +87,25 @@ class Tables:
             config=self._config,
             **({"trust_index": True} if scan.plain else {}),
         )
-        if not isinstance(source, Files) or source.text is None:
+        if not isinstance(source, Files):
             return _HeldTable(table, None)
+        if source.text is None:
+            return _HeldTable(_with_schema(table), None)
         as_read = text_scans.as_spark_reads(table, source.text, source)
         if as_read is not None:
             return _HeldTable(as_read, None)
         return _HeldTable(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
+
+
+def _with_schema(table: Table) -> Table:
+    """Parquet files with the schema that their indexes were built with, where all have the same: versions that were
+    recorded with it are others without, and the columns may be told by none of the files."""
+    handle = handle_of(table)
+    schemas = {str(each.table.options.get("schema", "")): each for each in handle.entries() if each.readable}
+    entry = next(iter(schemas.values()), None)
+    if entry is None or len(schemas) > 1 or not handle.lacks_schema(entry):
+        return table
+    return Table(handle.with_options("parquet", {"schema": entry.table.options["schema"]}, trust_index=True))
 
 
 def _key(scan: SparkScan) -> object:

@@ -27,7 +27,7 @@ from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Schema
 from metaindex.formats.protocol import At
 from metaindex.log.entry import IndexLogEntry
-from metaindex.pruning.folder import built_otherwise, differing_options, options_cure, options_in_words
+from metaindex.pruning.folder import SAME_NAME, built_otherwise, differing_options, options_cure, options_in_words
 from metaindex.pruning.folder import other_options as told_options
 from metaindex.table.face import Table, handle_of
 from metaindex.table.frames import each_of
@@ -173,7 +173,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     alike = said | {key: value for key, value in stored.items() if key.lower() in _OF_TYPES}
     rule = "an index is refreshed with the reader options that it was built with"
     if other := told_options(stored, alike):
-        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)}")
+        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)} {SAME_NAME}")
     if not differing_options(stored, asked) or not entry.content.versions:
         return
     try:
@@ -183,15 +183,16 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     for field in entry.content.schemas[entry.content.versions[-1].schema]:
         here = theirs.get(field.name)
         if here is not None and plain_type(here.type) != plain_type(field.type):
-            now, then = _type_said(here.type), _type_said(field.type)
+            now, then = type_said(here.type), type_said(field.type)
             raise UnsupportedFeatureError(
                 f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
                 f" {then}, and Spark reads it as {now}; name its type where the table or view is created, or create"
-                " another index"
+                f" another index {SAME_NAME}"
             )
 
 
-def _type_said(type_: pa.DataType) -> str:
+def type_said(type_: pa.DataType) -> str:
+    """As SQL names it."""
     return schema_said(pa.schema([("t", type_)])).removeprefix("? ").removeprefix("`t` ").upper()
 
 
@@ -300,9 +301,16 @@ def _by_name(column: tuple[str, pa.DataType]) -> str:
 
 
 def same_zone(table: Table, scan: Files) -> bool:
-    """Are texts without a time zone read in the same one? An index takes UTC where its options name none."""
+    """Are texts without a time zone read in the same one?"""
+    ours, theirs = zones(table, scan)
+    return ours == theirs
+
+
+def zones(table: Table, scan: Files) -> tuple[str, str]:
+    """In which zone texts without one are read by an index, which takes UTC where its options name none, and by a scan;
+    that of another session is not known."""
     ours = zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC")
-    return scan.session is not None and ours == zone_of(scan.options, scan.session.zone)
+    return ours, "" if scan.session is None else zone_of(scan.options, scan.session.zone)
 
 
 def has_instants(type_: pa.DataType) -> bool:

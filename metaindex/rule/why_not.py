@@ -16,6 +16,7 @@ from .request import SparkScan
 from .settings import RuleConfig
 from .skipping import Planned, Skipping
 from .text_scans import built_apart
+from .types_apart import types_apart
 
 if TYPE_CHECKING:
     from metaindex.views.explanation import Credit
@@ -59,6 +60,8 @@ def verdicts(
             told.append(IndexVerdict(info.name, Reason.NOT_ALLOWED))
         else:
             verdict = unusable.get(info.name) or _verdict(info, answer, planned, credit)
+            if verdict.reason is Reason.OTHER_TYPES:
+                verdict = replace(verdict, detail=types_apart(table, info.name, scan))
             asked = skipping.joinable(replace(scan, joins=joins), rule, info.name) if joins else ()
             told.append(_with_keys(verdict, asked) if info.name not in unusable else verdict)
     return tuple(told)
@@ -109,10 +112,12 @@ def _verdict(info: IndexInfo, answer: PruneResult | Reason, planned: Planned, cr
         return IndexVerdict(name, None, str(taken))
     refused = planned.refused.get(name)
     if refused is not None and all(serves_rows(kind) for kind in info.kinds):
-        return IndexVerdict(name, refused)
+        return IndexVerdict(name, refused, planned.damaged.get(name, "") if refused is Reason.NOT_USABLE else "")
     if isinstance(answer, Reason):
         return IndexVerdict(name, answer)
     report = next((report_ for report_ in answer.indexes if report_.name == name), None)
+    if report is not None and report.left_out:
+        return IndexVerdict(name, Reason.NOT_USABLE, report.reason)
     if report is None or not report.used:
         return IndexVerdict(name, Reason.OTHER_COLUMNS)
     if not report.dropped_files:

@@ -54,8 +54,11 @@ def in_statement(message: str, asked: StatementWords) -> str:
         said = value_of(match)
         return str(said).upper() if said else "the mode"
 
+    of_index = f"{index} ON {table if asked.table is None else _table(replace(asked.table, options=()))}"
     cures: tuple[Cure, ...] = (
         *ALIKE,
+        (r"drop (?:it|this one) and vacuum it", _plain(f"DROP INDEX {of_index} and VACUUM INDEX {of_index}")),
+        (r"(?<=other reader options; )vacuum it", _plain(f"VACUUM INDEX {of_index}")),
         *([("read it with Spark", "leave it so, as Spark reads it")] if asked.in_spark else []),
         (r"with a budget \(budget_bytes=, --budget\)", "with OPTIONS (budget = '100MB')"),
         (r"\(delete_index, or drop them later\)", "(DROP INDEX)"),

@@ -38,6 +38,7 @@ from metaindex.views.info import (
 )
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import moment
+from metaindex.workloads.template import NOT_READ
 
 if TYPE_CHECKING:
     from metaindex.actions.action import Outcome
@@ -144,7 +145,8 @@ RECOMMENDED: Final = _schema(
     reason=pa.string(),
 )
 """`share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with 90%, and where
-they are equal the number is exact. `reason`: why a candidate is not recommended."""
+they are equal the number is exact. `reason`: why a candidate is not recommended, or, where no table is named, which
+queries could not be read."""
 
 
 def schema_of(statement: Statement) -> pa.Schema:
@@ -402,5 +404,6 @@ def recommended(answer: Recommendation) -> StatementResult:
         for table in answer.tables
         for passed in table.passed
     ]
+    rows += [{"recommended": False, "reason": note} for note in answer.notes if note.startswith(NOT_READ)]
     statements = [f"  {index.sql};" for index in answer.indexes]
     return result(RECOMMENDED, rows, *answer.advised, *(["", "to create them:", *statements] if statements else []))

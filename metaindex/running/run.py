@@ -259,6 +259,7 @@ def _what_if(statement: ExplainWhatIf, tables: NamedTables) -> StatementResult:
         answer = table.what_if(asked.workload, *kinds, sample=_number(said, "sample"), tables=asked.names or None)
         rows += weighed(answer)
         told += [*([""] if told else []), *answer.shown]
+    rows += [{"query": problem.example, "note": problem.reason} for problem in asked.workload.problems]
     return result(WEIGHED, rows, *told)
 
 

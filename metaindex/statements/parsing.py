@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from typing import Final
@@ -41,25 +41,48 @@ def _wrong_beginning(text: str) -> StatementError:
     to."""
     words = tokens(text)
     first = text[words[0].start : words[0].end]
-    beginnings = {" ".join(form): " ".join(form) for form in FORMS} | {
-        " ".join(other): " ".join(form) for other, form in ALSO.items()
-    }
+    beginnings = _beginnings()
     cure = f"there are {', '.join(dict.fromkeys(beginnings.values()))}"
     if words[0].kind is TokenKind.END:
         return wrong(text, words[0].start, "no statement is given", cure=cure)
     if first.upper() in _QUERIES:
         fact = f"{first.upper()} is for tables, whose rows scan(), `metaindex scan` and Spark read"
         return wrong(text, words[0].start, fact, _RULE, cure, words[0].end)
+    meant = _meant(text, words, beginnings)
+    if meant is not None:
+        return meant
+    fact = f"no statement about indexes begins as {first[:_LONGEST_SHOWN]!r}"
+    return wrong(text, words[0].start, fact, cure=cure, end=words[0].end)
+
+
+def _beginnings() -> dict[str, str]:
+    """The first words of each statement, and as they are written in general."""
+    also = {" ".join(other): " ".join(form) for other, form in ALSO.items()}
+    return {" ".join(form): " ".join(form) for form in FORMS} | also
+
+
+def _meant(text: str, words: Sequence[Token], beginnings: Mapping[str, str]) -> StatementError | None:
     said = [word for word in words[:2] if word.kind is TokenKind.WORD]
     shown = " ".join(word.value for word in said).upper()
     close = get_close_matches(shown, list(beginnings), n=1, cutoff=0.75)
-    if close and shown:
-        as_meant = zip(said, close[0].split(), strict=False)
-        mistyped = next((word for word, meant in as_meant if word.value.upper() != meant), said[-1])
-        fact, cure = f"no statement begins as {shown}", f"did you mean {beginnings[close[0]]}?"
-        return wrong(text, mistyped.start, fact, cure=cure, end=mistyped.end)
-    fact = f"no statement about indexes begins as {first[:_LONGEST_SHOWN]!r}"
-    return wrong(text, words[0].start, fact, cure=cure, end=words[0].end)
+    if not close or not shown:
+        return None
+    as_meant = zip(said, close[0].split(), strict=False)
+    mistyped = next((word for word, meant in as_meant if word.value.upper() != meant), said[-1])
+    fact, cure = f"no statement begins as {shown}", f"did you mean {beginnings[close[0]]}?"
+    return wrong(text, mistyped.start, fact, cure=cure, end=mistyped.end)
+
+
+def slip(text: str) -> StatementError | None:
+    """Of a text that begins as no statement about indexes, and that nobody else could parse, what may have been meant;
+    None where its first words are near to none."""
+    if _form(text) is not None:
+        return None
+    try:
+        words = tuple(islice(each_token(text), 2))
+    except StatementError:
+        return None
+    return _meant(text, words, _beginnings())
 
 
 def parsed(text: str) -> Statement:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.expressions.errors import ArgumentError, CorruptTableError, MetaIndexError, UnsupportedFeatureError
 
 from .face import Table
 from .opening import open_table
@@ -114,8 +114,24 @@ def _table_of_leaf(
         options.setdefault("header", "false")  # which is Spark's default, and not `open_table`'s
     if kind != "parquet":
         options["schema"] = relation.schema().toDDL()
-    table = open_table(roots[0] if len(roots) == 1 else roots, format=kind, spark=spark, **how, **options)
-    return table if kind == "parquet" else as_read(table, relation)
+    place = roots[0] if len(roots) == 1 else roots
+    table = open_table(place, format=kind, spark=spark, **how, **options)
+    if kind != "parquet":
+        return as_read(table, relation)
+    if _tells_its_columns(table):
+        return table
+    return open_table(place, format=kind, spark=spark, **how, **{**options, "schema": relation.schema().toDDL()})
+
+
+def _tells_its_columns(table: Table) -> bool:
+    """Can the files that say which columns there are be read? Whoever named the columns to Spark needs none of them."""
+    try:
+        table.snapshot()
+    except CorruptTableError:
+        return False
+    except MetaIndexError:
+        pass  # the verb tells
+    return True
 
 
 def is_of_delta(leaf: Any) -> bool:

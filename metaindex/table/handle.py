@@ -97,12 +97,20 @@ class Handle:
 
     def as_built(self, entry: IndexLogEntry) -> Handle:
         """With the reader options that an index was built with, where they differ: whoever keeps an index may know no
-        more than a path."""
+        more than a path. A schema of Parquet files makes no other index, but none of them may tell their columns: one
+        that was said goes on to be, where nobody says another."""
         stored = entry.table.options
-        if other_options(stored, self.ref.options) is None:
+        if other_options(stored, self.ref.options) is None and not self.lacks_schema(entry):
             return self
         options = {name: value for name, value in stored.items() if name != "file_format"}
         return self.with_options(str(stored["file_format"]), options, trust_index=False)
+
+    def lacks_schema(self, entry: IndexLogEntry) -> bool:
+        """Was an index of Parquet files built with a schema that a text says, where none is said here?"""
+        stored = entry.table.options
+        said = any(name.lower() == "schema" for name in self.ref.options)
+        schema = str(stored.get("schema", ""))
+        return stored.get("file_format") == "parquet" and not said and bool(schema) and not schema.startswith("?")
 
     def as_said(self, entry: IndexLogEntry) -> Handle:
         """The same where whoever opened the table said of no reader option: a verb on an index knows them from it. A

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from metaindex.actions import cancel as cancelling
 from metaindex.actions import clean as cleaning
@@ -23,7 +23,7 @@ from metaindex.actions.target import Target, retains
 from metaindex.actions.upkeep import upkeep
 from metaindex.build.local import check_builder
 from metaindex.config import BuilderName
-from metaindex.errors import ConcurrentWriteError, IndexExistsError
+from metaindex.errors import ConcurrentWriteError, IndexExistsError, ScanError
 from metaindex.expressions.errors import (
     ArgumentError,
     MetaIndexError,
@@ -40,10 +40,11 @@ from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import check_kinds, check_one_index, kind_from_spec, lasting, served_keys
 from metaindex.kinds.renames import same_kinds
 from metaindex.kinds.served import row_plans
+from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import held
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation, State
-from metaindex.pruning.folder import options_cure, other_options, plain_options
+from metaindex.pruning.folder import ANEW, SAME_NAME, options_cure, other_options, plain_options
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import check_name
 from metaindex.store.writer import RunSink, new_run_id
@@ -55,6 +56,9 @@ from .remembering import forget
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder, Progress
+
+
+_BY_SPARK: Final = "; read with .to_spark(spark)"
 
 
 def create(
@@ -76,6 +80,7 @@ def create(
     target = handle.target(at_version(version, timestamp))
     snapshot = target.snapshot()
     leaves_of(kinds, snapshot.schema)
+    _check_readable(snapshot)
     if row_plans(kinds, snapshot.schema) and history:
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
@@ -83,14 +88,14 @@ def create(
         )
     indexes = handle.indexes()
     if if_not_exists and (like := indexes.like(name)) is not None:
-        there = _there_already(handle.log(like), like, kinds, snapshot.schema)
+        there = _there_already(handle, like, kinds, snapshot.schema)
         if there is not None:
             return there
     indexes.check_told_apart(name)
     log = handle.log(name)
-    if if_not_exists and (there := _there_already(log, name, kinds, snapshot.schema)) is not None:
+    if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
         return there
-    validate(Operation.CREATE, log.latest(), name)  # a name that is used is said before a Spark is started
+    _check_free(log.latest(), name, handle)  # is said before a Spark is started
     built_by = handle.builders.builder(builder, kinds)
     check_builder(kinds, built_by)
     action = Create(
@@ -107,7 +112,7 @@ def create(
     try:
         outcome = execute(log, action)
     except (ConcurrentWriteError, IndexExistsError):
-        if if_not_exists and (there := _there_already(log, name, kinds, snapshot.schema)) is not None:
+        if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
             return there  # another writer made it meanwhile
         raise
     return _with_past(handle, outcome, log, action, target) if history else outcome
@@ -123,18 +128,57 @@ def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
     return {**options, "file_format": file_format}
 
 
-def _there_already(log: OperationLog, name: str, kinds: Sequence[Kind], schema: Schema) -> Outcome | None:
+def _check_readable(snapshot: Snapshot) -> None:
+    """UnsupportedFeatureError where CSV or JSON files are read with options that only Spark knows: no file could be
+    indexed, and no query would use the index."""
+    options = snapshot.details.read_options()
+    file_format = str(options.get("file_format", ""))
+    if file_format not in ("csv", "json"):
+        return
+    from metaindex.text import TextReader
+
+    try:
+        TextReader(file_format, options, snapshot.schema)
+    except ScanError as error:
+        fact = str(error).removesuffix(_BY_SPARK)
+        cure = "" if fact == str(error) else "; open the table without it, or leave it as it is, without an index"
+        raise UnsupportedFeatureError(
+            f"an index is built of files that can be read here; of these none can; {fact}{cure}"
+        ) from error
+
+
+def _check_free(base: IndexLogEntry | None, name: str, handle: Handle) -> None:
+    """See `validate`. A refresh of an index with other reader options would be refused, and send back here."""
+    try:
+        validate(Operation.CREATE, base, name)
+    except IndexExistsError:
+        if base is None or other_options(base.table.options, handle.ref.options) is None:
+            raise
+        gone = base.stable is State.DELETED
+        raise IndexExistsError(
+            f"an index name is used once a table; {name!r} is {base.stable.value}, and was built with other reader"
+            f" options; {'vacuum it' if gone else ANEW}, or choose another name"
+        ) from None
+
+
+def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Schema) -> Outcome | None:
     """Where the index is there. IndexExistsError where it is of other kinds."""
-    base = log.latest()
+    base = handle.log(name).latest()
     if base is None or base.stable is not State.ACTIVE:
         return None
     if not same_kinds(base.kinds, kinds, schema):
         has, wanted = (" + ".join(kind.title for kind in some) for some in (map(kind_from_spec, base.kinds), kinds))
         raise IndexExistsError(
             f"an index that exists is taken where it has the same kinds; {name!r} has {has}, and {wanted} is asked;"
-            " choose another name, or drop it and vacuum it"
+            f" choose another name, or {ANEW}"
         )
-    return Outcome(name, Operation.CREATE.value, False, base, ("it exists, of the same kinds",))
+    notes = ["it exists, of the same kinds"]
+    if other_options(base.table.options, handle.ref.options) is not None:
+        notes.append(
+            f"it was built with other reader options, so queries of the table as it is opened do not use it; {ANEW}, or"
+            " choose another name"
+        )
+    return Outcome(name, Operation.CREATE.value, False, base, tuple(notes))
 
 
 def refresh(
@@ -169,7 +213,7 @@ def refresh(
         cure = options_cure(stored, handle.ref.options, otherwise="or without any, ")
         raise UnsupportedFeatureError(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
-            " (by the same name: drop this one and vacuum it before)"
+            f" {SAME_NAME}"
         )
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:

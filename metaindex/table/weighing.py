@@ -24,7 +24,7 @@ from metaindex.whatif.weigh import Asked, AskedQuery, AtHand, weigh
 from metaindex.workloads.asked import OfTable, TableNames, TableQuery, of_table
 from metaindex.workloads.plans import is_frame
 from metaindex.workloads.taking import path_in, workload
-from metaindex.workloads.template import Workload
+from metaindex.workloads.template import NOT_READ, Workload
 from metaindex.workloads.typed import typed
 
 from .apart import check_apart
@@ -165,6 +165,6 @@ def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:
 def unread(queries: Workload) -> Iterator[str]:
     """What of a workload could not be read."""
     for problem in queries.problems[:_MOST_TOLD]:
-        yield f"of the workload not read: {one_line(str(problem))}"
+        yield f"{NOT_READ}: {one_line(str(problem))}"
     if len(queries.problems) > _MOST_TOLD:
-        yield f"of the workload not read for {len(queries.problems) - _MOST_TOLD:,} more reasons; its problems have all"
+        yield f"{NOT_READ} for {len(queries.problems) - _MOST_TOLD:,} more reasons; its problems have all"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.records import dataclass
@@ -12,6 +13,8 @@ from metaindex.views.words import counted
 
 from .shape import shown_predicate
 
+NOT_READ: Final = "of the workload not read"
+"""How notes begin that tell of queries that could not be read."""
 _SHOWN = 90
 
 

@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.expressions.errors import CorruptTableError
 from metaindex.formats.model import Snapshot
 from metaindex.keys import FileIdentities
 from tests.cli.conftest import Call
@@ -147,3 +150,28 @@ def test_the_files_of_a_table_are_named_once_for_all_its_indexes(
         lake.open().create_index(name, mi.Values("id"), builder="local")
     assert [index.unread != "" for index in mi.open_lake(tmp_path)["lake"].indexes].count(True) == 3
     assert len(named) == 1
+
+
+def test_a_damaged_file_that_would_tell_the_columns_is_done_without(tmp_path: Path) -> None:
+    """Who keeps an index, or looks at a lake, knows no more than a path: the schema is the one that it was built
+    with."""
+    root = tmp_path / "lake" / "t"
+    root.mkdir(parents=True)
+    for part in range(4):
+        pq.write_table(pa.table({"id": range(part * 10, part * 10 + 10)}), root / f"{part}.parquet")
+    (root / "0.parquet").write_bytes(b"no footer" * 50)
+    settle(root)
+    with pytest.raises(CorruptTableError, match="name the columns with schema="):
+        mi.open_table(root).create_index("i", mi.Values("id"))
+    mi.open_table(root, schema="id BIGINT").create_index("i", mi.Values("id"), builder="local")
+    table = mi.open_table(root)
+    assert table.verify_index("i").sound
+    assert not table.refresh_index("i").changed
+    pq.write_table(pa.table({"id": [77]}), root / "9.parquet")
+    settle(root)
+    (row,) = mi.open_lake(root.parent).tables
+    assert (row.format, row.files, row.problem) == ("parquet", 5, "")
+    assert [index.info.new_files for index in row.indexes] == [1]
+    assert table.refresh_index("i", builder="local").changed
+    assert mi.open_table(root, schema="id BIGINT").prune("id = 77").kept_files == 2
+    assert table.indexes()["i"].fresh

@@ -106,7 +106,6 @@ STATEMENTS = (
     "-- c\\\nCREATE INDEX a ON t (b)",
     "BEGIN -- c\\\n; DROP INDEX a ON t;\nSELECT 1; END",
     "CREATE",
-    "CREATE INDEXES ON t",
     "SELECT * FROM",
     "VACUUM INDEX 'x",
     "REFRESH",

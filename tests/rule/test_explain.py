@@ -96,6 +96,7 @@ def test_why_not_is_told(enabled: SparkSession, lake: Path, text: str, reason: R
 def test_another_schema_of_the_session_is_told(enabled: SparkSession, lake: Path) -> None:
     told = mi.explain(enabled.read.schema("id int, k bigint").parquet(f"{lake}/par quet").where("id = 3"))
     assert [scan.reason for scan in told.scans] == [Reason.OTHER_TYPES]
+    assert "the index has id as BIGINT, and the query reads it as INT; read them as the index has them, or" in str(told)
 
 
 def test_what_each_index_does_is_told(spark: SparkSession, tmp_path: Path) -> None:
@@ -268,3 +269,61 @@ def test_an_index_is_credited_with_what_the_log_does_not_leave_out(enabled: Spar
     said = {one.index: one.reason for one in both.scans[0].indexes}
     assert said == {"values": None, "stats": Reason.TABLES_OWN}
     assert re.search(r"values: used: leaves out [12] files? by k more than the table's own statistics", str(both))
+
+
+@pytest.mark.parametrize(
+    "kind", [mi.Values("id"), mi.ColumnStats(), mi.Covering("id", "k")], ids=lambda kind: kind.name
+)
+def test_a_damaged_index_is_told_as_damaged_with_the_cure(
+    enabled: SparkSession, tmp_path: Path, kind: mi.Values | mi.ColumnStats | mi.Covering
+) -> None:
+    path = tmp_path / "t"
+    enabled.range(0, 400, 1, 4).selectExpr("id", "id % 7 AS k").write.parquet(str(path))
+    table = mi.open_table(path)
+    table.create_index("i", kind)
+    folder = {"values": "values", "column_stats": "column_stats", "covering": "covering"}[kind.name]
+    parts = [*Path(table.indexes()["i"].location).rglob(f"{folder}/**/*.mix")]
+    assert parts
+    for part in parts:
+        part.write_bytes(b"\0" * part.stat().st_size)
+    query = f"SELECT id, k FROM parquet.`{path}` WHERE id = 210"
+    (scan,) = mi.explain(enabled.sql(query)).scans
+    (verdict,) = scan.indexes
+    assert verdict.reason is Reason.NOT_USABLE, verdict
+    assert "as its manifest says" in verdict.detail
+    assert verdict.detail.endswith("refresh the index with mode='full'")
+    (row,) = enabled.sql(f"EXPLAIN INDEXES {query}").collect()
+    assert row["reason"].startswith("NOT_USABLE: ")
+    assert row["reason"].endswith("; REFRESH INDEX i ON table FULL")
+
+
+def test_figures_stand_where_everything_is_read(enabled: SparkSession, lake: Path, tmp_path: Path) -> None:
+    """Of scans that no filter, no index or a reason keeps from being asked about, too."""
+    rows = enabled.range(0, 40, 1, 2).selectExpr("id", "id % 2 AS p")
+    rows.write.partitionBy("p").parquet(str(tmp_path / "parts"))
+    rows.write.format("delta").save(str(tmp_path / "log"))
+    enabled.sql("CREATE TABLE iceberg.explained.bare (id bigint) USING iceberg")
+    rows.select("id").writeTo("iceberg.explained.bare").append()
+    tables = {
+        f"parquet.`{lake}/par quet`": (lake / "par quet", 4),
+        f"parquet.`{lake}/bare`": (lake / "bare", 4),
+        f"csv.`{lake}/csv`": (lake / "csv", 4),
+        f"delta.`{lake}/delta`": (lake / "delta", 4),
+        f"parquet.`{tmp_path}/parts`": (tmp_path / "parts", 4),
+        f"delta.`{tmp_path}/log`": (tmp_path / "log", 2),
+        "iceberg.explained.bare": (Path(location_of(enabled, "iceberg.explained.bare")) / "data", 2),
+    }
+    try:
+        for name, (folder, count) in tables.items():
+            size = sum(
+                file.stat().st_size
+                for file in folder.rglob("*")
+                if file.suffix in (".parquet", ".csv") and "_delta_log" not in file.parts
+            )
+            column = "_c0" if name.startswith("csv") else "id"
+            for rest in ("", f"WHERE {column} > -1"):
+                (row,) = enabled.sql(f"EXPLAIN INDEXES SELECT {column} FROM {name} {rest}").collect()
+                said = (row["files"], row["total_files"], row["size_bytes"], row["total_bytes"])
+                assert said == (count, count, size, size), (name, rest, row)
+    finally:
+        enabled.sql("DROP TABLE iceberg.explained.bare")

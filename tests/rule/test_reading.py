@@ -26,6 +26,7 @@ from metaindex.rule.request import (
     Iceberg,
     JoinSide,
     Need,
+    PassedScan,
     Session,
 )
 from metaindex.rule.settings import RuleConfig
@@ -99,9 +100,13 @@ def test_a_request_is_read_as_it_is_sent() -> None:
 
 def test_a_survey_is_read_as_it_is_sent() -> None:
     assert read_survey('{"refused": "STREAM"}').refused == "STREAM"
-    passed = [{"scan": "t", "why": "NO_FILTER"}]
+    passed = [{"scan": "t", "why": "NO_FILTER", "listed": [4, 99]}, {"scan": "u", "why": "OTHER_SOURCE"}]
     survey = read_survey(json.dumps({"settings": {}, "scans": [DELTA], "passed": passed}))
-    assert (len(survey.scans), survey.passed, survey.refused) == (1, (("t", "NO_FILTER"),), None)
+    assert (len(survey.scans), survey.passed, survey.refused) == (
+        1,
+        (PassedScan("t", "NO_FILTER", (4, 99)), PassedScan("u", "OTHER_SOURCE")),
+        None,
+    )
     inside = {"settings": {}, "scans": [], "passed": [], "limit": 3}
     first, second = read_surveys(json.dumps([{"refused": "STREAM"}, inside]))
     assert (first.refused, first.limit, second.refused, second.limit) == ("STREAM", None, None, 3)

@@ -182,6 +182,11 @@ def test_what_is_read_otherwise_is_left_alone(session: SparkSession, tmp_path: P
         frame = session.read.schema(schema).options(**options).csv(path).where("id = 21")
         assert why_not(frame) == {reason}, (schema, options)
         assert answered(session, lambda f=frame: f.select("id"))[1] == FILES  # type: ignore[misc]
+        if reason is Reason.OTHER_TYPES:
+            (scan,) = mi.explain(frame).scans
+            for verdict in scan.indexes:
+                assert verdict.detail.startswith("the index has "), verdict
+                assert verdict.detail.endswith("or create another index of the table as it is read here")
     plain = session.read.schema(SCHEMA).options(header=True).csv(path)
     for name, value in [
         ("spark.sql.legacy.timeParserPolicy", "LEGACY"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
+from metaindex import rule
 from metaindex.expressions.reads import JoinKey, TableRead
 from metaindex.workloads.shape import shown_predicate
 
@@ -156,3 +157,33 @@ def _comparable(tables: tuple[TableRead, ...], lake: Path) -> set[tuple[object, 
         )
         for read in tables
     }
+
+
+def test_what_spark_says_is_told_of_each_query(spark: SparkSession, lake: Path, tmp_path: Path) -> None:
+    """The first sentence of its error, and not that a call failed; errors that differ are told apart."""
+    p = f"parquet.`{lake}/p`"
+    queries_ = [
+        f"SELECT * FROM {p} WHERE id = 3",
+        "SELECT * FROM no_such_table WHERE id = 3",
+        f"SELECT no_such_column FROM {p}",
+        f"SELECT * FRM {p}",
+    ]
+    answer = mi.workload(queries_, spark=spark)
+    assert answer.seen == 1
+    reasons = [problem.reason for problem in answer.problems]
+    codes = ("[TABLE_OR_VIEW_NOT_FOUND]", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]", "[PARSE_SYNTAX_ERROR]")
+    assert [sum(code in reason for reason in reasons) for code in codes] == [1, 1, 1], reasons
+    assert not any("An error occurred" in reason for reason in reasons)
+    assert [problem.example for problem in answer.problems] == queries_[1:]
+    assert "`no_such_table` cannot be found" in reasons[0]
+    file = tmp_path / "queries.sql"
+    file.write_text(";\n".join(queries_))
+    rule.enable(spark)
+    try:
+        told = spark.sql(f"RECOMMEND INDEXES ON {p} FROM '{file}'").collect()
+    finally:
+        rule.disable(spark)
+    unread = [row["reason"] for row in told if row["table"] is None]
+    assert len(unread) == 3
+    assert all("of the workload not read: 1 x " in reason for reason in unread)
+    assert "SELECT no_such_column" in " ".join(unread)

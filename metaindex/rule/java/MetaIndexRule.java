@@ -337,8 +337,30 @@ public class MetaIndexRule extends Rule {
   private static void passed(Survey survey, ObjectNode out) {
     ArrayNode passed = out.putArray("passed");
     for (int i = 0; i < survey.passed.size(); i++) {
-      String[] one = (String[]) survey.passed.get(i);
-      passed.addObject().put("scan", one[0]).put("why", one[1]);
+      Object[] one = (Object[]) survey.passed.get(i);
+      passed.addObject().put("scan", (String) one[0]).put("why", (String) one[1]);
+    }
+  }
+
+  /** Adds how many files are listed, where all are: for people. */
+  private static void listed(Survey survey, ObjectNode out) {
+    for (int i = 0; i < survey.found.size(); i++) {
+      Scan scan = ((Found) survey.found.get(i)).scan;
+      listed(scan.listsAll() ? scan : null, (ObjectNode) out.get("scans").get(i));
+    }
+    for (int i = 0; i < survey.passed.size(); i++) {
+      listed((Scan) ((Object[]) survey.passed.get(i))[2], (ObjectNode) out.get("passed").get(i));
+    }
+  }
+
+  private static void listed(Scan scan, ObjectNode out) {
+    try {
+      long[] counted = scan == null ? null : scan.counted();
+      if (counted != null && counted[1] >= 0) {
+        out.putArray("listed").add(counted[0]).add(counted[1]);
+      }
+    } catch (RuntimeException error) { // without them everything else is told
+      out.remove("listed");
     }
   }
 
@@ -361,6 +383,7 @@ public class MetaIndexRule extends Rule {
       }
       ObjectNode out = request(survey.found);
       passed(survey, out);
+      listed(survey, out);
       return Json.text(out);
     } catch (Throwable error) {
       return refused(left(error));

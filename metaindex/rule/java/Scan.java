@@ -1,6 +1,7 @@
 package metaindex;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -61,6 +62,16 @@ abstract class Scan {
    * into `later` (IcebergTasks).
    */
   abstract LogicalPlan rest(Map served, String label, List later);
+
+  /** How many files it lists, and how many bytes. */
+  long[] counted() {
+    return new long[] {listed().size(), bytes(new ArrayList())};
+  }
+
+  /** Are those that it lists all, whatever its filters say? */
+  boolean listsAll() {
+    return false;
+  }
 
   /** Does it read CSV or JSON? */
   boolean texts() {

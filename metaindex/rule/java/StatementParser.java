@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -38,6 +39,7 @@ import org.apache.spark.unsafe.Platform;
  */
 public abstract class StatementParser {
   private static final int WORD = 16;
+  private static final int SLIPS = 2;
   public final ParserInterface parser; // that was there
   private final Function python; // JSON to JSON
   private final String token; // whoever asks without it is not this parser
@@ -87,6 +89,51 @@ public abstract class StatementParser {
           NamedExpression$.MODULE$.newExprId(), Scala.none()));
     }
     return new IndexStatement(said, this, Scala.sequence(output));
+  }
+
+  /** The error of a text that nobody could parse: of one that begins nearly as ours do, what may have been meant. */
+  protected Throwable meant(String text, Throwable error) {
+    if (closed || !(error instanceof ParseException) || !isNear(firstWords(text))) {
+      return error;
+    }
+    try {
+      String said = new VariableSubstitution().substitute(text);
+      JsonNode reply = ask("slip", said);
+      return reply == null || !reply.has("near") ? error : wrong(said, reply);
+    } catch (RuntimeException gone) { // as above
+      return error;
+    }
+  }
+
+  /** Do the words differ from the first ones of a statement of ours in few letters? */
+  private boolean isNear(String first) {
+    String[] said = first.split(" ");
+    Iterator each = words.iterator();
+    while (said.length == 2 && !words.contains(first) && each.hasNext()) {
+      String[] known = ((String) each.next()).split(" ");
+      if (slips(said[0], known[0]) <= SLIPS && slips(said[1], known[1]) <= SLIPS) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** How many letters one word has more, less or otherwise than the other. */
+  private static int slips(String one, String other) {
+    int[] before = new int[other.length() + 1];
+    for (int j = 0; j < before.length; j++) {
+      before[j] = j;
+    }
+    for (int i = 1; i <= one.length(); i++) {
+      int[] now = new int[before.length];
+      now[0] = i;
+      for (int j = 1; j < now.length; j++) {
+        int same = before[j - 1] + (one.charAt(i - 1) == other.charAt(j - 1) ? 0 : 1);
+        now[j] = Math.min(same, Math.min(before[j], now[j - 1]) + 1);
+      }
+      before = now;
+    }
+    return before[before.length - 1];
   }
 
   private static String text(JsonNode array, int place) {

@@ -68,7 +68,7 @@ class Survey {
   }
 
   final List found = new ArrayList(); // what is asked about
-  final List passed = new ArrayList();
+  final List passed = new ArrayList(); // name, why, and the scan where it lists every file that it has
   final List leaves = new ArrayList(); // every one, in the order in which a plan is walked from above
   String refused;
   private final Scans scans;
@@ -123,7 +123,7 @@ class Survey {
       }
       if (one != null && one.filters.isEmpty() && one.wants.isEmpty() && !(one.gathered && one.scan.texts())
           && one.first == null && one.counted == null && one.joined.isEmpty()) {
-        passed.add(new String[] {scans.name(one.leaf), "NO_FILTER"});
+        passed.add(new Object[] {scans.name(one.leaf), "NO_FILTER", one.scan});
         places.set(i, null);
       } else if (one != null) {
         found.add(one);
@@ -290,7 +290,8 @@ class Survey {
       one.any = these && !filters.isEmpty();
     }
     if (one == null && scans.reads(plan)) {
-      passed.add(new String[] {scans.name(plan), scan == null ? "OTHER_SOURCE" : "FILE_METADATA"});
+      String why = scan == null ? "OTHER_SOURCE" : "FILE_METADATA";
+      passed.add(new Object[] {scans.name(plan), why, scan == null || scan.listsAll() || filters.isEmpty() ? scan : null});
     }
     leaves.add(plan);
     places.add(one);

@@ -59,6 +59,11 @@ public abstract class Gate {
     }
   }
 
+  /** The error of a text that nobody could parse, as it is: the parser of the session says more, once it is there. */
+  protected Throwable meant(String text, Throwable error) {
+    return error;
+  }
+
   /** The plan of a statement about indexes, by the parser that the session has by now; else null. */
   protected Object ours(String text) {
     if (text == null || passing.get() != null || !mayBeOurs(text)) {

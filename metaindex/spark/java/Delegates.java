@@ -14,7 +14,8 @@ import java.util.TreeMap;
  * Source of a class that stands in front of a session's parser. A parser of Spark has an interface with other methods
  * in every version, and Iceberg's has one more, which Iceberg looks for: so the class is written anew for each parser,
  * with every method of the interfaces that it has, each handed on to it. Methods that parse a statement ask `ours`
- * first, of the class that is extended, which has the field `parser`.
+ * first, of the class that is extended, which has the field `parser`; of an error of that parser they ask `meant` which
+ * one to throw.
  */
 public class Delegates {
   private static final String INTERFACE = "org.apache.spark.sql.catalyst.parser.ParserInterface";
@@ -91,7 +92,13 @@ public class Delegates {
       text.append("    " + gives + " plan = (" + gives + ") ours(a0);\n");
       text.append("    if (plan != null) {\n      return plan;\n    }\n");
     }
+    String handed = "((" + of + ") parser)." + one.getName() + "(" + given + ");\n";
+    if (plan && types.length > 0 && types[0] == String.class) {
+      text.append("    try {\n      return " + handed + "    } catch (Throwable error) {\n");
+      text.append("      org.apache.spark.unsafe.Platform.throwException(meant(a0, error));\n      return null;\n    }\n");
+      return text.append("  }\n").toString();
+    }
     text.append("    " + (gives.equals("void") ? "" : "return "));
-    return text.append("((" + of + ") parser)." + one.getName() + "(" + given + ");\n  }\n").toString();
+    return text.append(handed + "  }\n").toString();
   }
 }

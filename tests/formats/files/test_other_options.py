@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.errors import IndexExistsError
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema_said import schema_said
@@ -355,3 +358,58 @@ def test_a_header_of_which_nothing_is_said_is_none(tmp_path: Path) -> None:
     os.utime(root / "1.csv", (1.71e9, 1.71e9))
     assert mi.open_table(root, header=None).refresh_index("i", builder="local").changed
     assert mi.open_table(root).indexes()["i"].fresh is True
+
+
+def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) -> None:
+    """A refresh would be refused, with a cure that leads back to create."""
+    root = tmp_path / "t"
+    put(root, "0.csv", 'a,b\n"x ""y""",5\n')
+    said: dict[str, Any] = {"schema": TEXT, "header": True}
+    statement = f"ON csv.`{root}` WITH (header = true, escape = '\"', schema = '{TEXT}')"
+    free = f"DROP INDEX i ON csv.`{root}` and VACUUM INDEX i ON csv.`{root}`"
+    mi.open_table(root, **said).create_index("i", mi.Values("b"), builder="local")
+    table = mi.open_table(root, **said, escape='"')
+    with pytest.raises(IndexExistsError, match="other reader options; drop it and vacuum it, or choose another name"):
+        table.create_index("i", mi.Values("b"))
+    with pytest.raises(IndexExistsError, match=re.escape(f"options; {free}, or choose another name")):
+        mi.sql(f"CREATE INDEX i {statement} USING values (b)")
+    with pytest.raises(UnsupportedFeatureError, match=re.escape(f"(by the same name: {free} before)")):
+        mi.sql(f"REFRESH INDEX i {statement}")
+    (row,) = mi.sql(f"CREATE INDEX IF NOT EXISTS i {statement} USING values (b)").to_json()
+    assert row["notes"][0] == "it exists, of the same kinds"
+    assert f"do not use it; {free}, or choose another name" in row["notes"][1]
+    with pytest.raises(IndexExistsError, match="'i' is ACTIVE; refresh it"):
+        mi.open_table(root, **said).create_index("i", mi.Values("b"))
+    table.delete_index("i")
+    with pytest.raises(
+        IndexExistsError, match="'i' is DELETED, and was built with other reader options; vacuum it, or"
+    ):
+        table.create_index("i", mi.Values("b"))
+    table.vacuum_index("i")
+    assert table.create_index("i", mi.Values("b"), builder="local").entry.content.versions[-1].files == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "told"),
+    [
+        ("0.csv", "a,b\nx,5\n", {"mode": "DROPMALFORMED"}, "csv files are read with mode 'permissive'"),
+        ("0.csv", "a,b\nx,5\n", {"timestampFormat": "QQQ"}, "dates and times are read by patterns of fixed width"),
+        ("0.json", '{"a":"x","b":5}\n', {"mode": "FAILFAST"}, "json files are read with mode 'permissive'"),
+        ("0.json", '{"a":"x","b":5}\n', {"allowComments": True}, "json files are read with allowcomments 'false'"),
+        ("0.csv", "a,b\nx,5\n", {"colour": "x"}, "'colour' ('x') is not known; mend its name"),
+    ],
+)
+def test_files_of_which_none_can_be_indexed_have_no_index(
+    tmp_path: Path, name: str, text: str, options: dict[str, Any], told: str
+) -> None:
+    """It would leave no file out, and no query would use it."""
+    root = tmp_path / "t"
+    put(root, name, text)
+    table = mi.open_table(root, **options)
+    with pytest.raises(UnsupportedFeatureError, match=re.escape(told)) as refused:
+        table.create_index("i", mi.Values("b"), builder="local")
+    assert str(refused.value).startswith("an index is built of files that can be read here; of these none can; ")
+    assert str(refused.value).endswith(
+        ("; open the table without it, or leave it as it is, without an index", ", or read with .to_spark(spark)")
+    )
+    assert not table.indexes(all=True)

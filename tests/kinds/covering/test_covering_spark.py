@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.errors import BuildError, DamagedIndexError
+from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import StorageError, UnsupportedFeatureError
 from metaindex.table.frames import table_of
 from tests.tables import settle
@@ -323,7 +323,7 @@ def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: s
     assert held.physical(1) == of_frame(every.select("x", "p"))  # of these columns all of it parses
     held.check(spark)
     table.optimize_index("c", mode="full")
-    with pytest.raises(BuildError, match="PERMISSIVE"):
+    with pytest.raises(UnsupportedFeatureError, match="with mode 'permissive'; the table has 'DROPMALFORMED'"):
         mi.open_table(str(root), format=form, spark=spark, mode="DROPMALFORMED", **options).create_index(
             "d", mi.Covering("id")
         )
