@@ -291,7 +291,8 @@ class Survey {
     }
     if (one == null && scans.reads(plan)) {
       String why = scan == null ? "OTHER_SOURCE" : "FILE_METADATA";
-      passed.add(new Object[] {scans.name(plan), why, scan == null || scan.listsAll() || filters.isEmpty() ? scan : null});
+      boolean whole = scan != null && (scan.listsAll() || filters.isEmpty());
+      passed.add(new Object[] {scans.name(plan), why, whole ? scan : null});
     }
     leaves.add(plan);
     places.add(one);

@@ -95,7 +95,8 @@ public class Delegates {
     String handed = "((" + of + ") parser)." + one.getName() + "(" + given + ");\n";
     if (plan && types.length > 0 && types[0] == String.class) {
       text.append("    try {\n      return " + handed + "    } catch (Throwable error) {\n");
-      text.append("      org.apache.spark.unsafe.Platform.throwException(meant(a0, error));\n      return null;\n    }\n");
+      text.append("      org.apache.spark.unsafe.Platform.throwException(meant(a0, error));\n");
+      text.append("      return null;\n    }\n");
       return text.append("  }\n").toString();
     }
     text.append("    " + (gives.equals("void") ? "" : "return "));
