@@ -212,10 +212,10 @@ def test_options_are_spelled_as_they_are_documented(tmp_path: Path) -> None:
     """Spark keeps their names in small letters; a cure is found by the name, and can be pasted then."""
     root = tmp_path / "t"
     put(root, "1.csv", "a,b\n1,5\n")
-    options = {"inferschema": "true", "nullvalue": "true", "timestampformat": "yyyy"}
+    options = {"inferschema": "true", "nullvalue": "true", "timestampformat": "yyyy-MM-dd"}
     mi.open_table(root, **options).create_index("i", *KINDS)
     (told,) = mi.open_table(root).indexes()
-    assert told.built_with == ("inferSchema=True", "nullValue='true'", "timestampFormat='yyyy'")
+    assert told.built_with == ("inferSchema=True", "nullValue='true'", "timestampFormat='yyyy-MM-dd'")
 
 
 SAID = ({}, {"header": True}, {"header": "TRUE"}, {"HEADER": "true"})
