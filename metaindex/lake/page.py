@@ -75,8 +75,8 @@ def _tables(lake: Lake) -> Iterator[Child]:
     yield tag(
         "p",
         "Behind: what the index that lags most does not cover; every query reads those files. Unread: files that the"
-        " index could not read; no query leaves them out, scan and count end with an error, and Spark reads them as it"
-        " does. Left out: of bytes that noted queries would have"
+        " index could not read; no query leaves them out; where they cannot be read now, scan and count end with an"
+        " error, and Spark reads them as it does. Left out: of bytes that noted queries would have"
         " read; pale is left out. One value reads: of the files, the share that a value of the"
         " column that tells files apart best is in.",
         class_="note",

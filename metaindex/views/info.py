@@ -30,8 +30,8 @@ _OTHER = (
     " a query says (prune), or create another index"
 )
 _KEPT = (
-    "and no query leaves out what the table has of them: scan and count end with an error, Spark reads them as it does;"
-    " verify says why"
+    "and no query leaves out what the table has of them: where they cannot be read now, scan and count end with an"
+    " error, Spark reads them as it does; verify says why"
 )
 
 

@@ -57,7 +57,10 @@ def test_a_file_that_cannot_be_read_is_told(
     assert plain["tables"][0]["indexes"][0]["uncovered_files"] == 1
     html = (tmp_path / "lake.html").read_text()
     assert "no, 1 file unread" in html
-    assert "could not read; no query leaves them out, scan and count end with an error, and Spark reads them" in html
+    assert (
+        "could not read; no query leaves them out; where they cannot be read now, scan and count end with an error"
+        in html
+    )
     assert "and those that are unread" not in html
     assert "i could not read 1 file" in html
     assert told.to_arrow().column("unread_files").to_pylist() == [1]
