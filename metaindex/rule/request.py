@@ -66,7 +66,12 @@ class SparkColumns:
 
     def notes(self, text: str) -> bool:
         """Does the text stand anywhere in it, as in what is noted beside columns?"""
-        return text in json.dumps(self._json)
+        return text in self.text
+
+    @property
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(self._json)
 
     @property
     def types(self) -> tuple[StructType, pa.Schema]:

@@ -26,6 +26,12 @@ class _HeldTable:
     table: Table
     why: Reason | None
     until: float = 0.0
+    fits: bool = True  # else an index of it was built with other columns than the scan's; one of its own may come
+
+    @property
+    def for_now(self) -> bool:
+        """Is it to be looked at again?"""
+        return self.why is not None or not self.fits
 
 
 class Tables:
@@ -65,14 +71,14 @@ class Tables:
         tables: dict[object, _HeldTable] = self._local.__dict__.setdefault("tables", {})
         key = _key(scan)
         held = tables.get(key)
-        if held is None or (held.why is not None and time.monotonic() >= held.until):
+        if held is None or (held.for_now and time.monotonic() >= held.until):
             held = tables[key] = self._opened(scan)
         once: ExitStack | None = self._local.__dict__.get("once")
         if once is not None and held.why is None:
             once.enter_context(handle_of(held.table).looked_at_once())
         if held.why is None and not handle_of(held.table).recorded():
             held = tables[key] = _HeldTable(held.table, Reason.NO_INDEX)
-        if held.why is not None and held.until == 0.0:
+        if held.for_now and held.until == 0.0:
             held.until = time.monotonic() + rule.cache_expiry_seconds
         return held
 
@@ -93,7 +99,9 @@ class Tables:
             return _HeldTable(_with_schema(table), None)
         as_read = text_scans.as_spark_reads(table, source.text, source)
         if as_read is not None:
-            return _HeldTable(as_read, None)
+            columns = (schema for _, schema in handle_of(as_read).recorded())
+            fits = all(text_scans.same_columns(schema, source.text, source) for schema in columns)
+            return _HeldTable(as_read, None, fits=fits)
         return _HeldTable(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
 
 
@@ -109,11 +117,11 @@ def _with_schema(table: Table) -> Table:
 
 
 def _key(scan: SparkScan) -> object:
-    """By which a table is held: that of text files is opened as the options of their reader say."""
+    """By which a table is held: that of text files is opened as the options of their reader and its columns say."""
     source, place = scan.source, _place(scan.root)
     if not isinstance(source, Files) or source.text is None:
         return place
-    return place, source.text, tuple(sorted(source.options.items()))
+    return place, source.text, tuple(sorted(source.options.items())), source.schema.text
 
 
 def _place(root: str) -> str:

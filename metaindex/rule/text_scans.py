@@ -182,7 +182,8 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
         return  # a type that Arrow has not
     for field in entry.content.schemas[entry.content.versions[-1].schema]:
         here = theirs.get(field.name)
-        if here is not None and plain_type(here.type) != plain_type(field.type):
+        read = str(stored.get("file_format"))
+        if here is not None and as_compared(here.type, read) != as_compared(field.type, read):
             now, then = type_said(here.type), type_said(field.type)
             raise UnsupportedFeatureError(
                 f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
@@ -278,15 +279,15 @@ def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table
 
 def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
     """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a
-    column by its place, JSON by its name."""
+    column by its place, JSON by its name, as the fields of structs."""
     from pyspark.errors import PySparkException
 
     try:
         theirs, partitions = scan.schema.types[1], scan.partitions.types[1]
     except PySparkException:
         return False  # a type that Arrow has not
-    ours = [(f.name, plain_type(f.type)) for f in schema if not f.partition]
-    asked = [(f.name, plain_type(f.type)) for f in theirs]
+    ours = [(f.name, as_compared(f.type, file_format)) for f in schema if not f.partition]
+    asked = [(f.name, as_compared(f.type, file_format)) for f in theirs]
     if file_format == "json":
         ours, asked = sorted(ours, key=_by_name), sorted(asked, key=_by_name)
     return (
@@ -298,6 +299,20 @@ def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
 
 def _by_name(column: tuple[str, pa.DataType]) -> str:
     return column[0]
+
+
+def as_compared(type_: pa.DataType, file_format: str | None) -> pa.DataType:
+    """A type that is another's where both read the same values: fields of JSON are in any order (Spark infers them by
+    name, other readers as they come)."""
+    return _by_names(plain_type(type_)) if file_format == "json" else plain_type(type_)
+
+
+def _by_names(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct(sorted(((f.name, _by_names(f.type)) for f in type_), key=_by_name))
+    if pa.types.is_map(type_):
+        return pa.map_(_by_names(type_.key_type), _by_names(type_.item_type))
+    return pa.list_(_by_names(type_.value_type)) if pa.types.is_list(type_) else type_
 
 
 def same_zone(table: Table, scan: Files) -> bool:

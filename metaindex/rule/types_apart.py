@@ -7,13 +7,12 @@ from typing import Final
 import pyarrow as pa
 
 from metaindex.expressions.errors import MetaIndexError
-from metaindex.formats.files.schema import plain_type
 from metaindex.formats.model import Schema
 from metaindex.table.face import Table, handle_of
 
 from . import text_scans
 from .request import Files, SparkScan
-from .text_scans import type_said
+from .text_scans import as_compared, type_said
 
 _MOST: Final = 3
 _AS_HERE: Final = "or create another index of the table as it is read here"
@@ -45,11 +44,11 @@ def _recorded(table: Table, index: str) -> Schema | None:
 
 
 def _of_columns(ours: Schema, theirs: pa.Schema, partitions: pa.Schema, source: Files) -> str:
-    here = {field.name: plain_type(field.type) for field in (*theirs, *partitions)}
+    here = {field.name: field.type for field in (*theirs, *partitions)}
     apart = [
         f"{field.name} as {type_said(field.type)}, and the query reads it as {type_said(here[field.name])}"
         for field in ours
-        if field.name in here and plain_type(field.type) != here[field.name]
+        if field.name in here and as_compared(field.type, source.text) != as_compared(here[field.name], source.text)
     ]
     if apart:
         more = f" (and {len(apart) - _MOST:,} more so)" if len(apart) > _MOST else ""

@@ -247,6 +247,49 @@ def test_inferred_types_partitions_views_and_tabs(session: SparkSession, tmp_pat
 
 
 @pytest.mark.spark
+def test_fields_of_json_are_in_any_order(session: SparkSession, tmp_path: Path) -> None:
+    """Spark infers them by name, other readers as they come; an index that was made without Spark is used, and so is
+    one that the session makes beside it."""
+    path = tmp_path / "t"
+    path.mkdir()
+    for number in range(FILES):
+        rows = [
+            {"user": {"id": i, "addr": {"zip": f"z{i}", "city": "c"}}, "tags": [{"b": i, "a": 1}], "at": i}
+            for i in range(number * ROWS, number * ROWS + ROWS)
+        ]
+        (path / f"f{number}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    mi.open_table(path).create_index("find", mi.Values("user.id"), mi.ColumnStats(), builder="local")
+    view = session.read.json(str(path))
+    assert [field.name for field in view.schema["user"].dataType] == ["addr", "id"]  # type: ignore[attr-defined]
+    assert answered(session, lambda: view.where("user.id = 21"))[1] == 1
+    assert answered(session, lambda: view.where("at = 47").select("tags", "user"))[1] == 1
+    said = "user STRUCT<id: BIGINT, addr: STRUCT<zip: STRING, city: STRING>>, at BIGINT"
+    assert answered(session, lambda: session.read.schema(said).json(str(path)).where("user.id = 21"))[1] == FILES
+    view.createOrReplaceTempView("in_any_order")
+    session.sql("CREATE INDEX zips ON in_any_order USING values (user.addr.zip)").collect()
+    assert answered(session, lambda: view.where("user.addr.zip = 'z21'"))[1] == 1
+
+
+@pytest.mark.spark
+def test_an_index_of_a_view_is_used_that_comes_after_another_reading(session: SparkSession, tmp_path: Path) -> None:
+    """A query that found an index with other columns looks again; views of other columns each find their own."""
+    path = write_csv(tmp_path / "t")
+    mi.open_table(path, format="csv", header=True).create_index("guessed", mi.ColumnStats(), builder="local")
+    texts = session.read.options(header=True).csv(path)
+    typed = session.read.options(header=True).schema(SCHEMA).csv(path)
+    session.conf.set("spark.metaindex.cache.expiryDurationInSeconds", "0")
+    assert answered(session, lambda: texts.where("name = 'n47'"))[1] == FILES
+    assert answered(session, lambda: typed.where("name = 'n47'"))[1] == FILES
+    for view, name in ((texts, "texts"), (typed, "typed")):
+        view.createOrReplaceTempView("later")
+        session.sql(f"CREATE INDEX {name} ON later USING values (name)").collect()
+    for view in (texts, typed, texts):
+        assert answered(session, lambda read=view: read.where("name = 'n47'"))[1] == 1  # type: ignore[misc]
+    session.conf.unset("spark.metaindex.cache.expiryDurationInSeconds")
+    assert rule.counts(session).failed == 0, rule.counts(session).last_error
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("names", [("q", "q2"), ("q2", "q")], ids=["fits first", "fits last"])
 def test_of_indexes_that_differ_by_reader_options_each_says_so(
     session: SparkSession, tmp_path: Path, names: tuple[str, str]
