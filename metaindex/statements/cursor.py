@@ -91,7 +91,7 @@ class Cursor:
             if after.kind is TokenKind.SIGN and after.start == token.end and after.value in "-/:~@$":
                 whole = f"{token.value}{after.value}..."
                 raise self.wrong(
-                    f"{what} has {after.value!r} in it, as {whole}", after, "write it in backticks, or quotes"
+                    f"{what} has {after.value!r} in it, as {whole}", after, "write it in backticks, or double quotes"
                 )
             return token.value
         raise self.expected(what)
