@@ -155,7 +155,7 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
         assert "Spark reads it as it does; the first: 0.csv: " in told
         assert "a quote inside a quoted value must be escaped (the escape is '\\')" in told
         assert "such as --option 'escape=\"'" in told
-    said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: scan"
+    said = "i: 1 file could not be read when indexed, and no query leaves out what the table has of them: where"
     assert said in call("indexes", tmp_path / "t").out
     (tmp_path / "t" / "1.csv").write_text("id,name\n2,b\n")
     settle(tmp_path / "t")
