@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from .model import Field, Leaf
 
-_FIELD_ID = b"PARQUET:field_id"
-_PHYSICAL_NAME = b"delta.columnMapping.physicalName"
+FIELD_ID = b"PARQUET:field_id"
+PHYSICAL_NAME = b"delta.columnMapping.physicalName"
+"""In the metadata of Arrow's fields: by what files know them."""
 
 
 def inner_fields(leaf: Leaf) -> str:
@@ -50,8 +51,8 @@ def told_apart(type_: pa.DataType) -> Iterator[str]:
     elif pa.types.is_struct(type_):
         for field in type_:
             said = field.metadata or {}
-            number = said.get(_FIELD_ID)
-            yield f"id:{number.decode()}" if number else said.get(_PHYSICAL_NAME, b"").decode()
+            number = said.get(FIELD_ID)
+            yield f"id:{number.decode()}" if number else said.get(PHYSICAL_NAME, b"").decode()
             yield from told_apart(field.type)
     elif pa.types.is_nested(type_):
         yield from told_apart(type_.value_type)

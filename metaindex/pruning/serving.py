@@ -125,10 +125,9 @@ def usable_runs(
         key = next((key_ for key_ in served_keys(run) if key_.key_id == key_id), None)
         if key is not None:
             stored = stored_types(key)
-            fields = served_rows(key).row_layout(key).inner
-            if all(name in stored and same_type(stored[name], type_) for name, type_ in types.items()) and all(
-                fields.get(name) == said for name, said in inner.items()
-            ):
+            alike = all(name in stored and same_type(stored[name], type_) for name, type_ in types.items())
+            fields = served_rows(key).row_layout(key).inner if alike and inner else {}
+            if alike and all(fields.get(name) == said for name, said in inner.items()):
                 usable.append((number, run, key))
     return usable
 

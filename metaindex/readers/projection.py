@@ -20,13 +20,12 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.arrow_types import is_text
 from metaindex.formats.column_names import alike
+from metaindex.formats.inner_fields import FIELD_ID, PHYSICAL_NAME
 from metaindex.formats.model import Field, Snapshot
 
 from .errors import ScanError
 
-_FIELD_ID = b"PARQUET:field_id"
 _VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
-_PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Among:
         self._by_id: dict[bytes | None, list[int]] = {}
         for at, field in enumerate(fields):
             self._by_name.setdefault(alike(field.name) if ignore_case else field.name, []).append(at)
-            self._by_id.setdefault((field.metadata or {}).get(_FIELD_ID), []).append(at)
+            self._by_id.setdefault((field.metadata or {}).get(FIELD_ID), []).append(at)
 
     def named(self, names: Sequence[str]) -> list[int]:
         """The places of those that one of the names means."""
@@ -201,8 +200,8 @@ class Projection:
     def _field_of(self, shown: pa.Field) -> Field:
         """A field inside a list or map, made from its Arrow type."""
         metadata = shown.metadata or {}
-        field_id = metadata.get(_FIELD_ID)
-        source = metadata.get(_PHYSICAL_NAME)
+        field_id = metadata.get(FIELD_ID)
+        source = metadata.get(PHYSICAL_NAME)
         children: tuple[Field, ...] = ()
         if pa.types.is_struct(shown.type):
             children = tuple(self._field_of(shown.type.field(i)) for i in range(shown.type.num_fields))
@@ -230,7 +229,7 @@ class Projection:
 
 
 def carries_ids(fields: Sequence[pa.Field]) -> bool:
-    return any(_FIELD_ID in (f.metadata or {}) for f in fields)
+    return any(FIELD_ID in (f.metadata or {}) for f in fields)
 
 
 def constant(value: object, type_: pa.DataType, count: int) -> pa.Array:

@@ -95,19 +95,16 @@ def inner(schema: Schema, scan: SparkScan, columns: Mapping[str, str]) -> dict[s
     """Of each column that holds structs whose fields the table tells apart by ids, by its stable name: the fields that
     Spark reads (`inner_fields`). A run stores them by their names, and one that was dropped and added again has the
     name of the one before. None where one is not known. `columns`: as `columns` gives them."""
-    by_stable = {leaf.stable: leaf for leaf in columns_of(schema)}
-    fields: dict[str, str] = {}
-    told = dict(scan.source.inner) if isinstance(scan.source, Iceberg) else None
-    for need in scan.needs:
-        stable = columns[need.name]
-        if not stable.startswith("id:") or not _has_fields(need.type):
-            continue
-        leaf = by_stable.get(stable)
-        said = told.get(stable) if told is not None else inner_fields(leaf) if leaf is not None else None
-        if not said:
-            return None
-        fields[stable] = said
-    return fields
+    holding = [columns[need.name] for need in scan.needs if _has_fields(need.type)]
+    by_ids = [stable for stable in holding if stable.startswith("id:")]
+    if not by_ids:
+        return {}
+    if isinstance(scan.source, Iceberg):
+        told = dict(scan.source.inner)
+    else:
+        told = {leaf.stable: inner_fields(leaf) for leaf in columns_of(schema) if leaf.stable in by_ids}
+    fields = {stable: told.get(stable, "") for stable in by_ids}
+    return fields if all(fields.values()) else None
 
 
 def _has_fields(type_: object) -> bool:
