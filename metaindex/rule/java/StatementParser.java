@@ -118,8 +118,11 @@ public abstract class StatementParser {
     return false;
   }
 
-  /** How many letters one word has more, less or otherwise than the other. */
+  /** How many letters one word has more, less or otherwise than the other, as far as they count. */
   private static int slips(String one, String other) {
+    if (one.length() > other.length() + SLIPS) {
+      return SLIPS + 1; // however long it is
+    }
     int[] before = new int[other.length() + 1];
     for (int j = 0; j < before.length; j++) {
       before[j] = j;
