@@ -27,12 +27,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from metaindex.config import Config
 from metaindex.expressions.build import parse_path, quoted
 from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
+from metaindex.table.configured import config_of
 
 from . import worker
 from .after_commit import Mode, after_commit, check_options
@@ -64,7 +66,8 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
     their refresh. Enabling again changes the mode. Returns the session.
 
     Other options are those of `after_commit` and of `open_table`, but for options of readers: a table's index knows
-    with which it was built. Raises TypeError for a Spark Connect session, which has no listeners in
+    with which it was built. Without `config` Spark's configuration may say where indexes lie, as for
+    `metaindex.enable`. Raises TypeError for a Spark Connect session, which has no listeners in
     this process.
     """
     if mode not in ("background", "synchronous"):
@@ -76,6 +79,8 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
         )
     check_running(spark)
     check_options(options)
+    if "config" not in options and (config := config_of(spark)) != Config():
+        options = {**options, "config": config}
     disable(spark)
     _enabled[_key(spark)] = _Hook(spark, mode, options)
     worker.at_exit(lambda: told(spark, _EXIT_SECONDS))

@@ -24,6 +24,7 @@ from metaindex.spark import callbacks
 from metaindex.spark.jobs import setting
 from metaindex.spark.releases import release_of
 from metaindex.spark.running import check_running
+from metaindex.table.configured import config_of
 
 from . import remote
 from .parsing import ANSWERS, Handed
@@ -112,10 +113,12 @@ def enable(
     this is not needed, and takes the session over.
 
     Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
-    `storage_options` are those of `open_table`, for all tables. `rule` has the knobs of the rule; what
-    `spark.metaindex.*` in the session's configuration says when a query is planned goes before it. Enabling twice takes
-    the newer values. Of Spark Connect the server has to be configured for it: UnsupportedFeatureError says how, where
-    it is not; so it does for a Spark with insides that metaindex does not know: the session is as it was then.
+    `storage_options` are those of `open_table`, for all tables; without `config` Spark's configuration may say where
+    indexes lie (`spark.metaindex.indexLocation`, `.namespace`, `.confine`; docs/guides/switch.md). `rule` has the knobs
+    of the rule; what `spark.metaindex.*` in the session's configuration says when a query is planned goes before it.
+    Enabling twice takes the newer values. Of Spark Connect the server has to be configured for it:
+    UnsupportedFeatureError says how, where it is not; so it does for a Spark with insides that metaindex does not know:
+    the session is as it was then.
     """
     if _is_remote(spark):
         if config is not None or storage_options is not None or rule is not None:
@@ -129,12 +132,12 @@ def enable(
     from pyspark.java_gateway import ensure_callback_server_started
 
     release_of(spark.version)
+    config, storage_options = config or config_of(spark), dict(storage_options or {})
     _disable(spark)
     if _key(spark) in _SWITCHED_OFF:
         put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     ensure_callback_server_started(gateway_of(spark))
     rule = rule or RuleConfig()
-    config, storage_options = config or Config(), dict(storage_options or {})
     skipping = Skipping(config, storage_options, rule, cores_of(spark))
     with _LOCK:
         try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from metaindex.errors import SettingError
 from metaindex.expressions.records import dataclass
+from metaindex.table.configured import PLACES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +26,10 @@ ENABLED: Final = PREFIX + "enabled"
 HINT: Final = PREFIX + "hint"
 STATE: Final = PREFIX + "state"
 """Says in a session that Spark's configuration enabled whether metaindex is in it: "on", or "off: " and why."""
-_OTHERS: Final = frozenset(f"{PREFIX}{name}".lower() for name in ("python", "startSeconds", "state"))
-"""Of the jar, which the rule passes over (`metaindex/spark/extension`)."""
+_OTHERS: Final = frozenset(
+    name.lower() for name in (*(PREFIX + name for name in ("python", "startSeconds", "state")), *PLACES)
+)
+"""Of the jar (`metaindex/spark/extension`), and of what is asked once: the rule passes over them."""
 MOST_KEYS: Final = 100_000
 """Of a join, which are named one by one to an index: of more Java tells nothing (`Expressions.java`)."""
 

@@ -73,16 +73,15 @@ def _find_pyspark(version: str, path: str) -> None:
 def _serve(gateway: Any, jvm: Any) -> None:
     from pyspark.java_gateway import ensure_callback_server_started
 
-    from metaindex.config import Config
     from metaindex.expressions.errors import first_line
     from metaindex.rule.enabling import cores_of, serve
     from metaindex.rule.parsing import ANSWERS
     from metaindex.rule.settings import RuleConfig
     from metaindex.rule.skipping import Skipping
     from metaindex.spark import callbacks
+    from metaindex.table.configured import configured
 
     session_of = _attached(gateway, jvm)
-    config = Config()
     started: list[Skipping] = []
     proof = secrets.token_hex(32)
     sign = f"{proof}\n"
@@ -98,9 +97,10 @@ def _serve(gateway: Any, jvm: Any) -> None:
             session = session_of(number)
             if session is None:
                 return ""
-            if not started:
+            if not started:  # one for all sessions, with what the application was started with
+                config = configured(session.sparkContext.getConf().get)
                 started.append(Skipping(config, {}, RuleConfig(), cores_of(session)))
-            answers = ANSWERS[0](lambda: _living(session_of, number), config, {})
+            answers = ANSWERS[0](lambda: _living(session_of, number), started[0].config, {})
             token, function = callbacks.function(answers, sign, in_pieces=True)
             serve(
                 session,

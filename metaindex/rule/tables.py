@@ -1,5 +1,5 @@
 """The tables of a session's queries, opened once a thread and held. Where no index of one can be used, that is
-remembered for some seconds."""
+remembered for some seconds, or until this process writes to an index: who creates one sees it in the next query."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from metaindex.config import Config
+from metaindex.log.operation_log import appended_here
 from metaindex.table.face import Table, handle_of
 
 from . import text_scans
@@ -21,11 +22,12 @@ from .settings import RuleConfig
 
 @dataclass(slots=True)
 class _HeldTable:
-    """A table of one thread, and why its indexes are not looked at again until then."""
+    """A table of one thread, and why its indexes are not looked at again until then, or until more was written here."""
 
     table: Table
     why: Reason | None
     until: float = 0.0
+    written: int = 0
     fits: bool = True  # else an index of it was built with other columns than the scan's; one of its own may come
 
     @property
@@ -71,13 +73,15 @@ class Tables:
         tables: dict[object, _HeldTable] = self._local.__dict__.setdefault("tables", {})
         key = _key(scan)
         held = tables.get(key)
-        if held is None or (held.for_now and time.monotonic() >= held.until):
+        written = appended_here()  # before the look: what comes after it is looked for again
+        if held is None or (held.for_now and (time.monotonic() >= held.until or written != held.written)):
             held = tables[key] = self._opened(scan)
+            held.written = written
         once: ExitStack | None = self._local.__dict__.get("once")
         if once is not None and held.why is None:
             once.enter_context(handle_of(held.table).looked_at_once())
         if held.why is None and not handle_of(held.table).recorded():
-            held = tables[key] = _HeldTable(held.table, Reason.NO_INDEX)
+            held = tables[key] = _HeldTable(held.table, Reason.NO_INDEX, written=written)
         if held.for_now and held.until == 0.0:
             held.until = time.monotonic() + rule.cache_expiry_seconds
         return held

@@ -282,6 +282,21 @@ def test_sql_of_an_application_of_the_jvm_uses_indexes(jar: Path, users: Path, t
     assert " WARN metaindex: " not in ran.stderr
 
 
+def test_indexes_lie_where_the_configuration_says(jar: Path, users: Path, tmp_path: Path) -> None:
+    """What lies beside the table is not used, then."""
+    conf = {"spark.metaindex.indexLocation": str(tmp_path / "indexes")}
+    text = f"EXPLAIN {needle(users)}; CREATE INDEX own ON parquet.`{users}` USING bloom (user); EXPLAIN {needle(users)}"
+    ran = sql(jar, tmp_path, conf, f"{text}; {needle(users)}")
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert PRUNED not in ran.stdout
+    assert "<metaindex own: " in ran.stdout
+    assert "1\tuser-00007" in ran.stdout
+    assert [index.name for index in mi.open_table(users).indexes()] == ["find"]
+    assert [
+        index.name for index in mi.open_table(users, config=mi.Config(index_location=tmp_path / "indexes")).indexes()
+    ] == ["own"]
+
+
 @pytest.mark.parametrize(
     ("python", "says"),
     [("/nowhere/python", "Cannot run program"), (None, "No module named")],
