@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
+from packaging.version import Version
 
 import metaindex as mi
 from metaindex.spark.extension_jar import write_jar
@@ -211,6 +213,11 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
     os.kill(process, signal.SIGSTOP)
     try:
         first, second, new = (job.do("rows", name, needle(users)) for name in ("hanging", "hanging", "meanwhile"))
+        # Nor does a statement wait, nor a script that is none of ours.
+        with pytest.raises(AssertionError, match="Python that reads statements does not answer; wait, and try again"):
+            job.do("rows", "hanging", f"SHOW INDEXES ON parquet.`{users}`")
+        if Version(pyspark.__version__) >= Version("4.1"):  # scripts of SQL are on from there
+            assert job.do("rows", "hanging", "BEGIN SELECT 'INDEX'; END")["rows"] == [["INDEX"]]
     finally:
         os.kill(process, signal.SIGCONT)
     for found in (first, second, new):
@@ -221,6 +228,7 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
     job.do("set", "hanging", "spark.metaindex.timeoutSeconds", "120")
     until_pruned(job, "hanging", users)
     until_pruned(job, "meanwhile", users)
+    assert [row[0] for row in job.do("rows", "hanging", f"SHOW INDEXES ON parquet.`{users}`")["rows"]] == ["find"]
 
 
 def test_a_process_that_is_killed_is_started_again(job: Application, users: Path) -> None:

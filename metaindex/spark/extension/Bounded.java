@@ -14,8 +14,8 @@ import org.apache.spark.sql.SparkSession;
  * long as it has not answered after that: it may be stopped, or swapped out, and each query would wait for it.
  */
 class Bounded implements Function {
-  private static final String TIMEOUT = "spark.metaindex.timeoutSeconds"; // Python's own, which comes first
-  private static final double MORE = 5; // seconds
+  static final String TIMEOUT = "spark.metaindex.timeoutSeconds"; // Python's own, which comes first
+  static final double MORE = 5; // seconds
   final PythonProcess process;
   private final Function python;
   private final Member member;

@@ -6,12 +6,16 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.security.SecureRandom;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.python.PythonUtils;
@@ -29,6 +33,7 @@ public class PythonProcess {
   private static final byte[] LOOPBACK = {127, 0, 0, 1}; // where Python looks, whatever this JVM prefers
   private static final int LINE = 2000; // bytes of a line that are kept
   private static final long PATIENCE = 2000; // milliseconds
+  private static final long ANSWERED = 60; // seconds, of the simplest question, however busy it is
   private static final String[] FOREIGN = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE",
       "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_UDS_MODE", "PYSPARK_SUBMIT_ARGS", "PYTHONSTARTUP", "PYTHONINSPECT",
       "PYTHONHOME", "PYTHONEXECUTABLE", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONVERBOSE", "PYTHONDEVMODE",
@@ -89,6 +94,36 @@ public class PythonProcess {
   void stick(Future answer) {
     stuck = answer;
     Log.warn("its Python does not answer; no query waits for it until it does");
+  }
+
+  /** Does it answer anybody? Asked for a session that there is none of, from a thread that nobody else waits for. */
+  boolean answers() throws InterruptedException {
+    if (over || isStuck()) {
+      return false;
+    }
+    FutureTask asked = new FutureTask(new Callable() {
+      public Object call() {
+        return enable("");
+      }
+    });
+    sidecar.daemon(asked).start();
+    try {
+      asked.get(ANSWERED, TimeUnit.SECONDS);
+      return true;
+    } catch (TimeoutException error) {
+      stick(asked);
+    } catch (ExecutionException error) { // nothing that it says
+    }
+    return false;
+  }
+
+  /** So long a look at a text is waited for that is no query's. */
+  long nanos() {
+    try {
+      return (long) ((Double.parseDouble(sidecar.conf.get(Bounded.TIMEOUT, "10").trim()) + Bounded.MORE) * 1e9);
+    } catch (NumberFormatException error) { // Python says so
+      return (long) ((10 + Bounded.MORE) * 1e9);
+    }
   }
 
   /** Runs the process to its end. The last line that it said, or how it ended. */
@@ -246,7 +281,7 @@ public class PythonProcess {
     return new Bounded(this, python, sidecar.member(number));
   }
 
-  /** The same function for statements, which take as long as they take. */
+  /** The same function for statements, which take as long as they take while the process answers others. */
   public Function statements(Function python) {
     return new Statements(this, python);
   }
