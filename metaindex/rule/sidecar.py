@@ -137,6 +137,9 @@ def _attached(gateway: Any, jvm: Any) -> Callable[[str], SparkSession | None]:
     java = jvm.context()
     path = list(sys.path)
     context = Attached(jsc=java, gateway=gateway, conf=SparkConf(_jconf=java.getConf()))
+    # Else Spark's scheduler, which is one for the whole application, tells this process of each task of its builds, and
+    # waits until it has heard: were it to hang, nobody's query would end. As in Spark Connect nobody is told.
+    context._javaAccumulator = None
     # The application's own files (`--py-files`) are for another Python, and may have modules of the same names as ours.
     sys.path[:] = path
     # Who interrupts the application at a terminal means that; PySpark would end all its jobs here.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
 import time
 from typing import Any
 
@@ -36,6 +37,15 @@ class Application:
         rows = [list(row) for row in frame.collect()]
         seconds = time.monotonic() - started
         return {"rows": rows, "plan": frame._jdf.queryExecution().toString(), "seconds": seconds}
+
+    def begin(self, session: str, statement: str) -> None:
+        """It is run in a thread, which is not waited for."""
+        self.begun = threading.Thread(target=self.sessions[session].sql, args=(statement,), daemon=True)
+        self.begun.start()
+
+    def built(self) -> bool:
+        """Is that through?"""
+        return not self.begun.is_alive()
 
     def set(self, session: str, key: str, value: str) -> None:
         self.sessions[session].conf.set(key, value)

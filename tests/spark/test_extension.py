@@ -231,6 +231,25 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
     assert [row[0] for row in job.do("rows", "hanging", f"SHOW INDEXES ON parquet.`{users}`")["rows"]] == ["find"]
 
 
+def test_a_process_that_hangs_in_a_build_holds_up_no_job(job: Application, users: Path) -> None:
+    """Of the application's, which has one scheduler for all: it told the process of each task that had run for it,
+    and waited until it was heard."""
+    until_pruned(job, "first", users)
+    job.do("new", "building")
+    job.do("new", "working")
+    (process,) = sidecars(job.do("jvm"))
+    build = f"CREATE INDEX copy ON parquet.`{users}` USING covering (user) INCLUDE (id)"
+    job.do("begin", "building", build)
+    while not job.do("built"):
+        os.kill(process, signal.SIGSTOP)
+        try:
+            assert job.do("rows", "working", "SELECT count(*) FROM range(0, 10, 1, 4)")["rows"] == [[10]]
+        finally:
+            os.kill(process, signal.SIGCONT)
+        time.sleep(0.1)
+    until_pruned(job, "working", users)
+
+
 def test_a_process_that_is_killed_is_started_again(job: Application, users: Path) -> None:
     jvm = job.do("jvm")
     job.do("rows", "first", needle(users))

@@ -171,6 +171,8 @@ class _IcebergWriter:
         known = None if self.schema is None else field_type(self.schema, column)
         if known is not None and on_grid(known, value) is not None:
             raise NotReadable  # pyiceberg would refuse or round a literal that the column cannot hold
+        if known is not None and pa.types.is_floating(known) and not _is_held(known, value):
+            raise NotReadable  # pyiceberg would round it, and find rows that hold what came of that
         if known is not None and _other_kind_of_time(known, value):
             raise NotReadable
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -189,6 +191,16 @@ class _IcebergWriter:
 
 def _is_long(value: object) -> bool:
     return isinstance(value, int) and not -(1 << 31) <= value < 1 << 31
+
+
+def _is_held(known: pa.DataType, value: LiteralValue) -> bool:
+    """Is a number one of those that a column of floats can hold? What is no number, is none that is rounded."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return True
+    try:
+        return bool(pa.scalar(float(value), known).as_py() == value)
+    except OverflowError:
+        return False
 
 
 def _at_scale(known: pa.DataType, value: LiteralValue) -> Any:

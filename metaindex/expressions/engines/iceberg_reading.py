@@ -191,10 +191,12 @@ class _RowReader(_IcebergReader):
                 is_nan: Predicate = Comparison(column, Op.EQ, Literal(math.nan))  # NULL of NULL
                 return is_nan if kind == "IsNaN" else Not(is_nan)
             case "In" | "NotIn" as kind:
-                typed = [self._typed(literal, column) for literal in expression.literals]
+                typed = {self._typed(literal, column) for literal in expression.literals}
                 values = tuple(
                     Literal(literal.value) if _beyond(literal) else self._literal(literal, column) for literal in typed
                 )
+                if len(values) == 1:  # pyiceberg compares with what several became, which is not the same of NULL
+                    return self._compared(column, Op.EQ if kind == "In" else Op.NE, values[0])
                 if any(isinstance(literal.value, float) and literal.value == 0.0 for literal in values):
                     raise NotReadable  # it tells -0.0 from 0.0, the tree does not
                 among = And((In(column, values), Not(IsNull(column))))  # never NULL

@@ -115,6 +115,21 @@ def test_expression_and_residual_together_keep_the_rows_that_match(p: Predicate,
     ]
 
 
+@pytest.mark.parametrize("op", list(Op))
+@pytest.mark.parametrize("value", [0.1, 1e39, Decimal("0.1"), 16777217.0])
+def test_a_number_that_floats_cannot_hold_is_left(op: Op, value: float | Decimal) -> None:
+    """pyiceberg rounds it, and finds the rows that hold what comes of that: 0.1 is none of a FLOAT's values."""
+    known = Comparison(ColumnRef(("g",)), op, Literal(value))
+    rows = [
+        dict.fromkeys(SCHEMA.names),
+        *({**dict.fromkeys(SCHEMA.names), "g": float(np.float32(held))} for held in (0.1, 16777216, math.inf)),
+    ]
+    expression, residual = to_iceberg(known, SCHEMA)
+    passed = read_by_pyiceberg(expression, rows)
+    found = [n for n in passed if matches(residual, rows[n]) is True]
+    assert found == [n for n, row in enumerate(rows) if matches(known, row) is True]
+
+
 def leaf(name: str, value: object) -> st.SearchStrategy[ice.BooleanExpression]:
     plain: list[Any] = [
         ice.EqualTo,
@@ -188,6 +203,23 @@ def test_of_rows_it_passes_exactly_those_that_pyiceberg_passes(
         return
     known = bind(found, SCHEMA)
     assert read_by_pyiceberg(expression, rows) == [n for n, row in enumerate(rows) if matches(known, row) is True]
+
+
+TENTHS = {0.1, float(np.float32(0.1))}
+MET = [ice.NotIn("n", {1 << 40, 1 << 31}), ice.In("n", {1 << 40, 1 << 31}), ice.NotIn("n", {1 << 40, -(1 << 40)}),
+    ice.NotIn("g", TENTHS), ice.In("g", TENTHS)]  # fmt: skip
+
+
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("expression", MET, ids=str)
+def test_several_that_become_one_are_compared_as_one(expression: ice.BooleanExpression, negated: bool) -> None:
+    """Of NULL that is another answer."""
+    asked = ice.Not(expression) if negated else expression
+    blank: dict[str, object] = dict.fromkeys(SCHEMA.names)
+    held = {"n": (1 << 31) - 1, "g": float(np.float32(0.1)), "d": Decimal("3.25")}
+    rows = [blank, {**blank, **held}, {**blank, "n": 5, "g": 1.0, "d": Decimal("1.00")}]
+    found = bind(from_iceberg(asked, SCHEMA, of_rows=True), SCHEMA)
+    assert read_by_pyiceberg(asked, rows) == [n for n, row in enumerate(rows) if matches(found, row) is True]
 
 
 A_OR_NULL = [ice.NotEqualTo("s", "b"), ice.NotIn("s", {"b"}), ice.NotIn("s", {"b", "c"}), ice.NotStartsWith("s", "b"),
