@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -231,15 +232,15 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
     assert [row[0] for row in job.do("rows", "hanging", f"SHOW INDEXES ON parquet.`{users}`")["rows"]] == ["find"]
 
 
-def test_a_process_that_hangs_in_a_build_holds_up_no_job(job: Application, users: Path) -> None:
+def test_a_process_that_hangs_in_a_build_holds_up_no_job(job: Application, users: Path, tmp_path: Path) -> None:
     """Of the application's, which has one scheduler for all: it told the process of each task that had run for it,
     and waited until it was heard."""
     until_pruned(job, "first", users)
     job.do("new", "building")
     job.do("new", "working")
     (process,) = sidecars(job.do("jvm"))
-    build = f"CREATE INDEX copy ON parquet.`{users}` USING covering (user) INCLUDE (id)"
-    job.do("begin", "building", build)
+    other = shutil.copytree(users, tmp_path / "users")
+    job.do("begin", "building", f"CREATE INDEX copy ON parquet.`{other}` USING covering (user) INCLUDE (id)")
     while not job.do("built"):
         os.kill(process, signal.SIGSTOP)
         try:

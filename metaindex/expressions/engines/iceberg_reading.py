@@ -104,7 +104,8 @@ class _IcebergReader:
                             for literal in typed
                         ),
                     )
-                among = In(column, tuple(self._literal(literal, column) for literal in typed if not _beyond(literal)))
+                values = [self._literal(literal, column) for literal in typed if not _beyond(literal)]
+                among = In(column, tuple(value for value in values if not _is_zero(value)))
                 return Or((Not(among), IsNull(column)))
             case "StartsWith" | "NotStartsWith" as kind:
                 prefix = self._literal(expression.literal, column).value
@@ -114,14 +115,16 @@ class _IcebergReader:
                 return starts if kind == "StartsWith" else Or((Not(starts), IsNull(column)))
             case "NotEqualTo":
                 typed = self._typed(expression.literal, column)
-                if _beyond(typed):
+                if _beyond(typed) or _is_zero(unequal := self._literal(typed, column)):
                     return Constant(True)
-                return Or((Comparison(column, Op.NE, self._literal(typed, column)), IsNull(column)))
+                return Or((Comparison(column, Op.NE, unequal), IsNull(column)))
             case kind if kind in _OPS:
                 typed = self._typed(expression.literal, column)
                 if beyond := _beyond(typed):
                     return Constant(_OPS[kind] in beyond)  # true for NULL too, as pyiceberg has it
-                compared = Comparison(column, _OPS[kind], self._literal(typed, column))
+                value = self._literal(typed, column)
+                wide = {Op.LT: Op.LE, Op.GT: Op.GE} if _is_zero(value) else {}
+                compared = Comparison(column, wide.get(_OPS[kind], _OPS[kind]), value)
                 # Some readers take NOT (a > 5) as it stands, and NaN is not greater to them.
                 nan_too = (
                     self.had_not and compared.op in {Op.LT, Op.LE} and self._may_be_float(column, compared.value.value)
@@ -236,6 +239,11 @@ _OPS = {
     "GreaterThan": Op.GT,
     "GreaterThanOrEqual": Op.GE,
 }
+
+
+def _is_zero(value: Literal) -> bool:
+    """Of floats: some readers tell -0.0, which is less, from 0.0, and pyiceberg does so in lists."""
+    return isinstance(value.value, float) and value.value == 0.0
 
 
 def _beyond(literal: Any) -> frozenset[Op] | None:

@@ -205,6 +205,17 @@ def test_of_rows_it_passes_exactly_those_that_pyiceberg_passes(
     assert read_by_pyiceberg(expression, rows) == [n for n, row in enumerate(rows) if matches(known, row) is True]
 
 
+ZEROS = [ice.NotIn("f", {-0.0, 1.0}), ice.Not(ice.In("f", {0.0, 1.0})), ice.NotEqualTo("f", 0.0),
+    ice.LessThan("f", 0.0), ice.GreaterThan("f", -0.0), ice.Not(ice.GreaterThanOrEqual("f", 0.0))]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", ZEROS, ids=str)
+def test_both_zeros_pass_where_some_reader_tells_them_apart(expression: ice.BooleanExpression) -> None:
+    found = bind(from_iceberg(expression, SCHEMA), SCHEMA)
+    rows: list[dict[str, object]] = [{**dict.fromkeys(SCHEMA.names), "f": zero} for zero in (0.0, -0.0)]
+    assert [matches(found, row) for row in rows] == [True, True]
+
+
 TENTHS = {0.1, float(np.float32(0.1))}
 MET = [ice.NotIn("n", {1 << 40, 1 << 31}), ice.In("n", {1 << 40, 1 << 31}), ice.NotIn("n", {1 << 40, -(1 << 40)}),
     ice.NotIn("g", TENTHS), ice.In("g", TENTHS)]  # fmt: skip
