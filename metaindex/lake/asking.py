@@ -98,7 +98,7 @@ def shortened(text: str) -> str:
 
 
 def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
-    handle = _as_built(handle_of(table))
+    handle = handle_of(table).as_indexed()  # a version of text files is one under the options of their reader
     snapshot = handle.snapshot(At())
     problems: list[str] = []
 
@@ -133,22 +133,12 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
-    advised = list(_advice(row, partial(command, handle_of(table))))
+    advised = list(_advice(row, partial(command, handle_of(table)), partial(command, handle)))
     return replace(
         row,
         advice=tuple(each.said for each in advised),
         commands=tuple(command for each in advised for command in each.commands),
     )
-
-
-def _as_built(handle: Handle) -> Handle:
-    """Text files, read with the options that an index was built with: a version of such a table is one under them."""
-    if handle.format != "files" or not handle.config.use_indexes:
-        return handle
-    try:
-        return next((handle.as_built(entry) for entry in handle.entries() if entry.stable is State.ACTIVE), handle)
-    except MetaIndexError:
-        return handle  # the row tells what is wrong with its indexes
 
 
 def _format(snapshot: Snapshot) -> str:
@@ -256,10 +246,11 @@ class _Advice:
     commands: tuple[str, ...]
 
 
-def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
-    """What follows from the row alone. `command`: of a verb and its words, for this table."""
+def _advice(row: LakeTable, command: Callable[..., str], of_rows: Callable[..., str]) -> Iterator[_Advice]:
+    """What follows from the row alone. `command`: of a verb and its words, for this table; `of_rows`: the same, with
+    the options by which its rows are read."""
 
-    def advised(fact: str, verb: str, *words: str) -> _Advice:
+    def advised(fact: str, verb: str, *words: str, command: Callable[..., str] = command) -> _Advice:
         done = command(verb, *words)
         return _Advice(f"{fact}: {done}", (done,))
 
@@ -295,7 +286,8 @@ def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
     if not row.indexes and (row.files or 0) > 1:
         yield advised("no index", "create", "stats")
     if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:
-        yield advised(f"one value is in {percent(row.layout.share)} of the files by any column", "clustering")
+        fact = f"one value is in {percent(row.layout.share)} of the files by any column"
+        yield advised(fact, "clustering", command=of_rows)
 
 
 def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
