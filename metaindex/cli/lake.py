@@ -117,7 +117,8 @@ COMMAND = Command(
     """Finds the tables below a folder or in a bucket (Delta by _delta_log, Iceberg by its metadata, folders of Parquet,
 CSV or JSON), or lists an Iceberg catalog by pyiceberg, and tells of each: format, files, bytes, indexes, how far the
 one that lags most is behind, what indexes left out of noted queries, and what to do. Names, logs and metadata are read,
-and no data. A table that cannot be read, or gives no answer in time, is a row that says why; the others are told of.
+of CSV and JSON beginnings of files, and no other data. A table that cannot be read, or gives no answer in time, is a
+row that says why; the others are told of.
 
 Nothing is looked for below a table, in hidden folders and behind links. CATALOG is catalog:NAME as pyiceberg is
 configured for it, or catalog: with --catalog-option uri=... and its like.

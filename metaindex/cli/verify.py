@@ -49,17 +49,25 @@ def sample(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.table.face import handle_of
+    from metaindex.table.lacking import what_helps
+
+    table = open_from(args)
     with Progress() as progress:
-        verification = open_from(args).verify_index(
+        verification = table.verify_index(
             args.name,
             files=args.files,
             versions="all" if args.all_versions else "newest",
             predicates=args.where,
             progress=progress,
         )
-    out.data(verification.to_json())
+    unread = next(iter(verification.unread_why), None)
+    helps = "" if unread is None else what_helps(handle_of(table), args.name, unread)
+    out.data({**verification.to_json(), "commands": [helps] if helps else []})
     for line in str(verification).splitlines():
         out.write(one_line(in_options(line)))
+    if helps:
+        out.write(f"  what helps: {one_line(helps)}")
     if verification.findings:
         out.say("metaindex: queries read more where the index cannot be read; metaindex repair rebuilds what is wrong")
         return WRONG

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +25,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
+from metaindex.table.lacking import lacking_options, replacing
 from metaindex.table.noting import place_of
 from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
@@ -133,7 +134,9 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
-    advised = list(_advice(row, partial(command, handle_of(table)), partial(command, handle)))
+    again = partial(_again, partial(command, handle_of(table)))
+    cures = part("unread files", lambda: _unread_cures(handle, row.indexes, again)) or {}
+    advised = list(_advice(row, partial(command, handle_of(table)), partial(command, handle), cures))
     return replace(
         row,
         advice=tuple(each.said for each in advised),
@@ -246,9 +249,11 @@ class _Advice:
     commands: tuple[str, ...]
 
 
-def _advice(row: LakeTable, command: Callable[..., str], of_rows: Callable[..., str]) -> Iterator[_Advice]:
+def _advice(
+    row: LakeTable, command: Callable[..., str], of_rows: Callable[..., str], cures: Mapping[str, _Advice]
+) -> Iterator[_Advice]:
     """What follows from the row alone. `command`: of a verb and its words, for this table; `of_rows`: the same, with
-    the options by which its rows are read."""
+    the options by which its rows are read; `cures`: by index, what makes files readable that it could not read."""
 
     def advised(fact: str, verb: str, *words: str, command: Callable[..., str] = command) -> _Advice:
         done = command(verb, *words)
@@ -276,7 +281,7 @@ def _advice(row: LakeTable, command: Callable[..., str], of_rows: Callable[..., 
         elif index.info.fresh is False:
             yield advised(f"{name} is behind", "refresh", name)
         if index.info.uncovered_files:
-            yield _unread_advice(row, index, command)
+            yield cures.get(index.info.name) or _unread_advice(row, index, command)
     for index in row.indexes:
         if index.info.name in row.unused and (index.queries or 0) >= _ENOUGH_QUERIES:
             fact = (
@@ -291,13 +296,41 @@ def _advice(row: LakeTable, command: Callable[..., str], of_rows: Callable[..., 
 
 
 def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
-    """Of files that an index could not read."""
+    """Of files of which nobody knows yet why an index could not read them."""
     name = index.info.name
-    verify, again = command("verify", name, "--files", "all"), command("refresh", name, "--mode", "full")
+    verify, again = command("verify", name, "--files", "all"), _again(command, name)
+    if row.format in ("csv", "json"):
+        # A refresh reads them as before: where they lack another reader option it changes nothing.
+        said = f"{_unread(index)}: {verify} says why, and what helps"
+        return _Advice(said, (verify,))
+    return _Advice(f"{_unread(index)}: {verify} says why; {again} tries again", (verify, again))
+
+
+def _again(command: Callable[..., str], name: str) -> str:
+    return command("refresh", name, "--mode", "full")
+
+
+def _unread(index: LakeIndex) -> str:
     first = f" (the first: {shortened(index.unread)})" if index.unread else ""
-    lacking = ", and which reader option may be lacking" if row.format in ("csv", "json") else ""
-    return _Advice(
-        f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves out{first}:"
-        f" {verify} says why{lacking}; {again} tries again",
-        (verify, again),
-    )
+    files = counted(index.info.uncovered_files, "file")
+    return f"{index.info.name} could not read {files}, which no query leaves out{first}"
+
+
+def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[[str], str]) -> dict[str, _Advice]:
+    """By index that could not read files of CSV or JSON, what helps, where the beginning of the first tells. `again`:
+    the command that reads them again."""
+    told = [index for index in indexes if index.asked and not index.deleted and index.unread]
+    if handle.format != "files" or not told:
+        return {}
+    lacking = cache(partial(lacking_options, handle))
+    entries = {entry.name: entry for entry in handle.entries()}
+    cures: dict[str, _Advice] = {}
+    for index in told:
+        options, old = lacking(index.unread), entries.get(index.info.name)
+        if options is None or old is None:
+            continue
+        done = replacing(options, old, list(entries.values())) if options.said else again(index.info.name)
+        if done:
+            how = f"with {options.said} it is read" if options.said else "it is read now"
+            cures[old.name] = _Advice(f"{_unread(index)}; {how}: {done}", (done,))
+    return cures
