@@ -320,10 +320,8 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
     """By index that could not read files of CSV or JSON, what helps, where the beginning of the first tells. `again`:
     the command that reads them again."""
     told = [index for index in indexes if index.asked and not index.deleted and index.unread]
-    if handle.format != "files" or not told:
-        return {}
     lacking = cache(partial(lacking_options, handle))
-    entries = {entry.name: entry for entry in handle.entries()}
+    entries = {entry.name: entry for entry in handle.entries()} if told else {}
     cures: dict[str, _Advice] = {}
     for index in told:
         options, old = lacking(index.unread), entries.get(index.info.name)

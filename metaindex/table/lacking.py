@@ -51,6 +51,8 @@ def lacking_options(handle: Handle, path: str) -> Lacking | None:
     nothing that a file does wrong."""
     said: dict[str, str] = {}
     try:
+        if handle.format != "files" or _format(handle) not in ("csv", "json"):
+            return None
         while (why := _why_not(handle, path, tried=bool(said))) is not None:
             named = next((each for each in _OPTION.finditer(why.rpartition("; ")[2]) if value_of(each)), None)
             if named is None or named["name"] in said or len(said) == _MOST_OPTIONS:

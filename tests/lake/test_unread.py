@@ -195,6 +195,18 @@ def test_text_files_that_nobody_knows_how_to_read_are_looked_at(tmp_path: Path) 
     assert row.commands == (verify,)
 
 
+def test_files_of_parquet_lack_no_option(tmp_path: Path) -> None:
+    root = tmp_path / "lake" / "t"
+    root.mkdir(parents=True)
+    for part in range(3):
+        pq.write_table(pa.table({"id": [part]}), root / f"{part}.parquet")
+    (root / "1.parquet").write_bytes(b'{"id": 1}')
+    settle(root)
+    mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
+    verify, again = f"metaindex verify {root} i --files all", f"metaindex refresh {root} i --mode full"
+    assert mi.open_lake(root.parent)["t"].commands == (verify, again)
+
+
 class Unmounted(LocalBuilder):
     """While it reads, the folder of the table is not there."""
 
