@@ -1,5 +1,5 @@
-"""Are the columns of a CSV file separated by commas? Where nobody has said so, a file that another mark separates is not
-taken for one of one column, or for one of rows that are left out as they are too long.
+"""Are the columns of a CSV file separated by commas? Where nobody has said so, a file that another mark separates is
+not taken for one of one column, or for one of rows that are left out as they are too long.
 
 What tells: by commas the first lines are of one column, or not of as many as each other; by a semicolon, tab or bar all
 of them are of as many columns as the first line, and that of two or more. What stands in quotes is no mark. A file
