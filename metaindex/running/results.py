@@ -277,10 +277,10 @@ def verified(report: Verification) -> StatementResult:
     return replace(told, unproven=report.unproven)
 
 
-def indexes_shown(infos: IndexList, *, in_spark: bool = False) -> StatementResult:
-    """A row an index. `in_spark`: are options said to Spark?"""
+def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -> StatementResult:
+    """A row an index. `in_spark`: are options said to Spark? `hint`: what is said where there is none."""
     if not infos:
-        return result(SHOWN, [], *infos.shown)
+        return result(SHOWN, [], "; ".join(str(part) for part in (*infos.shown, hint) if part))
     rows = [_shown_row(_as_spark_is_told(info) if in_spark else info) for info in infos]
     names = [name for name in SHOWN.names if name != "note" or any(row["note"] for row in rows)]
     table = TextTable(

@@ -51,7 +51,7 @@ def check_separator(path: str, text: str, quote: str) -> None:
 
 def _lines(text: str) -> list[str]:
     """The first ones that hold something, each whole."""
-    lines = [found[0] for found in islice(_LINE.finditer(text, 0, _MOST_CHARS), SAMPLED + 1)]
+    lines = [line[0] for line in islice(_LINE.finditer(text, 0, _MOST_CHARS), SAMPLED + 1)]
     if len(text) > _MOST_CHARS and len(lines) <= SAMPLED:
         del lines[-1]  # it may go on
     return [line for line in lines if line.strip()]
