@@ -25,7 +25,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
-from metaindex.table.lacking import lacking_options, replacing
+from metaindex.table.lacking import lacking_options, opened_with, replacing
 from metaindex.table.noting import place_of
 from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
@@ -88,8 +88,31 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
         row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
     if isinstance(row, str):
-        row = LakeTable(place.name, place.path, problem=shortened(row.replace(f"{place.path}/", "")))
+        cures = _opening_cure(place, row)
+        row = LakeTable(
+            place.name,
+            place.path,
+            problem=shortened(row.replace(f"{place.path}/", "")),
+            advice=tuple(cure.said for cure in cures),
+            commands=tuple(command for cure in cures for command in cure.commands),
+        )
     return None if row is None else replace(row, seconds=time.perf_counter() - started)
+
+
+def _opening_cure(place: LakePlace, problem: str) -> tuple[_Advice, ...]:
+    """Of plain files without an index whose columns nobody finds: the index that can be built with the reader option
+    that the problem names. Where there is an index nothing is said: it is of the options that it was built with."""
+    if place.problem or place.found != "files":
+        return ()
+    try:
+        handle = handle_of(place.open())
+        options = None if handle.entries() else opened_with(handle, problem)
+    except Exception:  # noqa: BLE001 - what is wrong with the table is told
+        options = None
+    if options is None:
+        return ()
+    create = command(options.handle, "create", "stats")
+    return (_Advice(f"it can be read with {options.said}, where that is meant: {create}", (create,)),)
 
 
 def shortened(text: str) -> str:

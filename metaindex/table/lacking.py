@@ -49,21 +49,42 @@ def lacking_options(handle: Handle, path: str) -> Lacking | None:
     """Those that the error of reading the beginning of a file names, where it is read with them; none where it is read
     as it is, to its end. None where it is not read with them either, or nobody knows but who reads more of it. Raises
     nothing that a file does wrong."""
-    said: dict[str, str] = {}
+    said: dict[str, str | bool] = {}
     try:
         if handle.format != "files" or _format(handle) not in ("csv", "json"):
             return None
         while (why := _why_not(handle, path, tried=bool(said))) is not None:
-            named = next((each for each in _OPTION.finditer(why.rpartition("; ")[2]) if value_of(each)), None)
-            if named is None or named["name"] in said or len(said) == _MOST_OPTIONS:
+            name, value = _named(why)
+            if not name or name in said or len(said) == _MOST_OPTIONS:
                 return None
-            said[named["name"]] = str(value_of(named))
-            options = {name: value for name, value in handle.ref.options.items() if name != "format"}
-            options[named["name"]] = value_of(named)
+            said[name] = value
+            options = {key: kept for key, kept in handle.ref.options.items() if key != "format"} | {name: value}
             handle = handle.with_options(_format(handle), options, trust_index=False)
     except (MetaIndexError, pa.ArrowException, OSError):
         return None
     return Lacking(", ".join(f"{name}={value!r}" for name, value in said.items()), handle)
+
+
+def opened_with(handle: Handle, why: str) -> Lacking | None:
+    """Plain files that nobody said how to read, with the option that the error of finding their columns names. None
+    where it names none, or they are not read with it either."""
+    name, value = _named(why)
+    if handle.format != "files" or handle.ref.options or not name:
+        return None
+    try:
+        other = handle.with_options("files", {name: value}, trust_index=False)
+        other.snapshot(At())
+    except (MetaIndexError, pa.ArrowException, OSError):
+        return None
+    return Lacking(f"{name}={value!r}", other)
+
+
+def _named(why: str) -> tuple[str, str | bool]:
+    """The first option to which the cure of an error gives a value; an empty name where it gives none."""
+    for named in _OPTION.finditer(why.rpartition("; ")[2]):
+        if (value := value_of(named)) not in (None, ""):
+            return named["name"], value
+    return "", ""
 
 
 def _format(handle: Handle) -> str:

@@ -153,10 +153,7 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
     verified = call("verify", str(root), "i")
     assert f"  what helps: {command}" in verified.out
     assert call("verify", str(root), "i", "--json").json["commands"] == [command]
-    done = subprocess.run(
-        ["sh", "-c", command.replace("metaindex ", f"{sys.executable} -m metaindex ")], check=False, capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    run(command)
     (row,) = mi.open_lake(root.parent)
     assert (row.unread_files, row.advice, [index.info.name for index in row.indexes]) == (0, (), ["i_2"])
     (after,) = [entry for entry in handle_of(mi.open_table(root)).entries() if entry.stable is State.ACTIVE]
@@ -293,3 +290,64 @@ def test_a_damaged_file_that_would_tell_the_columns_is_done_without(tmp_path: Pa
     assert table.refresh_index("i", builder="local").changed
     assert mi.open_table(root, schema="id BIGINT").prune("id = 77").kept_files == 2
     assert table.indexes()["i"].fresh
+
+
+def run(command: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", command.replace("metaindex ", f"{sys.executable} -m metaindex ")], check=False, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("0.csv", "id;v\n1;a, b\n2;c\n"),
+        ("0.csv", "1,a\n2,b\n3,c\n"),
+        ("0.json", '[\n  {"id": 1},\n  {"id": 2}\n]\n'),
+    ],
+)
+def test_a_table_whose_columns_are_found_with_an_option_has_the_command(
+    tmp_path: Path, call: Call, name: str, text: str
+) -> None:
+    root = tmp_path / "lake" / "t"
+    root.mkdir(parents=True)
+    (root / name).write_text(text)
+    settle(root)
+    row = mi.open_lake(root.parent)["t"]
+    (command,) = row.commands
+    assert row.problem
+    assert command.startswith(f"metaindex create {root} stats --option ")
+    assert row.advice[0].endswith(f", where that is meant: {command}")
+    assert f"  {command}" in call("lake", root.parent).out
+    run(command)
+    row = mi.open_lake(root.parent)["t"]
+    assert (row.problem, [index.info.name for index in row.indexes], row.unread_files) == ("", ["stats"], 0)
+
+
+def test_damaged_parquet_that_should_tell_the_columns_has_the_command(tmp_path: Path, call: Call) -> None:
+    root = tmp_path / "lake" / "t"
+    root.mkdir(parents=True)
+    for part in range(4):
+        pq.write_table(pa.table({"id": [part], "a b": ["x"]}), root / f"{part}.parquet")
+    (root / "0.parquet").write_bytes(b"no footer" * 50)
+    settle(root)
+    said = "--option 'schema=`id` bigint, `a b` string'"
+    assert f"name the columns with {said}, as '1.parquet' has them" in call("prune", root, "id = 1").err
+    (command,) = mi.open_lake(root.parent)["t"].commands
+    assert command == f"metaindex create {root} stats {said}"
+    run(command)
+    row = mi.open_lake(root.parent)["t"]
+    assert (row.problem, row.files, row.fresh) == ("", 4, True)
+
+
+def test_a_table_that_no_option_reads_has_no_command(tmp_path: Path) -> None:
+    root = tmp_path / "lake" / "t"
+    root.mkdir(parents=True)
+    (root / "0.parquet").write_bytes(b"no footer" * 50)
+    (root / "1.parquet").write_bytes(b"no footer either" * 50)
+    settle(root)
+    row = mi.open_lake(root.parent)["t"]
+    with pytest.raises(CorruptTableError, match=r"or name the columns with schema=\Z"):
+        mi.open_table(root).snapshot()
+    assert (row.advice, row.commands) == ((), ())
