@@ -326,7 +326,9 @@ def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]
         # A refresh reads them as before: where they lack another reader option it changes nothing.
         said = f"{_unread(index)}: {verify} says why, and what helps"
         return _Advice(said, (verify,))
-    return _Advice(f"{_unread(index)}: {verify} says why; {again} tries again", (verify, again))
+    return _Advice(
+        f"{_unread(index)}: {verify} says why; once that is mended, {again} reads them again", (verify, again)
+    )
 
 
 def _again(command: Callable[..., str], name: str) -> str:

@@ -55,7 +55,7 @@ def test_a_file_that_cannot_be_read_is_told(
     assert told.unread == (row,)
     verify, again = f"metaindex verify {lake.path} i --files all", f"metaindex refresh {lake.path} i --mode full"
     said = f"i could not read 1 file, which no query leaves out (the first: {spoiled.name})"
-    assert row.advice[0] == f"{said}: {verify} says why; {again} tries again"
+    assert row.advice[0] == f"{said}: {verify} says why; once that is mended, {again} reads them again"
     assert row.commands == (verify, again)
     assert row.indexes[0].unread == spoiled.name
     assert "no, 1 file unread" in str(told)
@@ -148,6 +148,7 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
     assert row.advice == (said + command,)
     plain = call("lake", str(root.parent), "--json", "--html", str(tmp_path / "lake.html")).json
     assert plain["tables"][0]["commands"] == [command]
+    assert plain["tables"][0]["advice"] == [said.replace("escape='\"'", "--option 'escape=\"'") + command]
     assert command in html.unescape((tmp_path / "lake.html").read_text())
     assert f"  {command}" in call("lake", str(root.parent)).out
     verified = call("verify", str(root), "i")
