@@ -120,6 +120,12 @@ class Handle:
         said = {name for name in self.ref.options if name.lower() != "format"}
         return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
 
+    def as_kept(self, name: str) -> Handle:
+        """For a verb on an index of this name: see `as_said`. What is wrong with the index is said by the verb."""
+        if self.format != "files":
+            return self
+        return next((self.as_said(entry) for entry in self.entries() if entry.name == name), self)
+
     def as_indexed(self) -> Handle:
         """Text files as the first of their indexes in use reads them, where nobody said how: for what is told of a
         table, which is no query of it. What is wrong with the indexes is told by whoever tells of them."""
