@@ -47,9 +47,10 @@ class Lacking:
 
 def lacking_options(handle: Handle, path: str) -> Lacking | None:
     """Those that the error of reading the beginning of a file names, where it is read with them; none where it is read
-    as it is, to its end. None where it is not read with them either, or nobody knows but who reads more of it. Raises
-    nothing that a file does wrong."""
+    as it is, to its end. None where it is not read with them either, where some other files are read without them
+    alone, or where nobody knows but who reads more of it. Raises nothing that a file does wrong."""
     said: dict[str, str | bool] = {}
+    before = handle
     try:
         if handle.format != "files" or _format(handle) not in ("csv", "json"):
             return None
@@ -60,9 +61,20 @@ def lacking_options(handle: Handle, path: str) -> Lacking | None:
             said[name] = value
             options = {key: kept for key, kept in handle.ref.options.items() if key != "format"} | {name: value}
             handle = handle.with_options(_format(handle), options, trust_index=False)
+        if said and _spoiled(before, handle):
+            return None
     except (MetaIndexError, pa.ArrowException, OSError):
         return None
     return Lacking(", ".join(f"{name}={value!r}" for name, value in said.items()), handle)
+
+
+def _spoiled(before: Handle, now: Handle) -> bool:
+    """Is one of some files read as it was before, and not as it is now?"""
+    paths = before.snapshot(At()).files.paths
+    some = {paths[place].as_py() for place in (0, len(paths) // 2, len(paths) - 1)}
+    return any(
+        _why_not(before, path, tried=True) is None and _why_not(now, path, tried=True) is not None for path in some
+    )
 
 
 def opened_with(handle: Handle, why: str) -> Lacking | None:

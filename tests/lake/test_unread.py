@@ -162,6 +162,17 @@ def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path:
     assert mi.open_table(root, escape='"').verify_index("i_2", files=None).sound
 
 
+def test_an_option_that_spoils_other_files_is_not_advised(tmp_path: Path) -> None:
+    """An index that knows them would be taken away for one that knows less."""
+    root = doubled(tmp_path / "lake" / "t", 1)
+    (root / "1.csv").write_text('id,note,city,"a,b"\n1,"say \\"hi\\", you",x,y\n')
+    settle(root)
+    mi.open_table(root).create_index("i", mi.Values("note"), builder="local")
+    row = mi.open_lake(root.parent)["t"]
+    assert row.indexes[0].unread == "0.csv"
+    assert row.commands == (f"metaindex verify {root} i --files all",)
+
+
 def test_where_another_index_reads_the_files_the_old_one_is_taken_away(tmp_path: Path) -> None:
     root = doubled(tmp_path / "lake" / "t")
     mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
