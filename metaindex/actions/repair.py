@@ -134,7 +134,11 @@ def known_kinds(entry: IndexLogEntry) -> tuple[KindSpec, ...]:
     return tuple(spec for spec in entry.kinds if kind_named(spec.name) is not None)
 
 
-def nothing_wrong(entry: IndexLogEntry, left: Sequence[str] = (), *, damaged: bool = False) -> Outcome:
-    """The outcome where a verification found nothing that can be repaired."""
+def nothing_wrong(
+    entry: IndexLogEntry, left: Sequence[str] = (), *, damaged: bool = False, unproven: bool = False
+) -> Outcome:
+    """The outcome where a verification found nothing that can be repaired. `unproven`: it could compare nothing."""
     said = "what is wrong with it cannot be repaired here" if damaged else "nothing is wrong with it"
+    if unproven and not damaged:
+        said = "nothing is found wrong with it, and no data file could be read to compare it with: verify says why"
     return Outcome(entry.name, "repair", False, entry, (said, *left))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.table.commands import command
 from metaindex.table.face import handle_of
+from metaindex.table.folder_of_tables import hint
 from metaindex.views.info import IndexInfo, indexes_remarks, indexes_table
 from metaindex.views.output import Output
 
@@ -15,7 +16,6 @@ from . import arguments
 from .arguments import DONE, near
 from .command import Command
 from .cures import in_options
-from .folder_of_tables import hint
 from .opening import open_from
 from .progress import Progress
 

@@ -7,14 +7,14 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaindex.views.output import Output
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
-from .cures import part_in_options
+from .cures import in_options, part_in_options
 from .once import each_warning_once
 from .progress import Progress
 
@@ -91,10 +91,20 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
         if args.html:
             done = lake.report(args.html, reports=args.reports, overwrite=args.overwrite, progress=progress)
             out.say(f"metaindex: {done.path} written, {done.size_bytes:,} bytes")
-    out.data(lake.to_json())
+    out.data(_in_options(lake.to_json()))
     for part in () if out.json else lake.shown:
         out.write(part_in_options(part))
     return lake
+
+
+def _in_options(told: dict[str, object]) -> dict[str, object]:
+    """What is said of tables in words of the command line; commands are said so already."""
+    tables: Any = told["tables"]
+    said = [
+        {**table, "problem": in_options(table["problem"]), "advice": [*map(in_options, table["advice"])]}
+        for table in tables
+    ]
+    return {**told, "tables": said}
 
 
 class _until_signal:  # noqa: N801 - a context
@@ -117,7 +127,8 @@ COMMAND = Command(
     """Finds the tables below a folder or in a bucket (Delta by _delta_log, Iceberg by its metadata, folders of Parquet,
 CSV or JSON), or lists an Iceberg catalog by pyiceberg, and tells of each: format, files, bytes, indexes, how far the
 one that lags most is behind, what indexes left out of noted queries, and what to do. Names, logs and metadata are read,
-and no data. A table that cannot be read, or gives no answer in time, is a row that says why; the others are told of.
+of CSV and JSON beginnings of files, and no other data. A table that cannot be read, or gives no answer in time, is a
+row that says why; the others are told of.
 
 Nothing is looked for below a table, in hidden folders and behind links. CATALOG is catalog:NAME as pyiceberg is
 configured for it, or catalog: with --catalog-option uri=... and its like.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from metaindex.expressions.errors import FormatError, MetaIndexError
+from metaindex.table.folder_of_tables import hint
 from metaindex.views.output import Output, one_line
 
 from . import (
@@ -52,7 +53,6 @@ from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnder
 from .command import Command
 from .cures import in_options
 from .defaults import applied
-from .folder_of_tables import hint
 from .once import each_warning_once
 
 COMMANDS: tuple[Command, ...] = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from metaindex.views.output import Output
 
 from . import arguments
-from .arguments import DONE
+from .arguments import DONE, FAILED
 from .command import Command
 from .defaults import for_table, names
 from .opening import open_from, start_spark
@@ -62,7 +62,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         how.format = format_ or how.format
         return open_from(how, lambda: start_spark(out))
 
-    wrong = False
+    code = DONE
     answers = []
     with Progress() as progress:
         named = {**{name: name for name in names()}, **dict(args.tables)}
@@ -76,7 +76,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
                 )
             for statement in statements:
                 answer = run(statement, tables)
-                wrong = wrong or answer.wrong
+                code = max(code, WRONG if answer.wrong else FAILED if answer.unproven else DONE)
                 answers.append(answer.to_json())
                 for part in answer.shown if not out.json else ():
                     out.write(str(part))
@@ -85,7 +85,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
                 out.say(pointed(error))
             raise
     out.data(answers[0] if len(answers) == 1 else answers)
-    return WRONG if wrong else DONE
+    return code
 
 
 def _texts(args: argparse.Namespace) -> Iterator[str]:

@@ -7,7 +7,7 @@ import argparse
 from metaindex.views.output import Output, one_line
 
 from . import arguments
-from .arguments import DONE
+from .arguments import DONE, FAILED
 from .command import Command
 from .cures import in_options
 from .opening import open_from
@@ -49,20 +49,32 @@ def sample(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
+    from metaindex.table.face import handle_of
+    from metaindex.table.lacking import what_helps
+
+    table = open_from(args)
     with Progress() as progress:
-        verification = open_from(args).verify_index(
+        verification = table.verify_index(
             args.name,
             files=args.files,
             versions="all" if args.all_versions else "newest",
             predicates=args.where,
             progress=progress,
         )
-    out.data(verification.to_json())
+    unread = next(iter(verification.unread_why), None)
+    helps = "" if unread is None else what_helps(handle_of(table), args.name, unread)
+    out.data({**verification.to_json(), "commands": [helps] if helps else []})
     for line in str(verification).splitlines():
         out.write(one_line(in_options(line)))
-    if not verification.sound:
+    if helps:
+        out.write(f"  what helps: {one_line(helps)}")
+    if verification.findings:
         out.say("metaindex: queries read more where the index cannot be read; metaindex repair rebuilds what is wrong")
-    return DONE if verification.sound else WRONG
+        return WRONG
+    if verification.unproven:
+        out.say("metaindex: whether the index is right is not known: no data file could be read to compare it with")
+        return FAILED
+    return DONE
 
 
 def _files(text: str) -> int | None:
@@ -84,7 +96,8 @@ and what it says of a sample of data files against every row in them. Changes no
               of its rows
   dropped     with --where: a file that was proved out holds a row that matches
 
-exit code 3: something is wrong (besides those below)""",
+exit code 3: something is wrong (besides those below); 1, too: none of the data files that were to be compared could be
+read. Where some could, the index is right as far as these show, which is said.""",
     (
         "metaindex verify lake/flights stats",
         "metaindex verify lake/flights stats --files all --all-versions      reads the whole table",

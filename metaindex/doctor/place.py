@@ -17,16 +17,16 @@ from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.states import State
+from metaindex.pruning.folder import built_otherwise, options_in_words, plain_options
 from metaindex.pruning.result import human_bytes
 from metaindex.table.commands import command
-from metaindex.table.face import handle_of
+from metaindex.table.face import Table, handle_of
 from metaindex.views.info import IndexInfo, options_in_words_of, state_in_words, unread_in_words
 from metaindex.views.words import counted
 
 from .diagnosis import Symptom, lacking, right, wrong
 
 if TYPE_CHECKING:
-    from metaindex.table.face import Table
     from metaindex.table.handle import Handle
 
 _APART_SECONDS = 2.0
@@ -37,6 +37,7 @@ _ELSEWHERE = "choose another place with Config(index_location=...)"
 
 def table(opened: Table, *, write: bool) -> Iterator[Symptom]:
     """`write`: an object is put where its indexes lie, and removed."""
+    said, opened = opened, Table(handle_of(opened).as_indexed())
     try:
         snapshot = opened.snapshot()
     except (MetaIndexError, OSError) as error:
@@ -45,19 +46,27 @@ def table(opened: Table, *, write: bool) -> Iterator[Symptom]:
     count = len(snapshot.files)
     files = f"{count:,} {'file' if count == 1 else 'files'}, {human_bytes(snapshot.files.size_bytes)}"
     yield right("table", f"{opened.format}, version {one_line(str(snapshot.version))}: {files}")
-    yield _rows(opened)
-    yield from _indexes(opened)
+    yield _rows(opened, _remembered(said, opened))
+    yield from _indexes(said)
     yield from _folder(opened, write=write)
 
 
-def _rows(opened: Table) -> Symptom:
+def _remembered(said: Table, opened: Table) -> str:
+    """By which reader options files are read that nobody said, as their indexes are built so."""
+    kept = handle_of(opened).ref.options
+    stored = {**plain_options(kept), "file_format": kept.get("format", "")}
+    return options_in_words(*built_otherwise(stored, handle_of(said).ref.options)) if opened.format == "files" else ""
+
+
+def _rows(opened: Table, remembered: str) -> Symptom:
     """Can a file be read?"""
     about = "a file of it"
     try:
         rows = opened.scan(limit=1).to_arrow()
     except (MetaIndexError, OSError) as error:
         return wrong(about, one_line(str(error)), "mend what is named: queries will say the same")
-    return right(about, "is read" if rows.num_rows else "no row in the table")
+    how = f" {remembered}, as its indexes are, and as queries have to say" if remembered else ""
+    return right(about, f"is read{how}" if rows.num_rows else "no row in the table")
 
 
 def _indexes(opened: Table) -> Iterator[Symptom]:

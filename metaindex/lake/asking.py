@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +25,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
+from metaindex.table.lacking import lacking_options, opened_with, replacing
 from metaindex.table.noting import place_of
 from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
@@ -87,8 +88,31 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
         row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
     if isinstance(row, str):
-        row = LakeTable(place.name, place.path, problem=shortened(row.replace(f"{place.path}/", "")))
+        cures = _opening_cure(place, row)
+        row = LakeTable(
+            place.name,
+            place.path,
+            problem=shortened(row.replace(f"{place.path}/", "")),
+            advice=tuple(cure.said for cure in cures),
+            commands=tuple(command for cure in cures for command in cure.commands),
+        )
     return None if row is None else replace(row, seconds=time.perf_counter() - started)
+
+
+def _opening_cure(place: LakePlace, problem: str) -> tuple[_Advice, ...]:
+    """Of plain files without an index whose columns nobody finds: the index that can be built with the reader option
+    that the problem names. Where there is an index nothing is said: it is of the options that it was built with."""
+    if place.problem or place.found != "files":
+        return ()
+    try:
+        handle = handle_of(place.open())
+        options = None if handle.entries() else opened_with(handle, problem)
+    except Exception:  # noqa: BLE001 - what is wrong with the table is told
+        options = None
+    if options is None:
+        return ()
+    create = command(options.handle, "create", "stats")
+    return (_Advice(f"it can be read with {options.said}, where that is meant: {create}", (create,)),)
 
 
 def shortened(text: str) -> str:
@@ -98,7 +122,7 @@ def shortened(text: str) -> str:
 
 
 def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
-    handle = _as_built(handle_of(table))
+    handle = handle_of(table).as_indexed()  # a version of text files is one under the options of their reader
     snapshot = handle.snapshot(At())
     problems: list[str] = []
 
@@ -133,22 +157,14 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
         layout=layout,
         problem=shortened("; ".join(problems)),
     )
-    advised = list(_advice(row, partial(command, handle_of(table))))
+    again = partial(_again, partial(command, handle_of(table)))
+    cures = part("unread files", lambda: _unread_cures(handle, row.indexes, again)) or {}
+    advised = list(_advice(row, partial(command, handle_of(table)), partial(command, handle), cures))
     return replace(
         row,
         advice=tuple(each.said for each in advised),
         commands=tuple(command for each in advised for command in each.commands),
     )
-
-
-def _as_built(handle: Handle) -> Handle:
-    """Text files, read with the options that an index was built with: a version of such a table is one under them."""
-    if handle.format != "files" or not handle.config.use_indexes:
-        return handle
-    try:
-        return next((handle.as_built(entry) for entry in handle.entries() if entry.stable is State.ACTIVE), handle)
-    except MetaIndexError:
-        return handle  # the row tells what is wrong with its indexes
 
 
 def _format(snapshot: Snapshot) -> str:
@@ -256,10 +272,13 @@ class _Advice:
     commands: tuple[str, ...]
 
 
-def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
-    """What follows from the row alone. `command`: of a verb and its words, for this table."""
+def _advice(
+    row: LakeTable, command: Callable[..., str], of_rows: Callable[..., str], cures: Mapping[str, _Advice]
+) -> Iterator[_Advice]:
+    """What follows from the row alone. `command`: of a verb and its words, for this table; `of_rows`: the same, with
+    the options by which its rows are read; `cures`: by index, what makes files readable that it could not read."""
 
-    def advised(fact: str, verb: str, *words: str) -> _Advice:
+    def advised(fact: str, verb: str, *words: str, command: Callable[..., str] = command) -> _Advice:
         done = command(verb, *words)
         return _Advice(f"{fact}: {done}", (done,))
 
@@ -285,7 +304,7 @@ def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
         elif index.info.fresh is False:
             yield advised(f"{name} is behind", "refresh", name)
         if index.info.uncovered_files:
-            yield _unread_advice(row, index, command)
+            yield cures.get(index.info.name) or _unread_advice(row, index, command)
     for index in row.indexes:
         if index.info.name in row.unused and (index.queries or 0) >= _ENOUGH_QUERIES:
             fact = (
@@ -295,17 +314,46 @@ def _advice(row: LakeTable, command: Callable[..., str]) -> Iterator[_Advice]:
     if not row.indexes and (row.files or 0) > 1:
         yield advised("no index", "create", "stats")
     if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:
-        yield advised(f"one value is in {percent(row.layout.share)} of the files by any column", "clustering")
+        fact = f"one value is in {percent(row.layout.share)} of the files by any column"
+        yield advised(fact, "clustering", command=of_rows)
 
 
 def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
-    """Of files that an index could not read."""
+    """Of files of which nobody knows yet why an index could not read them."""
     name = index.info.name
-    verify, again = command("verify", name, "--files", "all"), command("refresh", name, "--mode", "full")
-    first = f" (the first: {shortened(index.unread)})" if index.unread else ""
-    lacking = ", and which reader option may be lacking" if row.format in ("csv", "json") else ""
+    verify, again = command("verify", name, "--files", "all"), _again(command, name)
+    if row.format in ("csv", "json"):
+        # A refresh reads them as before: where they lack another reader option it changes nothing.
+        said = f"{_unread(index)}: {verify} says why, and what helps"
+        return _Advice(said, (verify,))
     return _Advice(
-        f"{name} could not read {counted(index.info.uncovered_files, 'file')}, which no query leaves out{first}:"
-        f" {verify} says why{lacking}; {again} tries again",
-        (verify, again),
+        f"{_unread(index)}: {verify} says why; once that is mended, {again} reads them again", (verify, again)
     )
+
+
+def _again(command: Callable[..., str], name: str) -> str:
+    return command("refresh", name, "--mode", "full")
+
+
+def _unread(index: LakeIndex) -> str:
+    first = f" (the first: {shortened(index.unread)})" if index.unread else ""
+    files = counted(index.info.uncovered_files, "file")
+    return f"{index.info.name} could not read {files}, which no query leaves out{first}"
+
+
+def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[[str], str]) -> dict[str, _Advice]:
+    """By index that could not read files of CSV or JSON, what helps, where the beginning of the first tells. `again`:
+    the command that reads them again."""
+    told = [index for index in indexes if index.asked and not index.deleted and index.unread]
+    lacking = cache(partial(lacking_options, handle))
+    entries = {entry.name: entry for entry in handle.entries()} if told else {}
+    cures: dict[str, _Advice] = {}
+    for index in told:
+        options, old = lacking(index.unread), entries.get(index.info.name)
+        if options is None or old is None:
+            continue
+        done = replacing(options, old, list(entries.values())) if options.said else again(index.info.name)
+        if done:
+            how = f"with {options.said} it is read" if options.said else "it is read now"
+            cures[old.name] = _Advice(f"{_unread(index)}; {how}: {done}", (done,))
+    return cures

@@ -97,7 +97,7 @@ def open_lake(
     progress: Progress | None = None,
 ) -> Lake:
     """Every table below a folder or in a bucket, or of an Iceberg catalog, and how its indexes stand. Reads names, logs
-    and metadata, no data; writes nothing.
+    and metadata, of CSV and JSON beginnings of files, no other data; writes nothing.
 
     `place`: a folder or URI; `"catalog:NAME"` as pyiceberg is configured for it, the properties of a catalog as a
     mapping (`name`: what it is called, as one database keeps several), or its handle; `catalog`: more properties of it.

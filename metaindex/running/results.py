@@ -97,7 +97,8 @@ VERIFIED: Final = _schema(
     findings=_TEXTS,
     not_compared=_TEXTS,
 )
-"""`files`: data files of whose rows anything was compared: statistics, keys, or the rows that an index stores."""
+"""`files`: data files of whose rows anything was compared: statistics, keys, or the rows that an index stores. `sound`
+is false, too, where none of those that were to be compared could be read."""
 EXPLAINED: Final = _schema(
     scan=pa.string(),
     index=pa.string(),
@@ -171,11 +172,12 @@ def schema_of(statement: Statement) -> pa.Schema:
 @dataclass(frozen=True, slots=True, repr=False)
 class StatementResult(Shown):
     """What a statement gave: rows, and the same for a person (`print` it, or let a notebook show it). `wrong`: a
-    verification found something."""
+    verification found something; `unproven`: it could compare nothing."""
 
     rows: pa.Table
     told: tuple[str | Tabular, ...]
     wrong: bool = False
+    unproven: bool = False
 
     @property
     def brief(self) -> str:
@@ -211,7 +213,7 @@ def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResu
         for row in answer.rows.to_pylist()
     ]
     told = tuple(_told_in_words(part, say) for part in answer.told)
-    return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong)
+    return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong, answer.unproven)
 
 
 def _told_in_words(part: str | Tabular, say: Callable[[str], str]) -> str | Tabular:
@@ -269,15 +271,16 @@ def verified(report: Verification) -> StatementResult:
         "keys": report.keys,
         "rows_compared": report.rows_compared,
         "findings": [str(finding) for finding in report.findings],
-        "not_compared": [f"{why} ({count:,} times)" for why, count in report.unchecked.items()],
+        "not_compared": [why + (f" ({count:,} times)" if count > 1 else "") for why, count in report.unchecked.items()],
     }
-    return result(VERIFIED, [row], *report.shown, wrong=not report.sound)
+    told = result(VERIFIED, [row], *report.shown, wrong=bool(report.findings))
+    return replace(told, unproven=report.unproven)
 
 
-def indexes_shown(infos: IndexList, *, in_spark: bool = False) -> StatementResult:
-    """A row an index. `in_spark`: are options said to Spark?"""
+def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -> StatementResult:
+    """A row an index. `in_spark`: are options said to Spark? `hint`: what is said where there is none."""
     if not infos:
-        return result(SHOWN, [], *infos.shown)
+        return result(SHOWN, [], "; ".join(str(part) for part in (*infos.shown, hint) if part))
     rows = [_shown_row(_as_spark_is_told(info) if in_spark else info) for info in infos]
     names = [name for name in SHOWN.names if name != "note" or any(row["note"] for row in rows)]
     table = TextTable(

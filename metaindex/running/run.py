@@ -30,6 +30,7 @@ from metaindex.statements.tree import (
     VerifyIndex,
 )
 from metaindex.table.face import Table, handle_of
+from metaindex.table.folder_of_tables import hint
 from metaindex.table.recommend import recommend
 
 from .cures import StatementWords, in_statement
@@ -94,8 +95,9 @@ def _run(statement: Statement, tables: NamedTables) -> StatementResult:
         case RefreshIndex() | ChangeIndex():
             return _in_its_words(statement, tables)
         case ShowIndexes(name, at):
-            infos = tables.open(name).indexes(version=at.version, timestamp=at.timestamp)
-            return indexes_shown(infos, in_spark=tables.in_spark)
+            table = tables.open(name)
+            infos = table.indexes(version=at.version, timestamp=at.timestamp)
+            return indexes_shown(infos, in_spark=tables.in_spark, hint="" if infos else hint(table.path))
         case DescribeIndex(name, table, history):
             return _described(name, table, tables, history=history)
         case VerifyIndex(name, table, options):

@@ -11,21 +11,21 @@ from metaindex.pruning.folder import plain_options
 from .handle import Handle
 
 
-def command(handle: Handle, verb: str, *words: str) -> str:
+def command(handle: Handle, verb: str, *words: str, reader: bool = True) -> str:
     """`metaindex VERB TABLE WORDS`, quoted for a shell where a name needs it. Options of a store are not said: they may
-    be secrets."""
-    return shlex.join(["metaindex", verb, handle.path, *words, *_opening(handle)])
+    be secrets. `reader`: are those said by which files are read? A verb on an index knows them."""
+    return shlex.join(["metaindex", verb, handle.path, *words, *opening(handle, reader=reader)])
 
 
-def _opening(handle: Handle) -> Iterator[str]:
+def opening(handle: Handle, *, reader: bool = True) -> Iterator[str]:
     """The options that open the table as it is open."""
     options, config = handle.ref.options, handle.config
     catalog = getattr(options.get("catalog"), "name", None)
     if isinstance(catalog, str) and catalog:
         yield from ("--catalog", catalog)
-    if isinstance(named := options.get("format"), str):
+    if reader and isinstance(named := options.get("format"), str):
         yield from ("--format", named)
-    if handle.format == "files":
+    if reader and handle.format == "files":
         for name, value in plain_options(options).items():
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if name != "schema" or not text.startswith("?"):  # a schema that no text says

@@ -732,7 +732,7 @@ class Table:
         self._handle.check_export(target)
         place = os.fspath(target)
         options = self._handle.storage_options if is_remote(place) else None
-        opened = self._handle.open_index(index)
+        opened = self._handle.as_kept(index).open_index(index)
         with unwritten_export():
             return export(opened, storage_for(place, options)[0], format, overwrite=overwrite)
 

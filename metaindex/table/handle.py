@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from metaindex.config import Config, sealing
 from metaindex.errors import IndexNotFoundError
-from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError, VersionNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
@@ -21,6 +21,7 @@ from metaindex.formats.storage_confined import Confines, confined
 from metaindex.formats.storage_opening import is_path, is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
+from metaindex.log.states import State
 from metaindex.pruning.folder import IndexFolder, other_options, says_other_format
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import IndexReport
@@ -118,6 +119,22 @@ class Handle:
         over."""
         said = {name for name in self.ref.options if name.lower() != "format"}
         return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
+
+    def as_kept(self, name: str) -> Handle:
+        """For a verb on an index of this name: see `as_said`. What is wrong with the index is said by the verb."""
+        if self.format != "files":
+            return self
+        return next((self.as_said(entry) for entry in self.entries() if entry.name == name), self)
+
+    def as_indexed(self) -> Handle:
+        """Text files as the first of their indexes in use reads them, where nobody said how: for what is told of a
+        table, which is no query of it. What is wrong with the indexes is told by whoever tells of them."""
+        if self.format != "files" or not self.config.use_indexes:
+            return self
+        try:
+            return next((self.as_said(entry) for entry in self.entries() if entry.stable is State.ACTIVE), self)
+        except MetaIndexError:
+            return self
 
     def goes_without_header(self, snapshot: Snapshot) -> bool:
         """Is a header said of the files that is meant where nobody says it? It is looked for in them."""

@@ -39,6 +39,7 @@ def clustering(
     indexes: Iterable[str] | None,
 ) -> Clustering:
     """See `Table.clustering`."""
+    handle = handle.as_indexed()
     bounds = _bounds(handle, handle.snapshot(at_version(version, timestamp)), indexes)
     return measure(_question(handle, bounds.snapshot, tuple(columns), sample), bounds)
 

@@ -58,7 +58,8 @@ class ReportAsked:
 
 def report(queries: Queries, path: object, asked: ReportAsked, progress: Progress | None) -> Reported:
     """See `Table.report`."""
-    handle = queries.handle
+    handle = queries.handle.as_indexed()
+    queries = queries if handle is queries.handle else Queries(handle)
     if len(asked.where) > _MOST_CONDITIONS:
         raise ArgumentError(
             f"a report shows at most {_MOST_CONDITIONS} conditions; got {len(asked.where):,}; give them as queries="

@@ -186,7 +186,7 @@ def repair(
     bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
     can = bad or any(finding.run not in foreign for finding in report.findings)
     if not can:
-        return nothing_wrong(entry, left, damaged=not report.sound)
+        return nothing_wrong(entry, left, damaged=bool(report.findings), unproven=report.unproven)
     built = [kind_from_spec(spec) for spec in kinds]
     built_by = handle.builders.builder(builder, built)
     check_builder(built, built_by)

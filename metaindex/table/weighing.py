@@ -50,6 +50,7 @@ def weighed(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
     """See `Table.what_if`."""
+    handle = handle.as_indexed()
     check_workplace(handle)
     if _are_statements(queries):
         queries = workload(queries, time_zone=handle.config.time_zone)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from metaindex.expressions.errors import StoragePermissionError, StorageUnavailableError
@@ -58,13 +59,19 @@ def judged(error: BaseException) -> None:
 
 
 _TOLD = 20
-"""Reasons why something was not compared, to a person: each file may have its own."""
+"""Reasons why something was not compared, to a person."""
+_NAMED = 3
+"""Of data files with a like reason."""
 _SHORT = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 @dataclass(slots=True, repr=False)
 class Verification(Shown):
-    """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often."""
+    """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often.
+
+    `sound`: nothing was found wrong, and the index was compared with some of the data files that were to be read;
+    `unproven`: there were some, and nothing of them could be compared. Where some could and others not it is right as
+    far as it was looked at."""
 
     index: str
     findings: list[Finding] = field(default_factory=list)
@@ -85,6 +92,7 @@ class Verification(Shown):
     replaced: int = 0  # indexed files in whose place the table has others now
     unchecked: dict[str, int] = field(default_factory=dict)
     compared: set[str] = field(default_factory=set)  # data files of whose rows anything was compared
+    unread_why: dict[str, str] = field(default_factory=dict)  # by data file, as `unchecked` has it
 
     @property
     def gone(self) -> int:
@@ -93,7 +101,11 @@ class Verification(Shown):
 
     @property
     def sound(self) -> bool:
-        return not self.findings
+        return not self.findings and not self.unproven
+
+    @property
+    def unproven(self) -> bool:
+        return not self.compared and bool(self.unread or self.gone_files)
 
     @property
     def damaged_runs(self) -> frozenset[str]:
@@ -110,11 +122,14 @@ class Verification(Shown):
         """A data file, told once however many kinds of the index need its rows."""
         if path not in self.unread:
             self.unread.add(path)
+            self.unread_why[path] = why
             self.skipped(why)
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        plain: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain: dict[str, object] = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name != "unread_why"
+        }
         return {
             **plain,
             "compared": len(self.compared),
@@ -122,6 +137,7 @@ class Verification(Shown):
             "gone_files": sorted(self.gone_files),
             "unread": sorted(self.unread),
             "sound": self.sound,
+            "unproven": self.unproven,
             "findings": [finding.to_json() for finding in self.findings],
         }
 
@@ -137,11 +153,7 @@ class Verification(Shown):
             looked += f", the keys of {counted(self.keyed_files, 'data file')} against their rows"
         if self.rows_compared:
             looked += f", {counted(self.rows_compared, 'stored row')} against those of data files"
-        lines = [
-            f"index {self.index!r} is "
-            + ("right" if self.sound else f"NOT right: {counted(len(self.findings), 'finding')}"),
-            f"  looked at: {looked}",
-        ]
+        lines = [self._verdict(), f"  looked at: {looked}"]
         if self.gone:
             lines.append(
                 f"  {self.gone:,} sampled data files are not on storage any more, so their statistics were not compared"
@@ -151,9 +163,45 @@ class Verification(Shown):
                 f"  stale: {self.replaced:,} indexed data files were replaced by others of the same path, which queries"
                 " read until a refresh"
             )
-        for why, count in list(self.unchecked.items())[:_TOLD]:
-            lines.append(f"  not compared: {why}" + (f" ({count:,} times)" if count > 1 else ""))
-        if len(self.unchecked) > _TOLD:
-            lines.append(f"  not compared: {len(self.unchecked) - _TOLD:,} more, which `unchecked` (--json) has")
+        reasons = list(self._reasons())
+        lines += [f"  not compared: {reason}" for reason in reasons[:_TOLD]]
+        if len(reasons) > _TOLD:
+            lines.append(f"  not compared: {len(reasons) - _TOLD:,} more, which `unchecked` (--json) has")
         lines.extend(f"  {finding}" for finding in self.findings)
         return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        """What is never called right is an index of which nothing was compared with the table."""
+        name = f"index {self.index!r}"
+        if self.findings:
+            return f"{name} is NOT right: {counted(len(self.findings), 'finding')}"
+        lacking = len((self.unread | self.gone_files) - self.compared)
+        files = f"{lacking:,} of {counted(lacking + len(self.compared), 'data file')} could not be read"
+        if self.unproven:
+            return f"{name} could not be compared with the table: {files}; nothing else is found wrong"
+        if not self.compared:  # none was to be, or there is none
+            return f"{name} is right in itself; no data file was compared with it"
+        return f"{name} is right" + (f" as far as it was compared: {files}" if lacking else "")
+
+    def _reasons(self) -> Iterator[str]:
+        """Why something was not compared: of data files with a like reason the first one's, with its cure."""
+        alike: dict[str, list[str]] = {}
+        for path, why in self.unread_why.items():
+            alike.setdefault(_without_its_file(path, why), []).append(path)
+        of_files = set(self.unread_why.values())
+        for paths in alike.values():
+            why = self.unread_why[paths[0]]
+            if len(paths) > 1:
+                more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+                why = f"{counted(len(paths), 'data file')} ({', '.join(paths[:_NAMED])}{more}), the first: {why}"
+            yield why
+        for why, count in self.unchecked.items():
+            if why not in of_files:
+                yield why + (f" ({count:,} times)" if count > 1 else "")
+
+
+def _without_its_file(path: str, why: str) -> str:
+    """The rule and the cure of a reason, without the fact between them, the path, and any number."""
+    rule, *_, cure = ["", *why.split("; ")] if "; " not in why else why.split("; ")
+    said = f"{rule}; {cure}".replace(path, "").replace(path.rpartition("/")[2], "")
+    return re.sub(r"\d+", "", said)

@@ -31,8 +31,6 @@ from .report import Finding, Verification
 from .runs import RunRows
 from .sample import Sample
 
-_NAMED = 20
-"""Files that cannot be read are named, as long as not more was left out."""
 _ALL_AT_ONCE = 64
 
 
@@ -98,17 +96,15 @@ def _scan(
     files = run_rows.files.select(["path", "size_bytes"]).take(pa.array(ordinals))
     for ordinal, file in zip(ordinals.tolist(), files.to_pylist(), strict=True):
         try:
-            out.append(
-                _ScannedFile(ordinal, file["path"], scanner(ref.storage, file["path"], file["size_bytes"], leaves))
-            )
+            scans = scanner(ref.storage, file["path"], file["size_bytes"], leaves)
+            out.append(_ScannedFile(ordinal, file["path"], scans))
             report.files += 1
-            report.compared.add(file["path"])
+            if any(scan.unread is None for scan in scans):
+                report.compared.add(file["path"])
         except FileNotFoundError:
             report.gone_files.add(file["path"])
         except (*UNREADABLE, MetaIndexError) as error:
-            few = len(report.unchecked) < _NAMED
-            which = f"data file {file['path']!r}" if few else "a data file"
-            report.unreadable(file["path"], f"{which} cannot be read: {first_line(error)}")
+            report.unreadable(file["path"], f"data file {file['path']!r} cannot be read: {first_line(error)}")
     return out
 
 

@@ -31,7 +31,7 @@ _OTHER = (
 )
 _KEPT = (
     "and no query leaves out what the table has of them: where they cannot be read now, scan and count end with an"
-    " error, Spark reads them as it does; verify says why"
+    " error, Spark reads them as it does; verify says why, and what helps"
 )
 
 

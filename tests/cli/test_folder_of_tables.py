@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import metaindex as mi
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import Lake, delta_lake, parquet_lake, rows, settle
@@ -18,6 +19,9 @@ def test_a_folder_of_tables_is_said_to_be_one(tmp_path: Path, call: Call) -> Non
         made(root / name).append(rows(0))
     said = f"it looks like a folder of tables (one/lake, two/lake): `metaindex lake '{root}'` tells of them"
     assert said in call("indexes", root).out
+    assert str(mi.sql(f"SHOW INDEXES ON '{root}'")) == f"no index; {said}"
+    assert f"no index; {said}" in call("sql", f"SHOW INDEXES ON '{root}'").out
+    assert str(mi.sql(f"SHOW INDEXES ON '{root}/one/lake'")) == "no index"
     (root / "three").mkdir()
     (root / "three" / "0.csv").write_text("a\n1\n")
     for command in (["prune", root, "id = 1"], ["create", root, "s"]):

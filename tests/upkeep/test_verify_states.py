@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -136,20 +137,101 @@ def test_a_log_that_is_damaged_behind_a_drop_is_told_first(tmp_path: Path) -> No
     assert (finding.kind, finding.where) == ("log", f"entry {restored.id}")
 
 
-@pytest.mark.parametrize("kinds", [[mi.ValueList("city")], [mi.Values("city")]])
+def quoted(root: Path, first: int, last: int) -> None:
+    """Files of CSV that no reader without `escape='"'` makes sense of."""
+    for number in range(first, last):
+        (root / f"{number:02}.csv").write_text(f'note,city\n"{number} ""b""",x\n')
+
+
+ALL_KINDS = [[mi.ColumnStats()], [mi.ValueList("city")], [mi.Values("city")], [mi.ColumnStats(), mi.Values("note")]]
+
+
+@pytest.mark.parametrize("kinds", ALL_KINDS)
 def test_files_with_rows_that_cannot_be_read_are_told(tmp_path: Path, kinds: list[object]) -> None:
-    """No key knows them, so nothing of theirs is compared; each is told with its error, while these are few."""
-    for number in range(30):
-        (tmp_path / f"{number:02}.csv").write_text('note,city\n"a ""b""",x\n')
+    """Nothing of theirs is compared: each is told with its error to programs, and those that are alike once to
+    people."""
+    quoted(tmp_path, 0, 30)
     table = mi.open_table(tmp_path)
     table.create_index("i", *kinds, builder="local")
     report = table.verify_index("i", files=None)
     assert sum("a quote inside a quoted value" in why for why in report.unchecked) == 30
-    lines = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
-    assert (len(lines), lines[-1]) == (21, "  not compared: 10 more, which `unchecked` (--json) has")
+    (line,) = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
+    assert line.startswith("  not compared: 30 data files (00.csv, 01.csv, 02.csv and 27 more), the first: ")
+    assert line.count("escape='\"'") == 1
+    assert len(report.to_json()["unchecked"]) == 30  # type: ignore[arg-type]
 
 
-def test_a_file_that_cannot_be_read_is_one_line_whatever_the_index_keeps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kinds", ALL_KINDS)
+def test_an_index_of_which_nothing_was_compared_is_not_right(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kinds: list[object]
+) -> None:
+    root = tmp_path / "t"
+    root.mkdir()
+    quoted(root, 0, 12)
+    table = mi.open_table(root)
+    table.create_index("i", *kinds, builder="local")
+    report = table.verify_index("i")
+    assert (report.sound, report.unproven, report.findings) == (False, True, [])
+    assert str(report).startswith(
+        "index 'i' could not be compared with the table: 12 of 12 data files could not be read"
+    )
+    assert main(["verify", str(root), "i"]) == 1
+    answer = capsys.readouterr()
+    assert "is right" not in answer.out
+    assert "no data file could be read to compare it with" in answer.err
+    assert main(["verify", str(root), "i", "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["sound"], said["unproven"], said["compared"]) == (False, True, 0)
+    assert main(["verify", str(root), "i", "--files", "0"]) == 0, "nothing was to be compared"
+    assert "index 'i' is right in itself; no data file was compared with it" in capsys.readouterr().out
+    (row,) = mi.sql(f"VERIFY INDEX i ON '{root}'").to_json()
+    assert (row["sound"], row["files"], len(row["not_compared"])) == (False, 0, 12)
+    assert main(["sql", f"VERIFY INDEX i ON '{root}'"]) == 1
+    assert "is right" not in capsys.readouterr().out
+    outcome = table.repair_index("i", builder="local")
+    assert not outcome.changed
+    assert "no data file could be read to compare it with" in str(outcome)
+
+
+def test_an_index_of_which_some_was_compared_is_right_as_far_as_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "00.csv").write_text("note,city\na,x\n")
+    quoted(tmp_path, 1, 4)
+    table = mi.open_table(tmp_path)
+    table.create_index("i", mi.ColumnStats(), builder="local")
+    report = table.verify_index("i")
+    assert (report.sound, report.unproven) == (True, False)
+    assert main(["verify", str(tmp_path), "i"]) == 0
+    assert (
+        "index 'i' is right as far as it was compared: 3 of 4 data files could not be read" in capsys.readouterr().out
+    )
+
+
+def test_files_with_other_reasons_are_told_apart(tmp_path: Path) -> None:
+    """The row that a reason shows is each file's own, and makes it no other reason."""
+    (tmp_path / "00.csv").write_text("note,city\na,x\n")
+    quoted(tmp_path, 1, 3)
+    (tmp_path / "03.csv").write_text('note,city\n"a; ""b; c""",x\n')
+    (tmp_path / "04.csv").write_text('note,city\n"a \\"b,x\n')
+    table = mi.open_table(tmp_path)
+    table.create_index("i", mi.ColumnStats(), builder="local")
+    lines = str(table.verify_index("i", files=None)).splitlines()
+    one, other = [line for line in lines if line.startswith("  not compared: ")]
+    assert one.startswith("  not compared: 3 data files (01.csv, 02.csv, 03.csv), the first: ")
+    assert other.startswith("  not compared: data file '04.csv' cannot be read: a value with quotes inside")
+
+
+def test_an_index_whose_files_are_all_gone_is_not_right(tmp_path: Path) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    for path in table.snapshot().files.paths.to_pylist():
+        Path(lake.path, path).unlink()
+    report = lake.open().verify_index("stats", files=None)
+    assert (report.sound, report.unproven) == (False, True)
+
+
+def test_a_file_that_cannot_be_read_is_told_once_whatever_the_index_keeps(tmp_path: Path) -> None:
     (tmp_path / "0.csv").write_text("note,city\na,x\n")
     for number in range(1, 4):
         (tmp_path / f"{number}.csv").write_text('note,city\n"a ""b""",x\n')
@@ -161,10 +243,11 @@ def test_a_file_that_cannot_be_read_is_one_line_whatever_the_index_keeps(tmp_pat
         ("k", "the keys of data file '1.csv': note, city: "),
     ):
         report = table.verify_index(name, files=None)
-        lines = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
-        assert len(lines) == 3
-        assert lines[0].startswith(f"  not compared: {said}a quote inside a quoted value")
-        assert lines[0].count("a quote inside") == 1
+        (line,) = [line for line in str(report).splitlines() if line.startswith("  not compared: ")]
+        assert line.startswith(
+            f"  not compared: 3 data files (1.csv, 2.csv, 3.csv), the first: {said}a quote inside a quoted value"
+        )
+        assert line.count("a quote inside") == 1
         assert "the keys of 1 data file against their rows" in str(report)
         assert report.to_json()["unread"] == ["1.csv", "2.csv", "3.csv"]
 
@@ -176,6 +259,6 @@ def test_a_file_that_is_gone_is_counted_once(tmp_path: Path) -> None:
     path = table.snapshot().files.paths[0].as_py()
     Path(table.path, path).unlink()
     report = lake.open().verify_index("i", files=None)
-    assert (report.sound, report.gone) == (True, 1)
+    assert (report.findings, report.gone) == ([], 1)
     plain = report.to_json()
     assert (plain["gone"], plain["gone_files"]) == (1, [path])

@@ -41,8 +41,6 @@ def csv_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapp
 
 def _csv_columns(read: Sequence[tuple[str, pa.Table]], reader: Mapping[str, str]) -> pa.Schema:
     for path, table in read:
-        if "sep" not in reader and ".tsv" not in path.lower():
-            check_separator(path, table, header=_header(reader))
         if "header" not in reader:
             check_header(path, table, None)
     tables = [table for _, table in read]
@@ -64,14 +62,15 @@ def look_for_data(storage: Storage, paths: Sequence[str], reader: Mapping[str, s
     """See `check_header`, of columns that the user names. What cannot be read is the business of whoever reads it."""
     for path in paths:
         try:
-            table = _csv_text(text_of(storage, path, reader, 1 << 16), path, reader)
+            table = _csv_text(text_of(storage, path, reader, 1 << 16), path, reader, named=True)
         except MetaIndexError:
             continue
         check_header(path, table, schema)
 
 
-def _csv_text(text: bytes, path: str, reader: Mapping[str, str]) -> pa.Table:
-    """All columns of the beginning of a file as texts, under what its header says."""
+def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool = False) -> pa.Table:
+    """All columns of the beginning of a file as texts, under what its header says. `named`: does the user say which
+    there are?"""
     import pyarrow.csv as csv
 
     header = _header(reader)
@@ -87,6 +86,8 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str]) -> pa.Table:
     if not text.strip():
         return pa.table({})
     _check_utf8(text, path)
+    if not named and "sep" not in reader and ".tsv" not in path.lower():
+        check_separator(path, text.decode("utf-8", "replace"), quote)
     text = text if text.endswith(b"\n") else text + b"\n"
     # Names are wanted before types can be fixed to text, so the first line is read alone.
     parse = csv.ParseOptions(

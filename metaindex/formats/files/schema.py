@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,8 @@ from .header import LooksLikeData
 from .json_schema import json_schema
 from .options import FilesOptions, by_its_name
 from .partitions import Partitions
+
+NAME_THEM: Final = "name the columns with schema="
 
 
 def data_schema(
@@ -140,7 +143,7 @@ def _parquet(storage: Storage, path: str) -> pa.Schema:
         old = {column.path for column in columns if column.physical_type == "INT96"}
         return pa.schema([pa.field(f.name, pa.timestamp("us", "UTC") if f.name in old else f.type) for f in schema])
     except (pa.ArrowException, CorruptTableError, ValueError) as error:
-        cure = by_its_name(path, "parquet") or "write it again, remove it, or name the columns with schema="
+        cure = by_its_name(path, "parquet") or f"write it again, remove it, or {NAME_THEM}"
         fact = first_line(error).removesuffix("; write it again")
         raise CorruptTableError(
             f"the columns of plain files are those of the first and the newest of them; {path!r} of {storage.root!r} is"

@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 import xxhash
 
 from metaindex.expressions.errors import (
+    CorruptTableError,
     EmptyFilesError,
+    MetaIndexError,
     NotATableError,
     StorageError,
     UnsupportedFeatureError,
@@ -37,7 +39,8 @@ from .history import KeptListing, Recalled, find, recall, remembered
 from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
-from .schema import data_schema, with_partitions
+from .schema import NAME_THEM, data_schema, with_partitions
+from .schema_said import schema_said
 from .walk import Passed, list_files, some_files
 
 FILES_SCHEMA = FILE_SCHEMA.append(pa.field("files_racy", pa.bool_(), nullable=False))
@@ -46,6 +49,8 @@ covered by an index yet."""
 
 _DAY_MICROS = 86_400_000_000
 _LOOKED_AT = 32  # files behind one of no format, by their names, that tell whether there is a table
+_TRIED = 4  # files that may tell the columns in the place of a damaged one
+_MOST_SAID = 1000  # characters of a schema in an error
 _REMEMBERED = 20_000  # files of a listing that is kept for the next one: some megabytes
 
 
@@ -212,11 +217,29 @@ def _listing(ref: TableRef, options: FilesOptions) -> Listing:
 def _now(ref: TableRef, options: FilesOptions, listing: Listing, version: Version) -> Snapshot:
     file_format = options.format or _one_format(ref, listing.paths)
     parts = _partitions(listing.folders, listing.bases, options)
-    data = data_schema(ref.storage, listing.paths, listing.modified_ns, file_format, options)
+    data = _data_schema(ref, options, listing, file_format)
     recalled = Recalled(
         listing.taken_ns // 1_000_000, file_format, data, _file_table(listing, parts), frozenset(listing.bases)
     )
     return _snapshot(ref, options, version, recalled, parts, numbers(listing.folder))
+
+
+def _data_schema(ref: TableRef, options: FilesOptions, listing: Listing, file_format: str) -> pa.Schema:
+    """The columns of the data files. Where a damaged file of Parquet should tell them, the error says those of one of
+    the others, to be named."""
+    try:
+        return data_schema(ref.storage, listing.paths, listing.modified_ns, file_format, options)
+    except CorruptTableError as error:
+        if file_format != "parquet" or not str(error).endswith(NAME_THEM):
+            raise
+        for path in listing.paths[:_TRIED]:
+            try:
+                said = schema_said(data_schema(ref.storage, [path], [0], file_format, options))
+            except MetaIndexError:
+                continue
+            if len(said) <= _MOST_SAID and not said.startswith("?") and "'" not in said:
+                raise CorruptTableError(f"{error}'{said}', as {path!r} has them") from error
+        raise
 
 
 def _then(ref: TableRef, options: FilesOptions, kept: KeptListing) -> Snapshot:

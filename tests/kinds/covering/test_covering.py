@@ -404,4 +404,4 @@ def test_verify_tells_of_files_that_cannot_be_read_where_only_rows_are_kept(tmp_
     report = table.verify_index("c", files=None)
     assert report.sound
     assert report.to_json()["unread"] == ["f1.parquet", "f2.parquet"]
-    assert "not compared: data file 'f1.parquet' cannot be read: " in str(report)
+    assert "data files (f1.parquet, f2.parquet), the first: data file 'f1.parquet' cannot be read: " in str(report)
