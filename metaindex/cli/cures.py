@@ -40,6 +40,8 @@ _CURES: Final[tuple[Cure, ...]] = (
     (r"to_json\(\) and --json have all", "--json has all"),
     (r"\(retention=0 is none\)", "(--retention 0s is none)"),
     (r"tables=, --table", "--table"),
+    (r"did you mean 'storage_options'\?", "did you mean --storage-option?"),
+    (r"did you mean 'trust_index'\?", "did you mean --trust-index?"),
     (r"by catalog=\{'uri': \.\.\.\}", "by --catalog-option uri=..."),
     (r"a folder is named; leave catalog= out", "a folder is named; leave --catalog-option out"),
     (r"list them with indexes\(\)", "list them with `metaindex indexes TABLE`"),

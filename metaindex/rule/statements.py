@@ -36,7 +36,7 @@ from metaindex.statements.scripts import indexes_in, is_script
 from metaindex.statements.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
 from metaindex.table.face import Table
 from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
-from metaindex.table.opening import open_table
+from metaindex.table.opening import check_options, open_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
@@ -194,6 +194,7 @@ class SparkTables:
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
             )
+        check_options(options)
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
         return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
 

@@ -396,7 +396,7 @@ def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) ->
         ("0.csv", "a,b\nx,5\n", {"timestampFormat": "QQQ"}, "dates and times are read by patterns of fixed width"),
         ("0.json", '{"a":"x","b":5}\n', {"mode": "FAILFAST"}, "json files are read with mode 'permissive'"),
         ("0.json", '{"a":"x","b":5}\n', {"allowComments": True}, "json files are read with allowcomments 'false'"),
-        ("0.csv", "a,b\nx,5\n", {"colour": "x"}, "'colour' ('x') is not known; mend its name"),
+        ("0.csv", "a,b\nx,5\n", {"x.colour": "x"}, "'x.colour' ('x') is not known; mend its name"),
     ],
 )
 def test_files_of_which_none_can_be_indexed_have_no_index(
