@@ -23,7 +23,7 @@ from metaindex.workloads.asked import TableNames, of_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
-from .cures import StatementWords, in_statement
+from .cures import NAMING, StatementWords, in_statement, in_words
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import run
 from .tables import AskedTables, not_asked
@@ -75,9 +75,12 @@ class FileTables:
         progress: Progress | None = None,
         *,
         catalog: bool = False,
+        naming: str = NAMING,
     ) -> None:
         self._opens = opens
-        self._named = {name.lower(): path for name, path in (named or {}).items()}
+        self.names = dict(named or {})
+        self.naming = naming
+        self._named = {name.lower(): path for name, path in self.names.items()}
         self._catalog = catalog  # names of several parts are its own
         self.in_spark = False
         self.builder, self.progress = builder, progress
@@ -98,7 +101,7 @@ class FileTables:
         known = f"; names are given for {', '.join(self._named)}" if self._named else ""
         raise ArgumentError(
             f"without a catalog a table is a path; {whole!r} is a name{known}; write the path between quotes, or"
-            f" {FORMATS[0]}.`path`, or say what the name means (tables=, --table)"
+            f" {FORMATS[0]}.`path`, or say what the name means: {self.naming}"
         )
 
     def takes_options(self, name: TableName) -> bool:
@@ -117,10 +120,20 @@ class FileTables:
         opened: dict[str, Table] = {}
         paths = {}
         for name in names:
-            table = self.open(replace(_table_name(name, self._named), options=options.get(name, ())))
+            asked = replace(_table_name(name, self._named), options=options.get(name, ()))
+            with in_words(self._words(asked)):
+                table = self.open(asked)
+                table.schema  # noqa: B018 - what is wrong with the files is told of this table
             paths[name] = table.path
             opened.setdefault(table.path, table)
         return AskedTables(queries, tuple(opened.values()), paths)
+
+    def _words(self, name: TableName) -> StatementWords:
+        """Of a table that a query names: a path stands between quotes there."""
+        first = name.parts[0]
+        if len(name.parts) == 1 and first.lower() not in self._named and not self._catalog:
+            name = TableName((), first.removeprefix("./"), name.options)
+        return StatementWords(name, takes_options=not self._catalog, naming=self.naming)
 
     def _in_words(self, reason: str, table: str, index: str) -> str:
         """The reason of an index, as statements say what is to be done."""
