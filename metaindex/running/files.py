@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from metaindex.expressions.errors import ArgumentError
+from metaindex.expressions.bind import bind
+from metaindex.expressions.engines.sql_names import names_given
+from metaindex.expressions.errors import ArgumentError, UnknownColumnError
+from metaindex.expressions.tree import ColumnRef, IsNull
 from metaindex.formats.iceberg.configured import said_name
 from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
@@ -19,7 +22,7 @@ from metaindex.table.opening import open_table
 from metaindex.views.explanation import Credit
 from metaindex.views.notebook import watched
 from metaindex.views.text_table import Column, TextTable
-from metaindex.workloads.asked import TableNames, of_table
+from metaindex.workloads.asked import TableNames, TableQuery, of_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
@@ -78,7 +81,7 @@ class FileTables:
         naming: str = NAMING,
     ) -> None:
         self._opens = opens
-        self.names = dict(named or {})
+        self.names: Mapping[str, str] = dict(named or {})
         self.naming = naming
         self._named = {name.lower(): path for name, path in self.names.items()}
         self._catalog = catalog  # names of several parts are its own
@@ -154,7 +157,9 @@ class FileTables:
         texts: list[str] = []
         for table in asked.tables:
             columns = [field.name for field in table.schema]
+            given = names_given(with_names(query, self._is_path)[0])
             for read in of_table(asked.workload, TableNames(table.path, asked.names), columns).queries:
+                _check_columns(read, table, given)
                 told = table.explain(read.predicate)
                 texts.append(str(told))
                 answer = told.result
@@ -178,6 +183,18 @@ class FileTables:
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
         return explained(rows)
+
+
+def _check_columns(read: TableQuery, table: Table, given: frozenset[str] | None) -> None:
+    """UnknownColumnError for a column that a query shows and its table has not. `given`: names of the query's own, None
+    where nobody can tell. Engines have columns beside those of a table, such as `_metadata`."""
+    for parts in sorted(read.columns or ()) if given is not None else ():
+        if parts[0].lower() in given or parts[0].startswith("_"):
+            continue
+        try:
+            bind(IsNull(ColumnRef(parts)), table.schema)
+        except UnknownColumnError as error:
+            raise UnknownColumnError(str(error).replace("a predicate names", "a query names", 1)) from None
 
 
 def _unused(report: IndexReport, credit: Credit | None) -> str:
