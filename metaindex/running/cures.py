@@ -87,6 +87,8 @@ def in_statement(message: str, asked: StatementWords) -> str:
         (r"with a budget \(budget_bytes=, --budget\)", "with OPTIONS (budget = '100MB')"),
         (r"\(delete_index, or drop them later\)", "(DROP INDEX)"),
         (r"to_json\(\) and --json have all", "the rows have all"),
+        (r"restore_index\('[^']*'\)", _plain(f"RESTORE INDEX {of_index}")),
+        (r"vacuum_index\('[^']*'\)", _plain(f"VACUUM INDEX {of_index}")),
         (r"tables= names a table by its path", _plain(f"{asked.naming} names a table by its path")),
         (r"which `unchecked` \(--json\) has", "which not_compared has"),
         (r"as versions\(\) gives it", "as DESCRIBE INDEX gives it"),

@@ -164,7 +164,8 @@ def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> State
             under=_text(said, "under"),
         )
         return changed(outcome)
-    return changed(_changes(statement, table, said, tables)[verb]())
+    outcome = _changes(statement, table, said, tables)[verb]()
+    return changed(replace(outcome, operation=verb) if verb == "drop" else outcome)
 
 
 def _changes(

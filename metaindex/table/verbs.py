@@ -275,7 +275,11 @@ def optimize(
 
 def delete(handle: Handle, name: str) -> Outcome:
     """See `Table.delete_index`."""
-    return execute(handle.log(name), Delete(name))
+    outcome = execute(handle.log(name), Delete(name))
+    if not outcome.changed:
+        return outcome
+    ways = f"restore_index({name!r}) brings it back, vacuum_index({name!r}) removes its files for good"
+    return replace(outcome, notes=(*outcome.notes, f"no query uses it any more; {ways}"))
 
 
 def restore(handle: Handle, name: str) -> Outcome:

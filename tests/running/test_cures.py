@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -195,3 +196,38 @@ def test_a_name_of_other_queries_is_given_as_the_cure_says(tmp_path: Path, capsy
     assert "db.t (1); --table NAME=PATH names a table by its path" in capsys.readouterr().out
     assert main(["sql", asked, "--table", f"db.t={path}"]) == 0
     assert "db.t (1)" not in capsys.readouterr().out
+
+
+def test_what_wants_spark_is_recommended_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    for at in range(6):
+        rows = ({"id": at * 100 + n, "user": {"id": n}, "payload": "x" * 50} for n in range(100))
+        (path / f"{at}.json").write_text("\n".join(map(json.dumps, rows)))
+    settle(path)
+    (tmp_path / "log.sql").write_text("SELECT id, payload FROM q WHERE user.id = 5")
+    asked = f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path / 'log.sql'}'"
+    told = str(mi.sql(asked))
+    assert "covering_user_id: built by Spark, and of use to its queries alone; OPTIONS (copies = false) recomm" in told
+    without = mi.sql(f"{asked} OPTIONS (copies = false)")
+    assert "by Spark" not in str(without)
+    assert not any("covering" in str(row["kinds"]) for row in without.to_json())
+    assert main(["advise", str(path), "--queries", str(tmp_path / "log.sql")]) == 0
+    assert "of use to its queries alone; --no-copies recommends what every engine uses" in capsys.readouterr().out
+
+
+def test_a_dropped_index_says_how_it_comes_back_and_how_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text("id,note\n1,x\n2,y\n")
+    settle(path)
+    mi.sql(f"CREATE INDEX `a.b` ON '{path}' WITH (header = true) USING values (id)", builder="local")
+    dropped = mi.sql(f"DROP INDEX `a.b` ON '{path}' WITH (header = true)")
+    (row,) = dropped.to_json()
+    back, gone = f"RESTORE INDEX `a.b` ON '{path}'", f"VACUUM INDEX `a.b` ON '{path}'"
+    note = f"no query uses it any more; {back} brings it back, {gone} removes its files for good"
+    assert (row["operation"], row["state"], row["notes"]) == ("drop", "DELETED", [note])
+    assert str(dropped) == f"drop of index 'a.b': done, DELETED (entry 4); {note}"
+    assert mi.sql(back).to_json()[0]["state"] == "ACTIVE"
+    mi.sql(f"DROP INDEX `a.b` ON '{path}'")
+    assert mi.sql(gone).to_json()[0]["state"] == "DOESNOTEXIST"
