@@ -56,9 +56,9 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
     if isinstance(condition, OfSchema):
         condition = condition.make(schema)
     if isinstance(condition, Predicate):
-        found = bound(condition, schema, time_zone)
-        _refuse_structs(condition, found, schema)
-        return found
+        named = bound(condition, schema, time_zone)
+        _refuse_structs(condition, named, schema)
+        return named
     from metaindex.expressions.engines import engine_of, to_predicate
 
     engine = engine_of(condition)
@@ -69,14 +69,14 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
     if isinstance(condition, AtMoment):
         asked, now = condition.text, condition.now
     tree = to_predicate(asked, schema.asked() if seen is None else seen, time_zone=time_zone, now=now)
-    found = bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
-    _refuse_structs(tree, found, schema)
-    return found
+    named = bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
+    _refuse_structs(tree, named, schema)
+    return named
 
 
-def _refuse_structs(tree: Predicate, found: Predicate, schema: Schema) -> None:
+def _refuse_structs(tree: Predicate, named: Predicate, schema: Schema) -> None:
     """LiteralTypeError where a struct is compared with a value, which no engine answers: a field of it is meant."""
-    if not any(isinstance(leaf, Opaque) for leaf in leaves(found)):
+    if not any(isinstance(leaf, Opaque) for leaf in leaves(named)):
         return
     paths = [path for path, _ in _named_types(schema.fields, ())]
     for leaf in leaves(tree):

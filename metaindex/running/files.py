@@ -188,7 +188,9 @@ class FileTables:
 def _check_columns(read: TableQuery, table: Table, given: frozenset[str] | None) -> None:
     """UnknownColumnError for a column that a query shows and its table has not. `given`: names of the query's own, None
     where nobody can tell. Engines have columns beside those of a table, such as `_metadata`."""
-    for parts in sorted(read.columns or ()) if given is not None else ():
+    if given is None:
+        return
+    for parts in sorted(read.columns or ()):
         if parts[0].lower() in given or parts[0].startswith("_"):
             continue
         try:

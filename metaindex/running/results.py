@@ -148,8 +148,8 @@ RECOMMENDED: Final = _schema(
 )
 """In front what a person looks for, where `show()` has room for it: `leaves_out` and `size` say two of the figures
 behind in words. `share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with
-90%, and where they are equal the number is exact. `reason`: why a candidate is not recommended, or, where no table is named, which
-queries could not be read."""
+90%, and where they are equal the number is exact. `reason`: why a candidate is not recommended, or, where no table is
+named, which queries could not be read."""
 
 
 def schema_of(statement: Statement) -> pa.Schema:
