@@ -30,6 +30,7 @@ def _reader_option(match: re.Match[str]) -> str:
 _CURES: Final[tuple[Cure, ...]] = (
     (r"Config\(index_location=\.\.\.\)", "--index-location"),
     (r"Config\(confine_to=\(\.\.\.,\)\)", "--confine-to"),
+    (r"Config\(query_log=True\) as they are asked", "--query-log kept of prune, scan and count"),
     (r"Config\(query_log=True\)", "--query-log kept"),
     (r"Config\(single_writer=True\)", "--storage-option single_writer=true"),
     (r"QueryLog\(salt=\.\.\.\) or (?=METAINDEX_)", ""),

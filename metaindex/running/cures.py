@@ -25,7 +25,7 @@ NAMING: Final = "tables={'name': 'path'}"
 """How `mi.sql` is told what a name means."""
 _CLAUSES: Final = {"version": "VERSION AS OF", "timestamp": "TIMESTAMP AS OF", "where": "WHERE"}
 _IN_A_SESSION: Final[tuple[Cure, ...]] = (
-    (r"(?<!mi\.)Config\(query_log=True\), in a session of Spark by ", ""),
+    (r"(?<!mi\.)Config\(query_log=True\) as they are asked, in a session of Spark by ", ""),
     (r"(?<!mi\.)\bConfig\((\w+=(?:[^()]|\([^()]*\))*)\)", r"mi.enable(spark, config=mi.Config(\1))"),
 )
 """Where who asks has a session: it takes its configuration when metaindex is enabled."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from metaindex.advice.statements import quoted
 from metaindex.expressions.bind import bind
 from metaindex.expressions.engines.sql_names import names_given
 from metaindex.expressions.errors import ArgumentError, UnknownColumnError
@@ -102,6 +104,12 @@ class FileTables:
         if len(name.parts) == 1:
             return self._opens(whole, None, options)
         known = f"; names are given for {', '.join(self._named)}" if self._named else ""
+        meant = get_close_matches(first, FORMATS, n=1, cutoff=0.7) if len(name.parts) == 2 else []
+        if meant:
+            raise ArgumentError(
+                f"a format of tables is {', '.join(FORMATS)}; {first!r} is none; write"
+                f" {meant[0]}.{quoted(name.parts[1])}"
+            )
         raise ArgumentError(
             f"without a catalog a table is a path; {whole!r} is a name{known}; write the path between quotes, or"
             f" {FORMATS[0]}.`path`, or say what the name means: {self.naming}"

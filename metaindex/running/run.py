@@ -303,7 +303,7 @@ def _without_queries(path: str, answer: Recommendation) -> str:
         return "; ".join((f"of {path} none can be read", *answer.notes[:1], "name another file behind FROM"))
     return (
         "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted by"
-        " Config(query_log=True), in a session of Spark by SET spark.metaindex.queryLog = kept"
+        " Config(query_log=True) as they are asked, in a session of Spark by SET spark.metaindex.queryLog = kept"
     )
 
 
@@ -346,8 +346,11 @@ def _files(said: Mapping[str, Value]) -> int | None:
     value = said.get("files", 20)
     if value == "all":
         return None
-    number = _number({"files": value}, "files")
-    if number is None or number != int(number) or isinstance(value, bool):
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except ValueError:
+        number = None
+    if number is None or number != int(number):
         raise ArgumentError(f"the option files is a whole number, or all; got {value!r}")
     return int(number)
 

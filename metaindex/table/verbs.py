@@ -215,6 +215,7 @@ def refresh(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
             f" {SAME_NAME}"
         )
+    handle = handle.as_built(base)
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)

@@ -76,3 +76,17 @@ def test_a_struct_that_is_compared_is_told_by_every_verb(path: Path) -> None:
     assert table.prune("tags = 'x'").kept_files == 3
     assert table.prune("user IS NULL").total_files == 3
     assert table.prune("user.id = 2").total_files == 3
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SHOW INDEXES ON parqet.`{}`", "'parqet' is none; write parquet.`{}`"),
+        ("VERIFY INDEX i ON '{}' OPTIONS (files = al)", "the option files is a whole number, or all; got 'al'"),
+        ("VERIFY INDEX i ON '{}' OPTIONS (files = true)", "the option files is a whole number, or all; got True"),
+    ],
+)
+def test_a_slip_is_told_with_what_to_write(path: Path, statement: str, said: str) -> None:
+    with pytest.raises(mi.ArgumentError) as told:
+        mi.sql(statement.format(path))
+    assert said.format(path) in str(told.value)

@@ -276,7 +276,7 @@ def test_what_is_no_table_is_refused(plain: Path, name: str, error: type[Excepti
         ("CREATE INDEX a ON 'ä b' (id) OPTIONS (history = 3)", "true or false"),
         ("CREATE INDEX a ON 'ä b' VERSION AS OF 7 (id)", "version"),
         ("REFRESH INDEX a ON 'ä b' WHERE id = 1", "no"),
-        ("VERIFY INDEX a ON 'ä b' OPTIONS (files = many)", "is a number"),
+        ("VERIFY INDEX a ON 'ä b' OPTIONS (files = many)", "is a whole number, or all"),
         ("EXPLAIN INDEXES id = 1", "SELECT ... FROM"),
         (
             "EXPLAIN INDEXES SELECT 1",

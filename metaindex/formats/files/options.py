@@ -96,7 +96,13 @@ class FilesOptions:
     @property
     def telling(self) -> Mapping[str, str]:
         """Those of `reader` that say another thing than is meant where nothing is said: CSV files have a header, and
-        others none to speak of."""
+        others none to speak of; a schema that is said is not inferred."""
+        inferred = set() if self.schema is None else {"inferschema"}
+        return {name: value for name, value in self.with_inferred.items() if name not in inferred}
+
+    @property
+    def with_inferred(self) -> Mapping[str, str]:
+        """The same as it was once told: with what is said of inferring a schema beside one."""
         return {name: value for name, value in self.reader.items() if (name, value.lower()) != ("header", "true")}
 
     def read_options(self, file_format: str) -> dict[str, object]:
