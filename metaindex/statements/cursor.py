@@ -99,17 +99,15 @@ class Cursor:
     def _with_sign(self, what: str, token: Token, after: Token) -> StatementError:
         """Of a name with a sign in it, which for a table is a path."""
         whole = f"{token.value}{after.value}..."
-        if what != _TABLE:
-            cure = "write it in backticks, or double quotes"
-        else:
-            path = self._unquoted(token)
-            of_format = token.start > 0 and self.text[token.start - 1] == "."
-            cure = f"write the path in backticks: `{path}`" if of_format else f"write the path in quotes: '{path}'"
+        cure = "write it in backticks, or double quotes" if what != _TABLE else self._as_path(token)
         return self.wrong(f"{what.partition(',')[0]} has {after.value!r} in it, as {whole}", after, cure)
 
-    def _unquoted(self, token: Token) -> str:
-        """A path that begins there, up to the next blank."""
-        return re.split(r"[\s;,()]", self.text[token.start :], maxsplit=1)[0].replace("`", "")
+    def _as_path(self, token: Token) -> str:
+        """How a path is written that begins there, up to the next blank: behind a format in backticks."""
+        written = re.split(r"[\s;,()]", self.text[token.start :], maxsplit=1)[0].replace("`", "")
+        path = token.value if token.kind is TokenKind.TEXT else written
+        behind_format = token.start > 0 and self.text[token.start - 1] == "."
+        return f"write the path in backticks: `{path}`" if behind_format else f"write the path in quotes: '{path}'"
 
     def parts(self, what: str) -> tuple[str, ...]:
         """A name of several parts, with dots between them."""
@@ -244,6 +242,6 @@ class Cursor:
         cure = near(token.word, known) if token.word and token.word not in known else ""
         if token.kind is TokenKind.TEXT and what == _NAME:
             cure = f"write it without quotes: {token.value}"
-        if what == _TABLE and (token.is_sign("/") or token.is_sign(".")):
-            cure = f"write the path in quotes: '{self._unquoted(token)}'"
+        if what == _TABLE and (token.kind is TokenKind.TEXT or token.is_sign("/") or token.is_sign(".")):
+            cure = self._as_path(token)
         return self.wrong(f"expected {what}; {there}", token, cure, rule=f"it is written {self.clause}")

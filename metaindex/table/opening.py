@@ -24,6 +24,8 @@ _ARGUMENTS = ("storage_options", "config", "catalog", "identifier", "spark", "tr
 """What `open_table` is told that is no option of a reader."""
 _VERSIONS = {"versionasof": "version=", "timestampasof": "timestamp="}
 """Spark's options of Delta tables, and what is said in their place."""
+_ELSEWHERE = {"separator": "sep", "quotechar": "quote", "escapechar": "escape", "nullstring": "nullValue"}
+"""What other readers of CSV call an option."""
 _SUCH_AS = "header, sep, quote, escape, encoding, nullValue, dateFormat, multiLine, inferSchema, schema, glob"
 
 
@@ -119,13 +121,19 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
         raise ArgumentError(f"config= is a metaindex.Config; got {type(config).__name__}; write mi.Config(...)")
 
 
+def _near(name: str, known: Mapping[str, str | None]) -> str | None:
+    """Of these names the one that is nearly this, or what it is called here."""
+    close = get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+    return (known[close[0]] or close[0]) if close else None
+
+
 def check_options(options: Mapping[str, object]) -> None:
     """ArgumentError for an option that nobody knows: to pass over it may be to read something else than is meant. Names
     with a dot are settings of Hadoop's, for Spark where it reads the files."""
     for name, value in options.items():
         if is_known(name) or name in _ARGUMENTS or "." in name:
             continue
-        near = meant(name) or next(iter(get_close_matches(name.lower(), _ARGUMENTS, n=1, cutoff=0.75)), None)
+        near = meant(name) or _near(name, {**dict.fromkeys(_ARGUMENTS), **_ELSEWHERE})
         if name.lower() in _VERSIONS:
             cure = f"say {_VERSIONS[name.lower()]} where the table is asked"
         elif near is not None:

@@ -32,6 +32,7 @@ def test_an_option_that_is_nearly_one_is_refused(tmp_path: Path, slip: str, mean
         ("skip_rows", 2, "leave it out, or name one"),
         ("options", {"header": "false"}, "say each option as an argument of its own: header=True"),
         ("storage_option", {"region": "x"}, "did you mean 'storage_options'?"),
+        ("seperator", ";", "did you mean 'sep'?"),
         ("cataloge", None, "did you mean 'catalog'?"),
         ("versionAsOf", 3, "say version= where the table is asked"),
     ],

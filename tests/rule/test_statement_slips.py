@@ -59,3 +59,22 @@ def test_a_path_without_a_table_is_told_as_one(sql: SparkSession, tmp_path: Path
         sql.sql(f"EXPLAIN INDEXES SELECT * FROM '{tmp_path}/none' WHERE id = 3")
     with pytest.raises(Exception, match="correct the query"):
         sql.sql("EXPLAIN INDEXES SELECT id FROM (SELECT 1 AS id) WHERE id ==== 3")
+
+
+def test_columns_of_text_files_that_are_read_otherwise_than_meant_are_told_with_the_option(
+    sql: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    path.mkdir()
+    (path / "0.csv").write_text("id;name\n1;x\n2;y\n")
+    create = "CREATE INDEX i ON {} USING values (id)"
+    with pytest.raises(Exception, match="columns: _c0") as told:
+        sql.sql(create.format(f"csv.`{path}`"))
+    headed = f"csv.`{path}` WITH (header = true)"
+    assert headed in str(told.value)
+    with pytest.raises(Exception, match="there is no 'id'") as told:
+        sql.sql(create.format(headed))
+    cut = f"csv.`{path}` WITH (header = true, delimiter = ';')"
+    assert cut in str(told.value)
+    (created,) = rows(sql, create.format(cut))
+    assert created["files"] == 1

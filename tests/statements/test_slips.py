@@ -15,6 +15,8 @@ from metaindex.statements.parsing import parsed
         ("SHOW INDEXES ON big/pq;", "; write the path in quotes: 'big/pq'"),
         ("SHOW INDEXES ON s3://b/t", "; write the path in quotes: 's3://b/t'"),
         ("SHOW INDEXES ON /data/t", "; write the path in quotes: '/data/t'"),
+        ("SHOW INDEXES ON delta./data/t", "; write the path in backticks: `/data/t`"),
+        ("SHOW INDEXES ON delta.'/data/a t'", "; write the path in backticks: `/data/a t`"),
         ("SHOW INDEXES ON ./t", "; write the path in quotes: './t'"),
         ("SHOW INDEXES ON parquet.big/pq", "; write the path in backticks: `big/pq`"),
         ("CREATE INDEX a-b ON t", "has '-' in it, as a-...; write it in backticks, or double quotes"),
