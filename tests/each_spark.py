@@ -73,7 +73,11 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/rule/test_joins_grouped.py",
     ),
     "the rule: sources of inserts": ("tests/rule/test_writes.py",),
-    "statements in `spark.sql`": ("tests/rule/test_statements.py",),
+    "statements in `spark.sql`": (
+        "tests/rule/test_statements.py",
+        "tests/rule/test_statement_parser.py",
+        "tests/rule/test_statement_tables.py",
+    ),
     "`mi.explain`": ("tests/rule/test_explain.py",),
     "hooks": ("tests/hooks/test_spark_hooks.py",),
 }

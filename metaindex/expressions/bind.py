@@ -28,7 +28,8 @@ is opaque.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, assert_never
 from uuid import UUID
 
@@ -243,18 +244,18 @@ class _Binder:
             )
         listed = [names[folded] for folded in sorted(names)]
         some = ", ".join(listed[:10]) + (", ..." if len(listed) > 10 else "")
-        cure = _separator(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
+        cure = reader_hint(listed) or ("; a text stands in quotes" if len(column.parts) == 1 else "")
         return f"a predicate names columns of the table; there is no {column}; there are: {some or 'no columns'}{cure}"
 
 
-def _separator(names: list[str]) -> str:
-    """The cure where all columns of a text file were read as one."""
+def reader_hint(names: Sequence[str]) -> str:
+    """The cure where the columns of text files are not read as they are meant: all as one, or without their header."""
     mark_between = next((mark for mark in ";|\t" if len(names) == 1 and mark in names[0]), None)
-    return (
-        ""
-        if mark_between is None
-        else f"; where {mark_between!r} stands between columns, open the table with delimiter={mark_between!r}"
-    )
+    if mark_between is not None:
+        return f"; where {mark_between!r} stands between columns, open the table with delimiter={mark_between!r}"
+    if names and all(re.fullmatch(r"_c\d+", name) for name in names):
+        return "; where the first line names the columns, open the table with header=True"
+    return ""
 
 
 def _flattened(bound: Predicate, inner: set[And]) -> Predicate:

@@ -22,6 +22,7 @@ from metaindex.log.entry import IndexLogEntry
 from metaindex.log.states import State
 from metaindex.pruning.folder import check, why
 from metaindex.pruning.open_index import OpenIndex
+from metaindex.spark.said import said_by_spark
 from metaindex.store.reader import StoreCache
 from metaindex.table.face import Table, handle_of
 from metaindex.table.handle import Handle
@@ -168,9 +169,9 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
             logger.debug("once more: %s", lost)
             outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
     except Exception as error:
-        logger.warning("index %r of %s stays as it was: %s", name, table.path, error)
+        why = said_by_spark(error)
+        logger.warning("index %r of %s stays as it was: %s", name, table.path, why)
         logger.debug("the refresh that failed", exc_info=True)
-        why = str(error) or type(error).__name__
         return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
     seconds = time.perf_counter() - started
     return Kept(table.path, name, version.id, outcome.changed, seconds, notes=outcome.notes)

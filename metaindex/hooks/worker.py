@@ -15,6 +15,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from metaindex.spark.said import said_by_spark
+
 from .keep import Kept
 
 logger = logging.getLogger("metaindex.hooks")
@@ -109,9 +111,10 @@ class Worker:
 
     def failed(self, error: BaseException) -> None:
         """Counts and logs what kept a commit from being told of at all."""
-        logger.warning("a commit was not followed, indexes of its table may be stale: %s", error)
+        said = said_by_spark(error)
+        logger.warning("a commit was not followed, indexes of its table may be stale: %s", said)
         logger.debug("the hook that failed", exc_info=error)
-        self._count(failed=1, last_error=str(error) or type(error).__name__)
+        self._count(failed=1, last_error=said)
 
     def _work(self) -> None:
         while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from metaindex.expressions.bind import reader_hint
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError
 from metaindex.expressions.physical import physical_type
@@ -55,7 +56,7 @@ def named(among: Sequence[Leaf], name: str, rule: str) -> Leaf:
     hint = f"near names: {', '.join(near)}" if near else f"columns: {', '.join([*names.values()][:12])}"
     if names.get(name, name) != name:
         hint = f"did you mean {names[name]}?"
-    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}")
+    raise UnknownColumnError(f"{rule}; there is no {name!r}; {hint}{reader_hint(list(names))}")
 
 
 def columns_of(schema: Schema) -> Sequence[Leaf]:

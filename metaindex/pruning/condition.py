@@ -14,8 +14,10 @@ from typing import Final
 import pyarrow as pa
 
 from metaindex.expressions.bind import bind
+from metaindex.expressions.errors import LiteralTypeError
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.tree import Predicate
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith
 from metaindex.formats.model import Field, Schema
 
 
@@ -43,6 +45,8 @@ def at_moment(condition: object) -> object:
     return condition
 
 
+_MOST_FIELDS: Final = 12
+"""Of a struct, that are named."""
 _CLOCK: Final = re.compile(r"\b(now|current_timestamp|current_date|curdate|localtimestamp)\b", re.IGNORECASE)
 
 
@@ -52,7 +56,9 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
     if isinstance(condition, OfSchema):
         condition = condition.make(schema)
     if isinstance(condition, Predicate):
-        return bound(condition, schema, time_zone)
+        named = bound(condition, schema, time_zone)
+        _refuse_structs(condition, named, schema)
+        return named
     from metaindex.expressions.engines import engine_of, to_predicate
 
     engine = engine_of(condition)
@@ -63,7 +69,29 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
     if isinstance(condition, AtMoment):
         asked, now = condition.text, condition.now
     tree = to_predicate(asked, schema.asked() if seen is None else seen, time_zone=time_zone, now=now)
-    return bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
+    named = bound(tree, schema, time_zone, as_held=engine not in (None, "pyspark"))
+    _refuse_structs(tree, named, schema)
+    return named
+
+
+def _refuse_structs(tree: Predicate, named: Predicate, schema: Schema) -> None:
+    """LiteralTypeError where a struct is compared with a value, which no engine answers: a field of it is meant."""
+    if not any(isinstance(leaf, Opaque) for leaf in leaves(named)):
+        return
+    paths = [path for path, _ in _named_types(schema.fields, ())]
+    for leaf in leaves(tree):
+        if not isinstance(leaf, Comparison | In | StartsWith):
+            continue
+        at = len(leaf.column.parts)
+        folded = [part.lower() for part in leaf.column.parts]
+        inside = [path for path in paths if len(path) > at and [part.lower() for part in path[:at]] == folded]
+        fields = list(dict.fromkeys(ColumnRef(path[: at + 1]).in_sql for path in inside))
+        if fields:
+            more = ", ..." if len(fields) > _MOST_FIELDS else ""
+            raise LiteralTypeError(
+                f"a literal is a value of its column's type; {leaf.column} is a struct; compare a field of it:"
+                f" {', '.join(fields[:_MOST_FIELDS])}{more}"
+            )
 
 
 def bound(predicate: Predicate, schema: Schema, time_zone: str = "UTC", *, as_held: bool = False) -> Predicate:

@@ -231,8 +231,17 @@ def plain_options(options: Mapping[str, object]) -> dict[str, object]:
 
 def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
     """Why an index that was built under `stored` is of other values, or None: see `differing_options`."""
+    differing = [spelled(name) for name in differing_readings(stored, asked)]
+    told = [name for name in differing if name != "inferSchema" or "schema" not in differing]
+    return f"it was built with other reader options ({', '.join(told)})" if told else None
+
+
+def differing_readings(stored: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:
+    """Of `differing_options` those that readers here tell apart: where both say the same schema, it is no matter
+    whether Spark inferred it once."""
     differing = differing_options(stored, asked)
-    return f"it was built with other reader options ({', '.join(differing)})" if differing else None
+    alike = "schema" in stored and "schema" not in differing
+    return [name for name in differing if not (alike and name == "inferschema")]
 
 
 def differing_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:
@@ -261,7 +270,7 @@ def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -
     """The differing options that an index was built with, as Python says them, and the names of those without: a schema
     that came of inferSchema goes with it, as nobody said that."""
     said = {_name(name): (name, value) for name, value in {**stored, "format": stored.get("file_format", "")}.items()}
-    differing = differing_options(stored, asked)
+    differing = differing_readings(stored, asked)
     with_ = [_argument(*said[name]) for name in differing if name in said]
     without = [spelled(name) for name in differing if name not in said]
     return with_, [name for name in without if name != "schema" or "inferSchema" not in without]
@@ -269,8 +278,14 @@ def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -
 
 def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
     """As in "with sep=';' and without escape"."""
-    parts = {"with": with_, "without": without}
+    parts = {"with": said_once(with_), "without": without}
     return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+
+
+def said_once(with_: Sequence[str]) -> list[str]:
+    """Without that a schema was inferred where it is said, too: who says the one needs not say the other."""
+    schema = any(said.startswith("schema=") for said in with_)
+    return [said for said in with_ if not (schema and said.startswith("inferSchema="))]
 
 
 def _argument(name: str, value: object) -> str:

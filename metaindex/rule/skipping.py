@@ -29,6 +29,7 @@ from metaindex.expressions.references import columns
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.pruning.ranking import CORES
 from metaindex.pruning.result import PruneResult
+from metaindex.spark.said import said_by_spark
 from metaindex.table.face import Table, handle_of, queries_of
 
 from . import scans, seen_parts, text_scans
@@ -361,8 +362,9 @@ class Skipping:
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1
         telemetry.spark_query("failed")
-        self.counts.last_error = (str(error).splitlines() or [type(error).__name__])[0]
+        self.counts.last_error = said_by_spark(error)
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
+        logger.debug("the request that failed", exc_info=error)
 
     def _scan(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
         filters = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from metaindex.advice.statements import column_sql
+from metaindex.advice.statements import column_sql, quoted, text_sql
 from metaindex.config import Config
 from metaindex.errors import StatementError
 from metaindex.expressions.errors import (
@@ -31,12 +31,12 @@ from metaindex.spark.said import said_by_spark
 from metaindex.statements.errors import line_and_column
 from metaindex.statements.parsing import is_ours, parsed, slip
 from metaindex.statements.places import placed
-from metaindex.statements.query_tables import begins_as_query, no_query
+from metaindex.statements.query_tables import begins_as_query, no_query, path_between_quotes
 from metaindex.statements.scripts import indexes_in, is_script
 from metaindex.statements.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
 from metaindex.table.face import Table
 from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
-from metaindex.table.opening import open_table
+from metaindex.table.opening import check_options, open_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
@@ -179,6 +179,8 @@ class SparkTables:
         )
         self._refreshed = statement.name if isinstance(statement, RefreshIndex) else None
         self.in_spark = True
+        self.names: Mapping[str, str] = {}
+        self.naming = "a view behind ON (CREATE TEMPORARY VIEW name AS SELECT * FROM table)"
         self.builder: str | None = None
         self.progress: Progress | None = None
 
@@ -194,6 +196,7 @@ class SparkTables:
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
             )
+        check_options(options)
         said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
         return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
 
@@ -251,7 +254,30 @@ class SparkTables:
                 cure = "check the name, or the path"
                 raise NotATableError(f"a statement names tables that Spark can read; {said}; {cure}") from None
             rule = "a statement has a query that Spark can analyse"
-            raise ExpressionError(f"{rule}; {said}; correct the query") from None
+            path = path_between_quotes(query)
+            if path:
+                rule, said = "queries of a session name a path behind its format", f"this one has {path!r} alone"
+            raise ExpressionError(f"{rule}; {said}; {self._named(path) or 'correct the query'}") from None
+
+    def _named(self, path: str) -> str:
+        """How a query of a session names the table at a path, which statements may name between quotes; empty where
+        there is none."""
+        if not path:
+            return ""
+        try:
+            snapshot = open_table(path, **self._how).snapshot()
+            read_as = snapshot.details.read_options().get("file_format", "parquet")
+            format_ = str(read_as) if snapshot.format == "files" else snapshot.format
+        except NotATableError:
+            return "check the path, at which there is no table"
+        except MetaIndexError:
+            return f"write the format before it, as in parquet.{quoted(path)}"
+        if format_ == "iceberg":
+            return "write the table's name in its catalog"
+        if format_ == "csv":
+            view = f"CREATE TEMPORARY VIEW name USING csv OPTIONS (path {text_sql(path)}, header true)"
+            return f"write a view's name, of {view}"
+        return f"write {format_}.{quoted(path)}"
 
     def _check(self, query: str) -> None:
         """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an

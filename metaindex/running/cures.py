@@ -7,10 +7,13 @@ table, together with those behind it in one list, so that it can be pasted."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
 from metaindex.advice.statements import quoted, text_sql, word
+from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.statements.tree import Options, TableName, Value
 from metaindex.statements.using import value_text
@@ -18,18 +21,27 @@ from metaindex.views.cures import ALIKE, READER, Cure, argument, cured, value_of
 
 _READER: Final = re.compile(argument(READER))
 _NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")
+NAMING: Final = "tables={'name': 'path'}"
+"""How `mi.sql` is told what a name means."""
 _CLAUSES: Final = {"version": "VERSION AS OF", "timestamp": "TIMESTAMP AS OF", "where": "WHERE"}
+_IN_A_SESSION: Final[tuple[Cure, ...]] = (
+    (r"(?<!mi\.)Config\(query_log=True\) as they are asked, in a session of Spark by ", ""),
+    (r"(?<!mi\.)\bConfig\((\w+=(?:[^()]|\([^()]*\))*)\)", r"mi.enable(spark, config=mi.Config(\1))"),
+)
+"""Where who asks has a session: it takes its configuration when metaindex is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementWords:
     """What a statement says: of which table, where it is of one; of which index, where it names one. `takes_options`:
-    WITH may stand behind the table's name. `in_spark`: it is run by Spark, which reads the table anyway."""
+    WITH may stand behind the table's name. `in_spark`: it is run by Spark, which reads the table anyway. `naming`: how
+    a table is given a name."""
 
     table: TableName | None = None
     index: str = ""
     takes_options: bool = True
     in_spark: bool = False
+    naming: str = NAMING
 
     @property
     def path(self) -> str:
@@ -38,6 +50,18 @@ class StatementWords:
             return ""
         last = self.table.path or self.table.parts[-1]
         return last if self.table.path or "/" in last else ""
+
+
+@contextmanager
+def in_words(asked: StatementWords) -> Iterator[None]:
+    """Errors that are raised meanwhile say their cures in the words of a statement."""
+    try:
+        yield
+    except MetaIndexError as error:
+        text = str(error)
+        if (said := in_statement(text, asked)) != text:
+            error.args = (said, *error.args[1:])
+        raise
 
 
 def in_statement(message: str, asked: StatementWords) -> str:
@@ -63,6 +87,13 @@ def in_statement(message: str, asked: StatementWords) -> str:
         (r"with a budget \(budget_bytes=, --budget\)", "with OPTIONS (budget = '100MB')"),
         (r"\(delete_index, or drop them later\)", "(DROP INDEX)"),
         (r"to_json\(\) and --json have all", "the rows have all"),
+        (r"restore_index\('[^']*'\)", _plain(f"RESTORE INDEX {of_index}")),
+        (r"vacuum_index\('[^']*'\)", _plain(f"VACUUM INDEX {of_index}")),
+        (r"tables= names a table by its path", _plain(f"{asked.naming} names a table by its path")),
+        (r"which `unchecked` \(--json\) has", "which not_compared has"),
+        (r"as versions\(\) gives it", "as DESCRIBE INDEX gives it"),
+        (r"versions\(\) lists them", _plain(f"DESCRIBE INDEX {of_index} has those of an index")),
+        *_IN_A_SESSION[: len(_IN_A_SESSION) * asked.in_spark],
         (r"list them with indexes\(\)", _plain(f"list them by SHOW INDEXES ON {table}")),
         (r"refresh (?:the index|it) with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
         (r"refresh with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
@@ -70,7 +101,7 @@ def in_statement(message: str, asked: StatementWords) -> str:
         (r"mi\.ColumnStats\(\)", "USING column_stats"),
         (argument(("format",)), formatted),
         (argument(("mode",)), moded),
-        (argument(("builder", "under")), _option),
+        (argument(("builder", "under", "copies", "days")), _option),
         (argument(tuple(_CLAUSES)), _clause),
     )
     return _with_options(cured(message, cures), asked)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from metaindex.expressions.errors import ArgumentError
+from metaindex.advice.statements import quoted
+from metaindex.expressions.bind import bind
+from metaindex.expressions.engines.sql_names import names_given
+from metaindex.expressions.errors import ArgumentError, UnknownColumnError
+from metaindex.expressions.tree import ColumnRef, IsNull
 from metaindex.formats.iceberg.configured import said_name
 from metaindex.pruning.result import IndexReport
 from metaindex.statements.parsing import parsed
@@ -19,11 +24,11 @@ from metaindex.table.opening import open_table
 from metaindex.views.explanation import Credit
 from metaindex.views.notebook import watched
 from metaindex.views.text_table import Column, TextTable
-from metaindex.workloads.asked import TableNames, of_table
+from metaindex.workloads.asked import TableNames, TableQuery, of_table
 from metaindex.workloads.taking import workload
 from metaindex.workloads.template import Workload
 
-from .cures import StatementWords, in_statement
+from .cures import NAMING, StatementWords, in_statement, in_words
 from .results import EXPLAINED, FORMATTED, StatementResult, result
 from .run import run
 from .tables import AskedTables, not_asked
@@ -75,9 +80,12 @@ class FileTables:
         progress: Progress | None = None,
         *,
         catalog: bool = False,
+        naming: str = NAMING,
     ) -> None:
         self._opens = opens
-        self._named = {name.lower(): path for name, path in (named or {}).items()}
+        self.names: Mapping[str, str] = dict(named or {})
+        self.naming = naming
+        self._named = {name.lower(): path for name, path in self.names.items()}
         self._catalog = catalog  # names of several parts are its own
         self.in_spark = False
         self.builder, self.progress = builder, progress
@@ -96,9 +104,15 @@ class FileTables:
         if len(name.parts) == 1:
             return self._opens(whole, None, options)
         known = f"; names are given for {', '.join(self._named)}" if self._named else ""
+        meant = get_close_matches(first, FORMATS, n=1, cutoff=0.7) if len(name.parts) == 2 else []
+        if meant:
+            raise ArgumentError(
+                f"a format of tables is {', '.join(FORMATS)}; {first!r} is none; write"
+                f" {meant[0]}.{quoted(name.parts[1])}"
+            )
         raise ArgumentError(
             f"without a catalog a table is a path; {whole!r} is a name{known}; write the path between quotes, or"
-            f" {FORMATS[0]}.`path`, or say what the name means (tables=, --table)"
+            f" {FORMATS[0]}.`path`, or say what the name means: {self.naming}"
         )
 
     def takes_options(self, name: TableName) -> bool:
@@ -117,10 +131,20 @@ class FileTables:
         opened: dict[str, Table] = {}
         paths = {}
         for name in names:
-            table = self.open(replace(_table_name(name, self._named), options=options.get(name, ())))
+            asked = replace(_table_name(name, self._named), options=options.get(name, ()))
+            with in_words(self._words(asked)):
+                table = self.open(asked)
+                table.schema  # noqa: B018 - what is wrong with the files is told of this table
             paths[name] = table.path
             opened.setdefault(table.path, table)
         return AskedTables(queries, tuple(opened.values()), paths)
+
+    def _words(self, name: TableName) -> StatementWords:
+        """Of a table that a query names: a path stands between quotes there."""
+        first = name.parts[0]
+        if len(name.parts) == 1 and first.lower() not in self._named and not self._catalog:
+            name = TableName((), first.removeprefix("./"), name.options)
+        return StatementWords(name, takes_options=not self._catalog, naming=self.naming)
 
     def _in_words(self, reason: str, table: str, index: str) -> str:
         """The reason of an index, as statements say what is to be done."""
@@ -141,7 +165,9 @@ class FileTables:
         texts: list[str] = []
         for table in asked.tables:
             columns = [field.name for field in table.schema]
+            given = names_given(with_names(query, self._is_path)[0])
             for read in of_table(asked.workload, TableNames(table.path, asked.names), columns).queries:
+                _check_columns(read, table, given)
                 told = table.explain(read.predicate)
                 texts.append(str(told))
                 answer = told.result
@@ -165,6 +191,20 @@ class FileTables:
         if formatted:
             return result(FORMATTED, [{"plan": "\n\n".join(texts)}], *texts)
         return explained(rows)
+
+
+def _check_columns(read: TableQuery, table: Table, given: frozenset[str] | None) -> None:
+    """UnknownColumnError for a column that a query shows and its table has not. `given`: names of the query's own, None
+    where nobody can tell. Engines have columns beside those of a table, such as `_metadata`."""
+    if given is None:
+        return
+    for parts in sorted(read.columns or ()):
+        if parts[0].lower() in given or parts[0].startswith("_"):
+            continue
+        try:
+            bind(IsNull(ColumnRef(parts)), table.schema)
+        except UnknownColumnError as error:
+            raise UnknownColumnError(str(error).replace("a predicate names", "a query names", 1)) from None
 
 
 def _unused(report: IndexReport, credit: Credit | None) -> str:

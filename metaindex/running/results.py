@@ -37,7 +37,7 @@ from metaindex.views.info import (
     unread_in_words,
 )
 from metaindex.views.text_table import Column, TextTable
-from metaindex.views.words import moment
+from metaindex.views.words import moment, percent
 from metaindex.workloads.template import NOT_READ
 
 if TYPE_CHECKING:
@@ -124,10 +124,14 @@ WEIGHED: Final = _schema(
     note=pa.string(),
 )
 RECOMMENDED: Final = _schema(
-    table=pa.string(),
     index=pa.string(),
     recommended=pa.bool_(),
     kinds=pa.string(),
+    leaves_out=pa.string(),
+    size=pa.string(),
+    statement=pa.string(),
+    reason=pa.string(),
+    table=pa.string(),
     leaves_out_bytes=pa.float64(),
     leaves_out_bytes_low=pa.float64(),
     leaves_out_bytes_high=pa.float64(),
@@ -142,12 +146,11 @@ RECOMMENDED: Final = _schema(
     index_bytes_high=pa.float64(),
     build_cpu_seconds=pa.float64(),
     pays_after=pa.string(),
-    statement=pa.string(),
-    reason=pa.string(),
 )
-"""`share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with 90%, and where
-they are equal the number is exact. `reason`: why a candidate is not recommended, or, where no table is named, which
-queries could not be read."""
+"""In front what a person looks for, where `show()` has room for it: `leaves_out` and `size` say two of the figures
+behind in words. `share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with
+90%, and where they are equal the number is exact. `reason`: why a candidate is not recommended, or, where no table is
+named, which queries could not be read."""
 
 
 def schema_of(statement: Statement) -> pa.Schema:
@@ -392,6 +395,8 @@ def recommended(answer: Recommendation) -> StatementResult:
             "index": index.name,
             "recommended": True,
             "kinds": index.title,
+            "leaves_out": f"{human_bytes(round(index.adds_bytes.expected))} ({percent(index.saved.expected)})",
+            "size": human_bytes(round(index.size_bytes.expected)),
             **_bounded("leaves_out_bytes", index.adds_bytes),
             **_bounded("share", index.saved),
             **_bounded("helps_queries", index.helps_queries),

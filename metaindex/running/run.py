@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 
 from metaindex.errors import IndexNotFoundError, IndexStateError
@@ -33,7 +34,7 @@ from metaindex.table.face import Table, handle_of
 from metaindex.table.folder_of_tables import hint
 from metaindex.table.recommend import recommend
 
-from .cures import StatementWords, in_statement
+from .cures import StatementWords, in_statement, in_words
 from .results import (
     DESCRIBED,
     WEIGHED,
@@ -62,30 +63,24 @@ _DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
     """What the statement gives. Raises what the verbs of `Table` raise. Cures are said as statements are."""
     asked = _asked(statement, tables)
-    if asked is None:
-        return _run(statement, tables)
-    try:
-        return said_by(_run(statement, tables), lambda text: in_statement(text, asked))
-    except MetaIndexError as error:
-        text = str(error)
-        if (said := in_statement(text, asked)) != text:
-            error.args = (said, *error.args[1:])
-        raise
+    with in_words(asked):
+        answer = _run(statement, tables)
+    if isinstance(statement, ExplainIndexes | ExplainWhatIf):
+        return answer  # conditions of queries stand in it, and each table's cures are said of it already
+    return said_by(answer, lambda text: in_statement(text, asked))
 
 
-def _asked(statement: Statement, tables: NamedTables) -> StatementWords | None:
-    """What cures are for. None: a query, in which nothing says how files are read."""
+def _asked(statement: Statement, tables: NamedTables) -> StatementWords:
+    """What cures are for."""
+    words = StatementWords(in_spark=tables.in_spark, naming=tables.naming)
     match statement:
-        case ExplainIndexes() | ExplainWhatIf():
-            return None
-        case RecommendIndexes():
-            return StatementWords(in_spark=tables.in_spark)
+        case ExplainIndexes() | ExplainWhatIf() | RecommendIndexes():
+            return words
         case ShowIndexes(table):
-            return StatementWords(table, "", tables.takes_options(table), tables.in_spark)
+            return replace(words, table=table, takes_options=tables.takes_options(table))
         case _:
-            return StatementWords(
-                statement.table, statement.name, tables.takes_options(statement.table), tables.in_spark
-            )
+            table = statement.table
+            return replace(words, table=table, index=statement.name, takes_options=tables.takes_options(table))
 
 
 def _run(statement: Statement, tables: NamedTables) -> StatementResult:
@@ -171,7 +166,8 @@ def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> State
             under=_text(said, "under"),
         )
         return changed(outcome)
-    return changed(_changes(statement, table, said, tables)[verb]())
+    outcome = _changes(statement, table, said, tables)[verb]()
+    return changed(replace(outcome, operation=verb) if verb == "drop" else outcome)
 
 
 def _changes(
@@ -284,7 +280,7 @@ def _candidates_table(candidate: CandidateIndex, tables: NamedTables, known: Map
 def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementResult:
     said = dict(statement.options)
     opened = [tables.open(name) for name in statement.tables]
-    names = {
+    names = dict(tables.names) | {
         ".".join(name.parts): table.path for name, table in zip(statement.tables, opened, strict=True) if name.parts
     }
     answer = recommend(
@@ -309,7 +305,7 @@ def _without_queries(path: str, answer: Recommendation) -> str:
         return "; ".join((f"of {path} none can be read", *answer.notes[:1], "name another file behind FROM"))
     return (
         "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted by"
-        " Config(query_log=True), in a session of Spark by SET spark.metaindex.queryLog = kept"
+        " Config(query_log=True) as they are asked, in a session of Spark by SET spark.metaindex.queryLog = kept"
     )
 
 
@@ -352,8 +348,11 @@ def _files(said: Mapping[str, Value]) -> int | None:
     value = said.get("files", 20)
     if value == "all":
         return None
-    number = _number({"files": value}, "files")
-    if number is None or number != int(number) or isinstance(value, bool):
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except ValueError:
+        number = None
+    if number is None or number != int(number):
         raise ArgumentError(f"the option files is a whole number, or all; got {value!r}")
     return int(number)
 

@@ -39,9 +39,12 @@ def not_asked(how: str, why: str) -> ArgumentError:
 
 class NamedTables(Protocol):
     """`builder`: who builds where a statement does not say, None for the table's own. `in_spark`: are they a session's,
-    whose queries read them by Spark?"""
+    whose queries read them by Spark? `names`: paths of tables by the names that whoever runs statements gave them, and
+    `naming`: how such a name is given."""
 
     in_spark: bool
+    names: Mapping[str, str]
+    naming: str
     builder: str | None
     progress: Progress | None
 

@@ -123,7 +123,7 @@ class Recommendation(Shown):
     @property
     def advised(self) -> list[str | Tabular]:
         """As `shown`, without the lines that create."""
-        parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self._large, *self.notes]
+        parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self._large, *self._of_spark, *self.notes]
         for table in self.tables:
             parts += ["", *self._of_table(table)]
         return parts
@@ -138,6 +138,15 @@ class Recommendation(Shown):
         return [
             f"together they take {share} of what the tables take; with a budget (budget_bytes=, --budget) it is less"
         ]
+
+    @property
+    def _of_spark(self) -> list[str]:
+        """Which indexes are of no use to who has no Spark."""
+        names = [index.name for index in self.indexes if any(kind.needs_spark for kind in index.kinds)]
+        if not names:
+            return []
+        said = f"{', '.join(names)}: built by Spark, and of use to its queries alone"
+        return [f"{said}; copies=False recommends what every engine uses"]
 
     def _line(self, index: RecommendedIndex) -> str:
         """That creates it, with the table that is meant: it runs as it stands, behind `import metaindex as mi`."""

@@ -6,6 +6,7 @@ from .clauses import kinds_of, verb_options
 from .cursor import Cursor
 from .tokens import TokenKind
 from .tree import CandidateIndex, Options, Value
+from .using import known_words
 
 
 def candidates_from(cursor: Cursor) -> tuple[str, tuple[CandidateIndex, ...], Options]:
@@ -44,7 +45,8 @@ def _end_of_query(cursor: Cursor) -> tuple[int, int]:
         depth -= token.is_sign(")") or token.is_sign("]")
         if depth == 0 and token.word == "WITH" and cursor.ahead().word == "INDEX":
             behind = cursor.ahead(2)
-            if behind.word in ("ON", "USING") or (behind.is_sign("(") and cursor.ahead(3).word != "SELECT"):
+            unused = behind.word.lower() in known_words() and cursor.ahead(3).is_sign("(")  # USING was forgotten
+            if unused or behind.word in ("ON", "USING") or (behind.is_sign("(") and cursor.ahead(3).word != "SELECT"):
                 index_clause = cursor.place, last
         if depth == 0 and token.word == "OPTIONS" and cursor.ahead().is_sign("("):
             ends.append((cursor.place, last))

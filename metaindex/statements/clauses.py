@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.formats.files.spelling import READER, spelled
 from metaindex.kinds.kind import Kind
 from metaindex.kinds.registry import check_kinds
 
@@ -116,4 +117,6 @@ def _check(cursor: Cursor, key: str, token: Token, own: Sequence[str]) -> None:
     if key not in known:
         takes = "; ".join([*own, *(f"{name}: {what}" for name, what in cursor.form.options.items())])
         cure = near(key, known) or (f"there are {takes}" if known else "leave it out")
+        if spelled(key) in READER:
+            cure = f"how files are read stands behind the table: WITH ({spelled(key)} = ...)"
         raise cursor.wrong(f"there is no option {key!r}", token, cure)

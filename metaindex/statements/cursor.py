@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
 from metaindex.errors import StatementError
 from metaindex.expressions.shown import one_line
 
-from .errors import wrong
+from .errors import near, wrong
 from .forms import Form
 from .tokens import Token, TokenKind
 from .tree import NOW, AskedVersion, Options, TableName, Value
@@ -17,6 +18,8 @@ T = TypeVar("T")
 _WORDS: Final = {"TRUE": True, "FALSE": False}
 _LONGEST: Final = 40
 _OPTIONS: Final = "OPTIONS (key = value, ...)"
+_NAME: Final = "an index's name"
+_TABLE: Final = "a table's name, or its path between quotes"
 
 
 class Cursor:
@@ -89,12 +92,22 @@ class Cursor:
             self.step()
             after = self.token
             if after.kind is TokenKind.SIGN and after.start == token.end and after.value in "-/:~@$":
-                whole = f"{token.value}{after.value}..."
-                raise self.wrong(
-                    f"{what} has {after.value!r} in it, as {whole}", after, "write it in backticks, or double quotes"
-                )
+                raise self._with_sign(what, token, after)
             return token.value
         raise self.expected(what)
+
+    def _with_sign(self, what: str, token: Token, after: Token) -> StatementError:
+        """Of a name with a sign in it, which for a table is a path."""
+        whole = f"{token.value}{after.value}..."
+        cure = "write it in backticks, or double quotes" if what != _TABLE else self._as_path(token)
+        return self.wrong(f"{what.partition(',')[0]} has {after.value!r} in it, as {whole}", after, cure)
+
+    def _as_path(self, token: Token) -> str:
+        """How a path is written that begins there, up to the next blank: behind a format in backticks."""
+        written = re.split(r"[\s;,()]", self.text[token.start :], maxsplit=1)[0].replace("`", "")
+        path = token.value if token.kind is TokenKind.TEXT else written
+        behind_format = token.start > 0 and self.text[token.start - 1] == "."
+        return f"write the path in backticks: `{path}`" if behind_format else f"write the path in quotes: '{path}'"
 
     def parts(self, what: str) -> tuple[str, ...]:
         """A name of several parts, with dots between them."""
@@ -154,8 +167,10 @@ class Cursor:
                 raise self.wrong("the path is empty", token)
             name = TableName(path=self.step().value)
         else:
-            name = TableName(self.parts("a table's name, or its path between quotes"))
-        return TableName(name.parts, name.path, self.options() if self._reads_with() else ())
+            name = TableName(self.parts(_TABLE))
+        read = self.options() if self._reads_with() else ()
+        self.clause = self.form.text  # of which any part may stand behind
+        return TableName(name.parts, name.path, read)
 
     def _reads_with(self) -> bool:
         if self.token.word == "WITH" and self.ahead().is_sign("("):
@@ -207,7 +222,6 @@ class Cursor:
         while self.takes_sign(";"):
             pass
         if self.token.kind is not TokenKind.END:
-            self.clause = self.form.text  # of which any part may have been meant
             raise self.expected("the end of the statement")
 
     # -- what is wrong -------------------------------------------------------------------------------------------------
@@ -224,4 +238,10 @@ class Cursor:
             there = self.text[token.start : token.end]
             there = there if len(there) <= _LONGEST else f"{there[:_LONGEST]}..."
             there = f"there is {one_line(there)}"
-        return self.wrong(f"expected {what}; {there}", token, rule=f"it is written {self.clause}")
+        known = re.findall(r"\b[A-Z]{2,}\b", self.clause)
+        cure = near(token.word, known) if token.word and token.word not in known else ""
+        if token.kind is TokenKind.TEXT and what == _NAME:
+            cure = f"write it without quotes: {token.value}"
+        if what == _TABLE and (token.kind is TokenKind.TEXT or token.is_sign("/") or token.is_sign(".")):
+            cure = self._as_path(token)
+        return self.wrong(f"expected {what}; {there}", token, cure, rule=f"it is written {self.clause}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from metaindex.errors import StatementError
 from metaindex.expressions.errors import ArgumentError
 
 from .cursor import Cursor
@@ -91,6 +92,16 @@ def with_names(query: str, is_path: Callable[[str], bool]) -> tuple[str, dict[st
         elif named:
             _once(options, name, ())
     return "".join([*pieces, query[last:]]), options
+
+
+def path_between_quotes(query: str) -> str:
+    """The first path that a query names so, `FROM 'lake/flights'`; empty where there is none, or nobody can tell."""
+    try:
+        words = tokens(query)
+    except StatementError:
+        return ""
+    named = (token for before, token in pairwise(words) if before.word in _BEFORE and token.kind is TokenKind.TEXT)
+    return next((token.value for token in named), "")
 
 
 def _path(text: str, is_path: Callable[[str], bool]) -> str:

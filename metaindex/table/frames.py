@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metaindex.expressions.errors import ArgumentError, CorruptTableError, MetaIndexError, UnsupportedFeatureError
 
 from .face import Table
-from .opening import open_table
+from .opening import open_as_read, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,12 +115,12 @@ def _table_of_leaf(
     if kind != "parquet":
         options["schema"] = relation.schema().toDDL()
     place = roots[0] if len(roots) == 1 else roots
-    table = open_table(place, format=kind, spark=spark, **how, **options)
+    table = open_as_read(place, format=kind, spark=spark, **how, **options)
     if kind != "parquet":
         return as_read(table, relation)
     if _tells_its_columns(table):
         return table
-    return open_table(place, format=kind, spark=spark, **how, **{**options, "schema": relation.schema().toDDL()})
+    return open_as_read(place, format=kind, spark=spark, **how, **{**options, "schema": relation.schema().toDDL()})
 
 
 def _tells_its_columns(table: Table) -> bool:

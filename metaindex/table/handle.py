@@ -22,7 +22,7 @@ from metaindex.formats.storage_opening import is_path, is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
-from metaindex.pruning.folder import IndexFolder, other_options, says_other_format
+from metaindex.pruning.folder import IndexFolder, differing_options, says_other_format
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import IndexReport
 from metaindex.pruning.suspects import Suspects
@@ -101,7 +101,7 @@ class Handle:
         more than a path. A schema of Parquet files makes no other index, but none of them may tell their columns: one
         that was said goes on to be, where nobody says another."""
         stored = entry.table.options
-        if other_options(stored, self.ref.options) is None and not self.lacks_schema(entry):
+        if not differing_options(stored, self.ref.options) and not self.lacks_schema(entry):
             return self
         options = {name: value for name, value in stored.items() if name != "file_format"}
         return self.with_options(str(stored["file_format"]), options, trust_index=False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from metaindex.config import Config
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.formats.files.spelling import is_known, meant
 from metaindex.formats.registry import catalog_options, open_ref
 
 from .builders import Builders
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CATALOG_OPTIONS = {"catalog", "identifier"}
+_ARGUMENTS = ("storage_options", "config", "catalog", "identifier", "spark", "trust_index")
+"""What `open_table` is told that is no option of a reader."""
+_VERSIONS = {"versionasof": "version=", "timestampasof": "timestamp="}
+"""Spark's options of Delta tables, and what is said in their place."""
+_ELSEWHERE = {"separator": "sep", "quotechar": "quote", "escapechar": "escape", "nullstring": "nullValue"}
+"""What other readers of CSV call an option."""
+_SUCH_AS = "header, sep, quote, escape, encoding, nullValue, dateFormat, multiLine, inferSchema, schema, glob"
 
 
 def open_table(
@@ -46,6 +55,30 @@ def open_table(
     Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for what is no path, format or option.
     """
     _check_opening(path, format, storage_options, config)
+    check_options(options)
+    return open_as_read(
+        path,
+        format=format,
+        catalog=catalog,
+        storage_options=storage_options,
+        spark=spark,
+        config=config,
+        **options,
+    )
+
+
+def open_as_read(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    format: str | None = None,  # noqa: A002 - as above
+    catalog: object = None,
+    storage_options: Mapping[str, str] | None = None,
+    spark: SparkSession | Callable[[], SparkSession] | None = None,
+    config: Config | None = None,
+    **options: object,
+) -> Table:
+    """The same for a table that Spark has read already: among its options may be any name, and Spark passes over those
+    that it does not know."""
     if catalog is not None:
         options["catalog"] = catalog
         storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
@@ -86,3 +119,27 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
         )
     if not isinstance(config, Config | None):
         raise ArgumentError(f"config= is a metaindex.Config; got {type(config).__name__}; write mi.Config(...)")
+
+
+def _near(name: str, known: Mapping[str, str | None]) -> str | None:
+    """Of these names the one that is nearly this, or what it is called here."""
+    close = get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+    return (known[close[0]] or close[0]) if close else None
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """ArgumentError for an option that nobody knows: to pass over it may be to read something else than is meant. Names
+    with a dot are settings of Hadoop's, for Spark where it reads the files."""
+    for name, value in options.items():
+        if is_known(name) or name in _ARGUMENTS or "." in name:
+            continue
+        near = meant(name) or _near(name, {**dict.fromkeys(_ARGUMENTS), **_ELSEWHERE})
+        if name.lower() in _VERSIONS:
+            cure = f"say {_VERSIONS[name.lower()]} where the table is asked"
+        elif near is not None:
+            cure = f"did you mean {near!r}?"
+        elif isinstance(value, Mapping):
+            cure = "say each option as an argument of its own: header=True"
+        else:
+            cure = f"leave it out, or name one that there is, such as {_SUCH_AS} (docs/plain-files.md)"
+        raise ArgumentError(f"readers know options by name; {name!r} is none; {cure}")

@@ -241,7 +241,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
     every = [queries for queries in workloads if queries.templates]
     if not every:
         yield (
-            "the workload is empty: name queries (--queries, --where), or have them noted by Config(query_log=True)"
+            "the workload is empty: name queries, or have them noted by Config(query_log=True)"
             if question.queries is None
             else "the workload is empty: no query of it can be read"
         )
@@ -254,7 +254,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
     if others:
         shown = ", ".join(f"{name} ({seen:,})" for name, seen in list(others.items())[:_MOST_NAMES])
         more = f" and {len(others) - _MOST_NAMES:,} more" if len(others) > _MOST_NAMES else ""
-        yield f"of other tables, with how many queries: {shown}{more}; tables= or --as names a table by its path"
+        yield f"of other tables, with how many queries: {shown}{more}; tables= names a table by its path"
     for word, value in (("bytes", question.budget_bytes), ("processor time", question.budget_cpu)):
         if value == 0:
             yield f"nothing is recommended: the budget is 0 {word}"

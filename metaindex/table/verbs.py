@@ -215,6 +215,7 @@ def refresh(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
             f" {SAME_NAME}"
         )
+    handle = handle.as_built(base)
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
@@ -275,7 +276,11 @@ def optimize(
 
 def delete(handle: Handle, name: str) -> Outcome:
     """See `Table.delete_index`."""
-    return execute(handle.log(name), Delete(name))
+    outcome = execute(handle.log(name), Delete(name))
+    if not outcome.changed:
+        return outcome
+    ways = f"restore_index({name!r}) brings it back, vacuum_index({name!r}) removes its files for good"
+    return replace(outcome, notes=(*outcome.notes, f"no query uses it any more; {ways}"))
 
 
 def restore(handle: Handle, name: str) -> Outcome:

@@ -10,7 +10,7 @@ from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, one_line
 from metaindex.log.states import State
-from metaindex.pruning.folder import options_in_words
+from metaindex.pruning.folder import options_in_words, said_once
 from metaindex.pruning.result import human_bytes
 
 from .words import counted, moment
@@ -192,7 +192,7 @@ def options_in_words_of(info: IndexInfo) -> str:
     """Which reader options queries say that use it, or how it was built otherwise; empty where none differ."""
     if not info.other_options:
         used = info.enabled and info.state != State.DELETED.value and info.built_with
-        return f"used by queries that say {', '.join(info.built_with)}" if used else ""
+        return f"used by queries that say {', '.join(said_once(info.built_with))}" if used else ""
     here = ", which is said here" if len(info.built_without) == 1 else ", which are said here"
     built = options_in_words(info.built_with, info.built_without)
     return f"built {built}" + (here if info.built_without else "") if built else ""

@@ -16,7 +16,7 @@ from metaindex.log.entry import CoveredKey, IndexLogEntry
 from metaindex.log.liveness import held, suspected
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
-from metaindex.pruning.folder import built_otherwise, check, differing_options, not_looked_at, why
+from metaindex.pruning.folder import built_otherwise, check, differing_readings, not_looked_at, why
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.store.layout import run_of
 from metaindex.store.reader import StoreCache, manifest_path
@@ -44,7 +44,7 @@ def index_info(
         entry = log.latest()
         if entry is None:
             return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
-        other = () if options is None else tuple(differing_options(entry.table.options, options))
+        other = () if options is None else tuple(differing_readings(entry.table.options, options))
         told = _told(name, log, entry, None if other else version, behind, other)
         if options is None:
             return told

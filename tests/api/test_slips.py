@@ -10,16 +10,62 @@ import pytest
 
 import metaindex as mi
 from metaindex.hooks.after_commit import check_options
+from metaindex.table.face import handle_of
+from metaindex.table.opening import open_as_read
+from tests.tables import settle
 
 
 @pytest.mark.parametrize(
     ("slip", "meant"),
-    [("hedaer", "header"), ("delimeter", "delimiter"), ("nullValues", "nullvalue"), ("mulitLine", "multiline")],
+    [("hedaer", "header"), ("delimeter", "delimiter"), ("nullValues", "nullValue"), ("mulitLine", "multiLine")],
 )
 def test_an_option_that_is_nearly_one_is_refused(tmp_path: Path, slip: str, meant: str) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     with pytest.raises(mi.ArgumentError, match=f"{slip!r} is none; did you mean {meant!r}"):
         mi.open_table(tmp_path, format="csv", **{slip: "true"}).snapshot()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cure"),
+    [
+        ("foo", 1, "leave it out, or name one that there is, such as header, sep, "),
+        ("skip_rows", 2, "leave it out, or name one"),
+        ("options", {"header": "false"}, "say each option as an argument of its own: header=True"),
+        ("storage_option", {"region": "x"}, "did you mean 'storage_options'?"),
+        ("seperator", ";", "did you mean 'sep'?"),
+        ("cataloge", None, "did you mean 'catalog'?"),
+        ("versionAsOf", 3, "say version= where the table is asked"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_option_that_nobody_knows_is_refused(
+    tmp_path: Path, name: str, value: object, cure: str, ending: str
+) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    if ending == "csv":
+        (tmp_path / "a.parquet").unlink()
+        (tmp_path / "a.csv").write_text("1,2\n3,4\n")  # asked by itself for a header
+    with pytest.raises(mi.ArgumentError) as told:
+        mi.open_table(tmp_path, **{name: value})  # type: ignore[arg-type]
+    assert str(told.value).startswith(f"readers know options by name; {name!r} is none; {cure}")
+
+
+def test_an_index_that_recorded_an_option_that_nobody_knows_goes_on(tmp_path: Path) -> None:
+    """It was taken once, and told nobody anything."""
+    path = tmp_path / "t"
+    path.mkdir()
+    for at in range(3):
+        pq.write_table(pa.table({"a": [at]}), path / f"{at}.parquet")
+    settle(path)
+    open_as_read(path, foo=1, recursiveFileLookup=True).create_index("i", mi.Values("a"), builder="local")
+    assert "foo" in handle_of(mi.open_table(path)).entries()[0].table.options
+    pq.write_table(pa.table({"a": [4]}), path / "4.parquet")
+    settle(path)
+    table = mi.open_table(path)
+    assert table.refresh_index("i").changed
+    assert table.verify_index("i").sound
+    pruned = mi.open_table(path, recursiveFileLookup=True).prune("a = 4")
+    assert (pruned.kept_files, pruned.total_files) == (1, 4)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,3 +171,18 @@ def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     for asked in (("scan", tmp_path / "t", "name = 'b'"), ("count", tmp_path / "t", "name = 'b'")):
         assert "a quote inside a quoted value must be escaped" in call(*asked).err
         assert call(*asked, "--option", 'escape="').code == 0
+
+
+def test_a_deleted_index_says_the_commands_that_restore_and_remove_it(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "a t"
+    path.mkdir()
+    (path / "0.csv").write_text("id,name\n1,a\n")
+    settle(path)
+    opening = ["--index-location", str(tmp_path / "in dex"), "--option", "header=true"]
+    call("create", path, "i", "--values", "id", "--builder", "local", *opening)
+    told = call("delete", path, "i", *opening).out
+    commands = re.findall(r"`metaindex ([^`]*)`", told)
+    assert [command.split()[0] for command in commands] == ["restore", "vacuum"]
+    assert "ACTIVE" in call(*shlex.split(commands[0])).out
+    call("delete", path, "i", *opening)
+    assert "the index is gone" in call(*shlex.split(commands[1])).out

@@ -149,3 +149,24 @@ def test_a_wrong_environment_variable_is_named(call: Call, indexed: Path, monkey
     answer = call("prune", indexed, "id = 1")
     assert answer.code == 1
     assert "METAINDEX_QUERY_LOG is kept, hashed, left-out or off; got 'kpt'" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("option", "cure"),
+    [
+        ("fooo=1", "'fooo' is none; leave it out, or name one that there is, such as header, sep"),
+        ("storage_option=1", "'storage_option' is none; did you mean --storage-option?"),
+        ("heder=false", "'heder' is none; did you mean 'header'?"),
+    ],
+)
+def test_an_option_of_no_reader_is_refused(call: Call, tmp_path: Path, option: str, cure: str) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "0.parquet")
+    name, _, value = option.partition("=")
+    for words in (
+        ["prune", tmp_path, "id = 1", "--option", option],
+        ["sql", f"SHOW INDEXES ON '{tmp_path}' WITH ({name} = {value})"],
+    ):
+        answer = call(*words)
+        assert (answer.code, answer.out) == (1, "")
+        assert cure in answer.err
+        assert answer.err.count("\n") == 1

@@ -3,6 +3,7 @@ are not, and the session is as it was after `disable`."""
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import metaindex as mi
 from metaindex import hooks
 from metaindex.formats.protocol import At
+from metaindex.hooks import worker
 from metaindex.hooks.spark import _readings
 from metaindex.table.face import handle_of
 
@@ -269,3 +271,22 @@ def test_a_name_without_backticks_may_have_dots_in_its_parts() -> None:
     assert list(_readings("c.a.b.t")) == [("c", "a", "b", "t"), ("c", "a", "b.t"), ("c", "a.b", "t"), ("c", "a.b.t")]
     assert list(_readings("db.t")) == [("db", "t")]
     assert list(_readings("a.b.c.d.e.f.g")) == [tuple("abcdefg")], "there would be too many"
+
+
+def test_what_java_says_is_told_in_one_line_and_whole_at_debug_level(
+    hooked: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    from py4j.protocol import Py4JJavaError
+
+    caplog.set_level(logging.DEBUG, "metaindex.hooks")
+    with pytest.raises(Py4JJavaError) as raised:
+        hooked._jvm.java.lang.Class.forName("no.such.Name")  # type: ignore[union-attr]
+    assert "\n\tat " in str(raised.value), "this is what a log would have held"
+    worker.WORKER.failed(raised.value)
+    said = "java.lang.ClassNotFoundException: no.such.Name"
+    (warned,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert warned.getMessage() == f"a commit was not followed, indexes of its table may be stale: {said}"
+    assert hooks.counts().last_error == said
+    (whole,) = [record for record in caplog.records if record.levelno == logging.DEBUG and record.exc_info]
+    assert whole.exc_info is not None
+    assert "\n\tat " in str(whole.exc_info[1])

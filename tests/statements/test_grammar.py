@@ -163,7 +163,7 @@ WRONG = {
     "CREATE INDEX a ON t USING blom (b)": (1, 27, "did you mean bloom?"),
     "CREATE INDEX my-index ON t": (1, 16, "write it in backticks"),
     "CREATE INDEX a ON /data/t": (1, 19, "there is /"),
-    "CREATE INDEX a ON lake/t": (1, 23, "write it in backticks, or double quotes"),
+    "CREATE INDEX a ON lake/t": (1, 23, "write the path in quotes: 'lake/t'"),
     "CREATE INDEX a ON t (b c)": (1, 24, "expected , or )"),
     "CREATE INDEX a ON t (b DESC)": (1, 24, "expected , or )"),
     "CREATE INDEX a ON t ()": (1, 22, "expected a column"),

@@ -30,6 +30,7 @@ from metaindex.expressions.reads import (
 from metaindex.expressions.tree import And, ColumnRef, Opaque, Predicate, fold
 
 from .sql import condition_of
+from .sql_select import columns_behind, constant_parts, group_of, order_of, plain_column, stands_alone, stars_of
 from .sql_syntax import quotes_escaped
 from .sql_within import QueriesWithin, column_within, is_told, only_filters
 
@@ -53,9 +54,6 @@ _MOST_QUERIES: Final = 2_000
 """In one statement: of each it is asked which stand around it."""
 _MOST_AROUND: Final = 20
 """Queries around one of which it is told what they ask of it."""
-_LARGEST_CONSTANT: Final = 400
-"""Literals and operators of one part that is worked out."""
-_SUMS: Final = (exp.Cast, exp.Interval, exp.Literal, exp.Neg, exp.Paren, exp.DataType, exp.Var, exp.Add, exp.Sub)
 _BRACKETS: Final = re.compile(
     r"'(?:[^'\\]|\\.)*+(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)|`[^`]*+(?:`|\Z)|([(\[])|([)\]])", re.DOTALL
 )
@@ -203,7 +201,7 @@ class _StatementReader:
         self.names: dict[int, _Names] = {}
         for select in every:  # those around come first
             above = select.find_ancestor(exp.Select)
-            around = None if above is None or _stands_alone(select) else self.names[id(above)]
+            around = None if above is None or stands_alone(select) else self.names[id(above)]
             self.names[id(select)] = _Names(select, within, around, self.queries)
         self.conditions = {id(select): [*self._conditions(self.names[id(select)])] for select in every}
         self.readers = {
@@ -218,10 +216,10 @@ class _StatementReader:
     def _select(self, names: _Names) -> None:
         select = names.select
         own = list(select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query)))
-        columns = dict.fromkeys(ref for node in own if (ref := _plain(node)) is not None)
-        stars = _stars(select)
-        groups = [*_keys(select, _group(select))]
-        orders = [*_ordered(select)]
+        columns = dict.fromkeys(ref for node in own if (ref := plain_column(node)) is not None)
+        stars = stars_of(select)
+        groups = [*columns_behind(select, group_of(select))]
+        orders = [*order_of(select)]
         outside = self._asked_outside(names)
         for place, table in enumerate(names.tables):
             if table is None:
@@ -303,7 +301,7 @@ class _StatementReader:
     def _predicate(self, node: exp.Expression) -> Predicate:
         node = node.copy()
         lists: dict[tuple[int, str], tuple[exp.Expression, list[exp.Expression]]] = {}
-        for part in _constant_parts(node):
+        for part in constant_parts(node):
             worked_out, parent, name = simplify(part.copy(), dialect=self.dialect), part.parent, part.arg_key
             if part.index is None or parent is None or name is None:
                 part.replace(worked_out)
@@ -324,45 +322,6 @@ class _StatementReader:
                 self.joins.append(JoinKey(table, column, other, other_column))
 
 
-def _stands_alone(select: exp.Select) -> bool:
-    """Can it not name columns of queries around it? A derived table and a WITH cannot."""
-    above = select.find_ancestor(exp.Select, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having)
-    return isinstance(above, exp.CTE | exp.From) or (isinstance(above, exp.Join) and _is_source(select, above))
-
-
-def _is_source(select: exp.Select, join: exp.Join) -> bool:
-    node: exp.Expression | None = select
-    while node is not None and node is not join:
-        if node is join.this:
-            return True
-        node = node.parent
-    return False
-
-
-def _constant_parts(node: exp.Expression) -> list[exp.Expression]:
-    """The outermost parts that are worked out from literals alone, without those that are too large to be: the parser's
-    own arithmetic takes the square of their size."""
-    sizes: dict[int, int] = {}
-    constant: set[int] = set()  # without any column, query or function
-    plain: set[int] = set()  # of casts, which are functions to the parser, and sums
-    for part in reversed(list(node.walk(prune=lambda part: isinstance(part, exp.Query)))):  # those inside come first
-        inner = [id(child) for child in part.iter_expressions()]
-        sizes[id(part)] = 1 + sum(sizes.get(child, 0) for child in inner)
-        if not isinstance(part, exp.Column | exp.Query | exp.Func) and constant.issuperset(inner):
-            constant.add(id(part))
-        if type(part) in _SUMS and plain.issuperset(inner):
-            plain.add(id(part))
-
-    def is_constant(part: exp.Expression) -> bool:
-        return isinstance(part, exp.Binary) and part.parent is not None and (id(part) in constant or id(part) in plain)
-
-    def is_whole(part: exp.Expression) -> bool:
-        large = sizes[id(part)] > _LARGEST_CONSTANT
-        return isinstance(part, exp.Query) or (is_constant(part) and not (large and isinstance(part, exp.Connector)))
-
-    return [part for part in node.walk(prune=is_whole) if is_constant(part) and sizes[id(part)] <= _LARGEST_CONSTANT]
-
-
 def _equalities(node: exp.Expression, names: dict[int, _Names]) -> set[tuple[ColumnRef, ColumnRef, _Names | None]]:
     """Pairs of columns that are equal wherever the condition is true; the other side may be of a query in an IN."""
     node = node.unnest()
@@ -372,70 +331,16 @@ def _equalities(node: exp.Expression, names: dict[int, _Names]) -> set[tuple[Col
         case exp.Or():
             return set.intersection(*(_equalities(part, names) for part in node.flatten()))
         case exp.EQ():
-            left, right = _plain(node.this.unnest()), _plain(node.expression.unnest())
+            left, right = plain_column(node.this.unnest()), plain_column(node.expression.unnest())
             return {(left, right, None)} if left is not None and right is not None else set()
         case exp.In() if node.args.get("query") is not None:
-            left, query = _plain(node.this.unnest()), node.args["query"].unnest()
+            left, query = plain_column(node.this.unnest()), node.args["query"].unnest()
             if left is None or not isinstance(query, exp.Select) or len(query.expressions) != 1:
                 return set()
-            right = _plain(query.expressions[0].unalias())
+            right = plain_column(query.expressions[0].unalias())
             return set() if right is None else {(left, right, names[id(query)])}
         case _:
             return set()
-
-
-def _plain(node: exp.Expression) -> ColumnRef | None:
-    """The column that it is; None for what is none."""
-    if isinstance(node, exp.Dot) and not isinstance(node.parent, exp.Dot):
-        above = _plain(node.this)
-        return (
-            above
-            if above is None or not isinstance(node.expression, exp.Identifier)
-            else ColumnRef((*above.parts, node.expression.name))
-        )
-    if not isinstance(node, exp.Column) or not all(type(part) is exp.Identifier for part in node.parts):
-        return None
-    return ColumnRef(tuple(str(part.name) for part in node.parts))
-
-
-def _stars(select: exp.Select) -> set[str]:
-    """Whose columns are all given: "*", or names of sources. EXISTS asks for none."""
-    if isinstance(select.parent, exp.Exists):
-        return set()
-    stars: set[str] = set()
-    for given in select.expressions:
-        if isinstance(given, exp.Star):
-            stars.add("*")
-        elif isinstance(given, exp.Column) and isinstance(given.this, exp.Star):
-            stars.add(str(given.table).lower())
-    return stars
-
-
-def _group(select: exp.Select) -> list[exp.Expression]:
-    group = select.args.get("group")
-    keys = [] if group is None else list(group.expressions)
-    if not keys and select.args.get("distinct") is not None:
-        keys = [given.unalias() for given in select.expressions]
-    return keys
-
-
-def _keys(select: exp.Select, keys: Iterable[exp.Expression]) -> Iterator[ColumnRef | None]:
-    """Columns behind keys: by their names, their places in what is given, or other names that it has."""
-    given = {str(part.alias).lower(): part.unalias() for part in select.expressions if isinstance(part, exp.Alias)}
-    for key in keys:
-        node = key.unnest()
-        if isinstance(node, exp.Literal) and node.name.isdigit() and 0 < int(node.name[:9]) <= len(select.expressions):
-            node = select.expressions[int(node.name[:9]) - 1].unalias()
-        elif isinstance(node, exp.Column) and not node.table and str(node.name).lower() in given:
-            node = given[str(node.name).lower()]
-        yield _plain(node)
-
-
-def _ordered(select: exp.Select) -> Iterator[tuple[ColumnRef | None, str]]:
-    order = select.args.get("order")
-    parts = [] if order is None else [part for part in order.expressions if isinstance(part, exp.Ordered)]
-    for part, ref in zip(parts, _keys(select, [part.this for part in parts]), strict=True):
-        yield ref, " DESC" if part.args.get("desc") else ""
 
 
 Own = Callable[[ColumnRef], ColumnRef | None]
@@ -457,7 +362,7 @@ def _within(names: _Names) -> Own:
     strict = _places(names, 0, loose=False)
 
     def own(node: exp.Expression) -> ColumnRef | None:
-        ref = _plain(node)
+        ref = plain_column(node)
         return None if ref is None else strict(ref)
 
     return column_within(names.select, names.aliases[0] if names.aliases else "", own)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 
 from .compressed import REFUSED, SUFFIXES
 from .schema_text import check_depth, parse_ddl
+from .spelling import meant
 
 FORMATS = ("parquet", "csv", "json")
 MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
@@ -33,25 +33,6 @@ _FORMAT_OF = {
 SUFFIXES_OF_DATA = tuple(f".{name}{packed}" for name in _FORMAT_OF for packed in ("", *(f".{end}" for end in SUFFIXES)))
 """Ends of the names of files that may be a plain table's."""
 
-_READERS = frozenset(
-    {
-        *("format", "file_format", "schema", "glob", "path", "paths", "basepath", "recursivefilelookup"),
-        *("pathglobfilter", "modifiedbefore", "modifiedafter", "compression", "codec", "timezone"),
-        *("ignorecorruptfiles", "ignoremissingfiles", "mergeschema", "datetimerebasemode", "int96rebasemode"),
-        *("serialization.format", "mode", "encoding", "charset", "linesep", "multiline", "wholefile"),
-        *("sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "header", "inferschema"),
-        *("prefersdate", "preferdate", "enforceschema", "ignoreleadingwhitespace"),
-        *("ignoretrailingwhitespace", "nullvalue", "emptyvalue", "nanvalue", "positiveinf", "negativeinf"),
-        *("dateformat", "timestampformat", "timestampntzformat", "timeformat", "maxcolumns"),
-        *("maxcharspercolumn", "columnnameofcorruptrecord", "quoteall", "escapequotes", "locale"),
-        *("unescapedquotehandling", "samplingratio", "columnpruning", "inputbuffersize", "infertimestampntz"),
-        *("primitivesasstring", "prefersdecimal", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes"),
-        *("allownumericleadingzeros", "allowbackslashescapinganycharacter"),
-        *("allowunquotedcontrolchars", "allownonnumericnumbers", "dropfieldifallnull"),
-        *("enabledatetimeparsingfallback", "singlevariantcolumn", "parsemode"),
-    }
-)  # fmt: skip
-"""Options that Spark's readers of Parquet, CSV and JSON have, and ours."""
 _FOREIGN = {"orc", "avro", "xlsx", "xml", "arrow", "feather"}
 
 
@@ -115,7 +96,13 @@ class FilesOptions:
     @property
     def telling(self) -> Mapping[str, str]:
         """Those of `reader` that say another thing than is meant where nothing is said: CSV files have a header, and
-        others none to speak of."""
+        others none to speak of; a schema that is said is not inferred."""
+        inferred = set() if self.schema is None else {"inferschema"}
+        return {name: value for name, value in self.with_inferred.items() if name not in inferred}
+
+    @property
+    def with_inferred(self) -> Mapping[str, str]:
+        """The same as it was once told: with what is said of inferring a schema beside one."""
         return {name: value for name, value in self.reader.items() if (name, value.lower()) != ("header", "true")}
 
     def read_options(self, file_format: str) -> dict[str, object]:
@@ -129,11 +116,9 @@ class FilesOptions:
 def _check_name(name: str) -> None:
     """ArgumentError for a name that is nearly that of an option: Spark takes any name and passes over those it does not
     know, so that a slip changes what is read without a word."""
-    if name.lower() in _READERS:
-        return
-    near = get_close_matches(name.lower(), _READERS, n=1, cutoff=0.8)
-    if near:
-        raise ArgumentError(f"readers know options by name; {name!r} is none; did you mean {near[0]!r}?")
+    near = meant(name)
+    if near is not None:
+        raise ArgumentError(f"readers know options by name; {name!r} is none; did you mean {near!r}?")
 
 
 def format_of(name: str) -> str | None:

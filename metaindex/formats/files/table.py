@@ -184,9 +184,11 @@ def version_named(ref: TableRef, id_: str) -> Version:
 
 
 def is_named(ref: TableRef, version: Version) -> bool:
-    """Is this the version of its id? An index of before may call it otherwise: a header that was said made another."""
+    """Is this the version of its id? An index of before may call it otherwise: a header that was said, and that a
+    schema was inferred that was said, made another."""
     options = _options(ref)
-    return version in (_named(options.schema, reader, version.id) for reader in (options.telling, options.reader))
+    readers = (options.telling, options.with_inferred, options.reader)
+    return version in (_named(options.schema, reader, version.id) for reader in readers)
 
 
 def _named(schema: pa.Schema | None, reader: Mapping[str, str], id_: str) -> Version:

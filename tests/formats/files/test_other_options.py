@@ -132,7 +132,7 @@ def test_a_column_of_folders_is_not_the_one_in_files(tmp_path: Path, kind: str, 
     mi.open_table(root, recursiveFileLookup=built).create_index("p", mi.ValueList("p"))
     other = mi.open_table(root, recursiveFileLookup=not built)
     assert sum(same_rows(other, f"p = {value}", pc.field("p") == value) for value in (1, 2, 7, 8, 9)) == 4
-    assert "other reader options (recursivefilelookup)" in str(other.prune("p = 1"))
+    assert "other reader options (recursiveFileLookup)" in str(other.prune("p = 1"))
     with pytest.raises(UnsupportedFeatureError, match="built with other reader options"):
         other.refresh_index("i", mode="full")
 
@@ -206,6 +206,29 @@ def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(tmp_path: 
     mi.open_table(root, schema="a BIGINT", inferSchema="true").create_index("said", mi.ColumnStats())
     told = mi.open_table(root, escape="x").indexes()["said"]
     assert told.built_with == ("inferSchema=True", "schema='`a` bigint'")
+    assert "said: built with schema='`a` bigint' and without escape" in str(mi.open_table(root, escape="x").indexes())
+
+
+def test_an_index_of_a_schema_that_spark_inferred_is_had_by_what_its_first_message_says(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    for at in range(3):
+        put(root, f"{at}.csv", f"a,b\n{at},5\n")
+    spark_says = {"header": "true", "inferschema": "true", "schema": "a INT, b INT"}
+    mi.open_table(root, format="csv", **spark_says).create_index("i", mi.Values("a"), builder="local")
+    refused = mi.open_table(root).prune("a = 1")
+    (report,) = refused.indexes
+    said = "schema='`a` int, `b` int'"
+    assert report.reason == (
+        f"it was built with other reader options (schema); open the table with {said}, or create another index"
+    )
+    assert f"i: used by queries that say {said}" in str(mi.open_table(root).indexes())
+    table = mi.open_table(root, schema="`a` int, `b` int")
+    assert table.prune("a = 1").kept_files == 1
+    assert table.indexes()["i"].fresh
+    put(root, "3.csv", "a,b\n3,5\n")
+    assert table.refresh_index("i").changed
+    assert mi.open_table(root, format="csv", **spark_says).indexes()["i"].fresh
+    assert mi.open_table(root, schema="a INT, b STRING").prune("a = 1").kept_files == 4
 
 
 def test_options_are_spelled_as_they_are_documented(tmp_path: Path) -> None:
@@ -396,7 +419,7 @@ def test_a_name_of_an_index_with_other_options_is_freed_first(tmp_path: Path) ->
         ("0.csv", "a,b\nx,5\n", {"timestampFormat": "QQQ"}, "dates and times are read by patterns of fixed width"),
         ("0.json", '{"a":"x","b":5}\n', {"mode": "FAILFAST"}, "json files are read with mode 'permissive'"),
         ("0.json", '{"a":"x","b":5}\n', {"allowComments": True}, "json files are read with allowcomments 'false'"),
-        ("0.csv", "a,b\nx,5\n", {"colour": "x"}, "'colour' ('x') is not known; mend its name"),
+        ("0.csv", "a,b\nx,5\n", {"x.colour": "x"}, "'x.colour' ('x') is not known; mend its name"),
     ],
 )
 def test_files_of_which_none_can_be_indexed_have_no_index(

@@ -1,0 +1,32 @@
+"""Which names does a query give itself? Such a name stands where a column's may: nobody looks for it in a table."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from .sql_syntax import quotes_escaped
+
+
+def names_given(query: str, dialect: str = "spark") -> frozenset[str] | None:
+    """Aliases of columns and tables, columns of lateral views, and what stands before the arrow of a function; in small
+    letters. None where nobody can tell."""
+    try:
+        tree = sqlglot.parse_one(quotes_escaped(query, dialect), read=dialect)
+        return frozenset(_names(tree))
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError):
+        return None
+
+
+def _names(tree: exp.Expression) -> set[str]:
+    names: set[str] = set()
+    for node in tree.find_all(exp.Alias, exp.Aliases, exp.TableAlias, exp.Lambda):
+        if isinstance(node, exp.Alias):
+            given = [node.alias]
+        elif isinstance(node, exp.Aliases):
+            given = [each.name for each in node.expressions]
+        else:
+            given = [node.name, *(each.name for each in (node.args.get("columns") or node.expressions))]
+        names |= {name.lower() for name in given if name}
+    return names
