@@ -5,6 +5,7 @@ the commit and the names of the tests; another commit has another share, and `ma
     @pytest.mark.rotating(of=3)              a third of them, rounded up
     @pytest.mark.rotating(always="bigint")   the case of this name always, and a share of the others
     @pytest.mark.rotating(family="facts")    one of all tests of that family, in whatever files
+    @pytest.mark.rotating(every=2)           the share, in one commit of two on average, and none in the others
     @pytest.mark.rotating(commits=4)         each case by itself, in one commit of four on average
     @pytest.mark.rotating(kept=True)         none: what it asks for is kept in a file (`tests/facts.py`)
 
@@ -53,7 +54,7 @@ def family_of(item: pytest.Item, mark: pytest.Mark) -> str:
 def rotated_out(items: Iterable[pytest.Item], seed: str) -> tuple[set[str], int]:
     """The names of tests that another commit runs, and how many rotate at all."""
     families: Mapping[str, dict[str, int | None]] = defaultdict(dict)
-    kept_answers, alone = [], {}
+    kept_answers, alone, resting = [], {}, set()
     for item in items:
         if mark := item.get_closest_marker("rotating"):
             _check(item, mark)
@@ -62,19 +63,27 @@ def rotated_out(items: Iterable[pytest.Item], seed: str) -> tuple[set[str], int]
             elif "commits" in mark.kwargs:
                 alone[item.nodeid] = has_turn(item.nodeid, seed, mark.kwargs["commits"])
             elif "always" not in mark.kwargs or not item.nodeid.endswith(f"[{mark.kwargs['always']}]"):
-                families[family_of(item, mark)][item.nodeid] = mark.kwargs.get("of")
+                family = family_of(item, mark)
+                families[family][item.nodeid] = mark.kwargs.get("of")
+                if not has_turn(family, seed, mark.kwargs.get("every", 1)):
+                    resting.add(family)
     every = [*kept_answers, *alone, *(name for cases in families.values() for name in cases)]
     if seed == ALL:
         return set(), len(every)
-    kept = {name for cases in families.values() for name in share_of(cases, seed, next(iter(cases.values())))}
+    kept = {
+        name
+        for family, cases in families.items()
+        if family not in resting
+        for name in share_of(cases, seed, next(iter(cases.values())))
+    }
     kept |= {name for name, turn in alone.items() if turn}
     return set(every) - kept, len(every)
 
 
 def _check(item: pytest.Item, mark: pytest.Mark) -> None:
-    if mark.args or mark.kwargs.keys() - {"of", "family", "always", "commits", "kept"}:
+    if mark.args or mark.kwargs.keys() - {"of", "family", "always", "every", "commits", "kept"}:
         raise pytest.UsageError(
-            f"`rotating` takes of=, family=, always=, commits= and kept= alone; {item.nodeid} has {mark}"
+            f"`rotating` takes of=, family=, always=, every=, commits= and kept= alone; {item.nodeid} has {mark}"
         )
     if is_a_mutants(item.nodeid) and not any(item.get_closest_marker(name) for name in WITHOUT_MUTANTS):
         raise pytest.UsageError(

@@ -146,7 +146,7 @@ def nothing_is_taken_from_retained_versions(engine: Engine) -> None:
         assert engine.kept(f"name = '{person}-5'", whole) == 1
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8)
+@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8, every=2)
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta(spark: SparkSession, tmp_path: Path, vectors: str) -> None:
     engine = lived(delta(spark, tmp_path, {"enableDeletionVectors": vectors}))

@@ -228,6 +228,7 @@ def test_the_command_line_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert mi.open_table(path).prune("name = 'none'", version=1).kept_files == 0
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.spark
 def test_spark_builds_it_as_this_process_does(tmp_path: Path, spark: Any) -> None:
     path, own = delta(tmp_path, "aaacda")

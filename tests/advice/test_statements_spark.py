@@ -49,7 +49,7 @@ def run(spark: SparkSession, advice: Advice, name: str | None = None) -> None:
         spark.sql(statement)
 
 
-@pytest.mark.rotating(family="statements of advice that Spark runs", of=6)
+@pytest.mark.rotating(family="statements of advice that Spark runs", of=6, every=2)
 def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "it's a `table` of ${env:HOME}")
     for rows in tables():

@@ -45,7 +45,7 @@ def made(spark: SparkSession, format_: str, folder: Path) -> tuple[str, dict[str
     return path, options
 
 
-@pytest.mark.rotating(of=6)
+@pytest.mark.rotating(of=6, every=2)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_confined_table_is_built_by_spark(spark: SparkSession, tmp_path: Path, format_: str) -> None:
     path, options = made(spark, format_, tmp_path)

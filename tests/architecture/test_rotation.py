@@ -94,6 +94,21 @@ def test_what_stands_for_itself_runs_in_some_commits(tmp_path: Path) -> None:
     assert len({test for test in every if "alone" in test}) == 2, told
 
 
+@pytest.mark.slow
+def test_a_share_is_taken_in_some_commits(tmp_path: Path) -> None:
+    some = """import pytest
+
+@pytest.mark.rotating(every={0})
+@pytest.mark.parametrize("case", range(4))
+def test_in_{0}(case):
+    pass
+"""
+    (tmp_path / "test_some_commits.py").write_text(some.format(1) + some.format(10**12))
+    assert [test[:-3] for test in _run(tmp_path)[0] if "::test_in_" in test] == ["test_some_commits.py::test_in_1"]
+    every, told = _run(tmp_path, METAINDEX_ROTATION=ALL)
+    assert len({test for test in every if "::test_in_" in test}) == 8, told
+
+
 def _run(folder: Path, *arguments: str, **environ: str) -> tuple[set[str], str]:
     """Which tests were run, and what the run told."""
     (folder / "test_suite.py").write_text(SUITE)
@@ -203,7 +218,7 @@ def test_a_test_of_a_mutant_is_not_marked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_marks_say_what_they_mean(tmp_path: Path) -> None:
     (tmp_path / "test_wrong.py").write_text("import pytest\n\n@pytest.mark.rotating(3)\ndef test_any():\n    pass\n")
-    assert "takes of=, family=, always=, commits= and kept= alone" in _run(tmp_path)[1]
+    assert "takes of=, family=, always=, every=, commits= and kept= alone" in _run(tmp_path)[1]
 
 
 def test_every_module_is_compiled_at_times() -> None:

@@ -259,7 +259,7 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["every_type", "damaged_files", "partition_columns", "csv_files", "json_files", "no_files"]
 )
-@pytest.mark.rotating(of=10, always="every_type")
+@pytest.mark.rotating(of=10, always="every_type", every=2)
 def test_spark_writes_the_rows_of_the_local_builder(name: str, tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "table").mkdir()
     request = SCENARIOS[name](tmp_path / "table")

@@ -35,7 +35,7 @@ def test_a_changed_table_is_read_right_or_refused(name: str, tmp_path: Path) -> 
     assert told["peak_bytes"] < _MOST_BYTES
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_written_text_is_read_as_it_should_be_or_refused(kind: str, tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ _SCHEMA = pa.schema([(name, t) for name, (t, _) in _TYPES.items()])
 _ROW = st.fixed_dictionaries({name: st.none() | values for name, (_, values) in _TYPES.items()})
 
 
+@pytest.mark.rotating(commits=2)
 @given(
     rows=st.lists(_ROW, min_size=1, max_size=30),
     keys=st.lists(_ROW, max_size=12),

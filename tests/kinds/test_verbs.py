@@ -53,7 +53,7 @@ def test_a_kind_lives_through_every_verb(name: str, format_: str, tmp_path: Path
     story(Lake(tmp_path, format_), kind, partition, "local", left_out)
 
 
-@pytest.mark.rotating(of=36)
+@pytest.mark.rotating(of=36, every=2)
 @pytest.mark.spark
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", KINDS)
@@ -79,6 +79,7 @@ def installed(kind: type[Kind], place: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.syspath_prepend(str(place))
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.slow
 def test_the_command_line_takes_it_too(tmp_path: Path) -> None:
     lake = Lake(tmp_path, "delta")

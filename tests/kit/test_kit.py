@@ -50,6 +50,7 @@ def test_it_is_of_this_format_and_has_every_case() -> None:
     assert {p.name for p in (KIT / "broken").iterdir() if p.is_dir()} == set(BROKEN)
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.slow
 def test_it_is_what_the_program_writes(tmp_path: Path) -> None:
     make(tmp_path / "kit")

@@ -170,7 +170,7 @@ def test_what_is_no_count_proves_nothing(tmp_path: Path, count: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.rotating
+@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("name", LAKES)
 def test_spark_gives_the_rows_with_the_rule_and_without(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """And the log that Spark itself writes counts lists and maps."""

@@ -50,7 +50,7 @@ def conditions(random: Random, count: int) -> list[str]:
     ]
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
+@pytest.mark.rotating(family="formats under covering indexes", of=16, every=2)
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_same_rows_whatever_is_asked_and_whatever_became_of_the_table(
     sorting: SparkSession, tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch

@@ -159,7 +159,7 @@ def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSe
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
+@pytest.mark.rotating(family="formats under covering indexes", of=16, every=2)
 @pytest.mark.parametrize("make", [make_iceberg, make_delta])
 def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     """Spark then has one scan in several places; an Iceberg scan that others read by cannot be changed in place."""

@@ -107,6 +107,7 @@ def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path:
         asked(spark, text.format(t=name), by=None)
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
 def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     """A field that is dropped and added again is NULL in the rows before, whatever the index has by its name; so are

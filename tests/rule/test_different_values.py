@@ -88,7 +88,7 @@ def enabled(spark: SparkSession) -> Iterator[SparkSession]:
     rule.disable(spark)
 
 
-@pytest.mark.rotating(family="different values", of=2)
+@pytest.mark.rotating(family="different values", of=2, every=2)
 @pytest.mark.parametrize("name", ["parquet", "delta"])
 def test_different_values_are_counted_without_their_files(
     enabled: SparkSession, tables: dict[str, str], name: str
@@ -209,7 +209,7 @@ def test_values_of_deleted_rows_are_none(enabled: SparkSession, tmp_path: Path, 
         enabled.sql(f"DROP TABLE {t}")
 
 
-@pytest.mark.rotating(of=4)
+@pytest.mark.rotating(of=4, every=2)
 @pytest.mark.parametrize("kept", [mi.ValueList("k"), mi.Values("k", by="value")], ids=lambda kind: kind.name)
 def test_random_tables_are_counted_as_without(enabled: SparkSession, tmp_path: Path, kept: Any) -> None:
     """Some files that the index has not read, some without rows, groups of NULL."""

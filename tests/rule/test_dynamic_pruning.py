@@ -67,6 +67,7 @@ def test_where_partitions_are_left_out_no_join_or_group_takes_the_whole_index(
         asked(spark, sides, by="")
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_side_that_an_index_stands_for_leaves_partitions_out(
     sorting: SparkSession, tmp_path: Path, adaptive: str

@@ -321,6 +321,7 @@ def test_cached_reused_and_adaptive(enabled: SparkSession, tables: dict[str, str
         few.unpersist()
 
 
+@pytest.mark.rotating(commits=2)
 def test_types_and_overflow_are_those_of_spark(enabled: SparkSession, tmp_path: Path) -> None:
     """Extremes of every type that is told, keys of the same, all NULL, and -0.0."""
     from decimal import Decimal

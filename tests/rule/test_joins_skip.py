@@ -70,7 +70,7 @@ WHOLE = [
 """None of their scans of `t` may be narrowed: rows would be lost, or it is not known."""
 
 
-@pytest.mark.rotating(family="formats under joins that skip", of=6)
+@pytest.mark.rotating(family="formats under joins that skip", of=6, every=2)
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_each_type_of_join_leaves_out_files_without_its_keys(
@@ -459,7 +459,7 @@ def test_a_cached_join_and_a_second_run_give_the_same(narrowing: SparkSession, t
     cached.unpersist()
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [parquet, delta, iceberg])
 def test_random_joins(

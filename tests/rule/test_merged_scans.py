@@ -83,7 +83,7 @@ def _merged(spark: SparkSession, text: str) -> str:
     return plan
 
 
-@pytest.mark.rotating(always="bigint")
+@pytest.mark.rotating(always="bigint", every=2)
 @pytest.mark.parametrize("type_", KEYS)
 def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     sides = _sides(sorting, tmp_path, KEYS[type_])
@@ -96,7 +96,7 @@ def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -
         assert plan.count("Sort [") == plan.count("MergeSorted") == 2, plan
 
 
-@pytest.mark.rotating(of=8, always="default")
+@pytest.mark.rotating(of=8, always="default", every=2)
 @pytest.mark.parametrize(
     "conf",
     [
@@ -130,7 +130,7 @@ def test_columns_are_chosen_below_a_scan_that_no_filter_asks(sorting: SparkSessi
     assert not any("Project" in line for line in above), plan
 
 
-@pytest.mark.rotating(family="scans that are merged", of=6)
+@pytest.mark.rotating(family="scans that are merged", of=6, every=2)
 def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_path: Path) -> None:
     """After refreshes: nothing is shuffled, nothing sorted; deleted rows and files that came since as ever."""
     sides = _sides(sorting, tmp_path, KEYS["int"])

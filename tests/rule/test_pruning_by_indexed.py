@@ -70,7 +70,7 @@ def _append(dim: Lake, frame: DataFrame) -> None:
         dim.append(frame)
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
+@pytest.mark.rotating(family="formats under covering indexes", of=16, every=2)
 @pytest.mark.parametrize("kind", [STATS, COPY, RANGES], ids=["stats", "buckets", "ranges"])
 @pytest.mark.parametrize("lakes", MAKERS, indirect=True)
 def test_partitions_are_left_out_by_a_table_that_is_read_by_its_index(

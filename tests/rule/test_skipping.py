@@ -184,7 +184,7 @@ def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path
     assert read_files(query) <= 1
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, vectors: str) -> None:
     spark = enabled

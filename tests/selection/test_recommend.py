@@ -55,6 +55,7 @@ def told(answer: Recommendation) -> str:
     return json.dumps(said, allow_nan=False)
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.parametrize("share", [0.15, 0.4, 1.0])
 def test_it_chooses_what_brute_force_over_all_sets_does(tmp_path: Path, share: float) -> None:
     table = filled(tmp_path, "parquet")
@@ -125,6 +126,7 @@ def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
     assert answers[0].indexes
 
 
+@pytest.mark.rotating(commits=2)
 def test_the_bounds_hold_what_comes(tmp_path: Path) -> None:
     held = []
     for seed in range(4):
@@ -436,6 +438,7 @@ def test_of_few_literals_all_are_asked_and_what_is_told_comes(tmp_path: Path) ->
     assert index.left_out.low <= index.left_out.expected <= index.left_out.high
 
 
+@pytest.mark.rotating(commits=2)
 def test_of_many_literals_some_are_drawn_and_the_bounds_hold_what_comes(tmp_path: Path) -> None:
     kept: list[bool] = []
     for seed in range(5):

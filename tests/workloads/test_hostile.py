@@ -69,6 +69,7 @@ LONG: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.rotating(commits=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("said", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("read", [statement_reads, to_predicate], ids=["statement", "condition"])

@@ -239,7 +239,7 @@ def test_type_widening(spark: SparkSession, path: Path) -> None:
         assert bounds.lower.null_count == 0
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("stats", ["json", "struct"])
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -> None:
@@ -321,7 +321,7 @@ def test_partition_values_of_every_type(spark: SparkSession, path: Path) -> None
             assert bounds.lower[row].as_py() <= physical <= bounds.upper[row].as_py()
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
+@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10, every=2)
 def test_a_shallow_clone_reads_its_source(spark: SparkSession, path: Path, tmp_path: Path) -> None:
     clone = tmp_path / "clone é"
     t, c = f"delta.`{path}`", f"delta.`{clone}`"

@@ -71,7 +71,7 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
     assert table.prune("k = 3").paths  # the covering key is no key to look up
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path: Path, vectorized: str) -> None:
     """Keys that hardly repeat are stored as differences: pages before the asked one are passed over, rows of it
@@ -170,7 +170,7 @@ def test_files_in_doubt_are_left_to_the_table_before_and_behind_their_first_rows
     assert objects(held.index) == named  # nothing is left of the first try
 
 
-@pytest.mark.rotating(family="covering indexes that Spark builds", of=6)
+@pytest.mark.rotating(family="covering indexes that Spark builds", of=6, every=2)
 def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "delta"
     spark.sql(

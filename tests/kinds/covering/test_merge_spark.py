@@ -50,7 +50,7 @@ def with_three_runs(spark: SparkSession, folder: Path, *names: str) -> mi.Table:
     return table
 
 
-@pytest.mark.rotating(family="covering indexes that Spark merges", of=6)
+@pytest.mark.rotating(family="covering indexes that Spark merges", of=6, every=2)
 def test_tasks_merge_what_this_process_merges(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ def told(script: str, *words: str, packages: Path | None) -> None:
     assert done.stdout.strip() == "told", done.stderr[-4000:]
 
 
-@pytest.mark.rotating(family="a kind from outside")
+@pytest.mark.rotating(family="a kind from outside", every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_verb_over_every_format(packages: Path, tmp_path: Path, format_: str) -> None:
