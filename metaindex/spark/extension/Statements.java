@@ -12,8 +12,8 @@ import java.util.function.Function;
 
 /**
  * Has the process of Python parse and run statements about indexes, in a thread of its own for each, which has what
- * belongs to the thread that asked (the job's group, by which it is cancelled). What is only looked at is not waited for
- * longer than a query waits; what runs takes as long as it takes, while the process answers others.
+ * belongs to the thread that asked (the job's group, by which it is cancelled). What is only looked at is not waited
+ * for longer than a query waits; what runs takes as long as it takes, while the process answers others.
  */
 class Statements implements Function {
   private static final String RUNS = "\"what\":\"run\""; // of a request, as `StatementParser` writes it
