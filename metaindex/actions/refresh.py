@@ -162,7 +162,7 @@ def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, 
         try:
             return seen, follow(index, seen, listed=listed)
         except Unproved as unproved:
-            logger.warning("index %r is compared with the table's whole snapshot: %s", index.name, unproved)
+            logger.log(unproved.level, "index %r is compared with the table's whole snapshot: %s", index.name, unproved)
     seen = Seen(newest_complete(index), target.snapshot())
     return seen, follow(index, seen, listed=listed)
 

@@ -163,6 +163,10 @@ class _IcebergWriter:
 
     def _values(self, column: ColumnRef, values: list[LiteralValue]) -> list[Any]:
         literals = [self._value(column, value) for value in values]
+        if len(set(literals)) > 1 and any(isinstance(value, int | float) and value == 0 for value in literals):
+            known = None if self.schema is None else field_type(self.schema, column)
+            if known is None or pa.types.is_floating(known):
+                raise NotReadable  # in lists pyiceberg's readers tell -0.0 from 0.0
         if len(set(literals)) > 1 and any(map(_is_long, literals)):
             raise NotReadable  # in a file of integers pyiceberg takes a longer one for the nearest that they have
         return literals

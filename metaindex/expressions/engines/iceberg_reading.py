@@ -96,14 +96,9 @@ class _IcebergReader:
             case "In" | "NotIn" as kind:
                 typed = [self._typed(literal, column) for literal in expression.literals]
                 if kind == "In":
-                    # pyiceberg takes one beyond all values for the nearest of them; others for none.
-                    return In(
-                        column,
-                        tuple(
-                            Literal(literal.value) if _beyond(literal) else self._literal(literal, column)
-                            for literal in typed
-                        ),
-                    )
+                    # pyiceberg takes one beyond all values for the nearest of them; others for itself.
+                    beyond = tuple(Literal(literal.value) for literal in expression.literals if _is_infinite(literal))
+                    return In(column, tuple(self._nearest(literal, column) for literal in typed) + beyond)
                 values = [self._literal(literal, column) for literal in typed if not _beyond(literal)]
                 among = In(column, tuple(value for value in values if not _is_zero(value)))
                 return Or((Not(among), IsNull(column)))
@@ -154,6 +149,13 @@ class _IcebergReader:
         wanted = None if known is None else _iceberg_type(known)
         return literal if wanted is None else literal.to(wanted)
 
+    def _nearest(self, literal: Any, column: ColumnRef) -> Literal:
+        """Of a list, where one beyond all values is the greatest or the least of them: of floats as Arrow has it."""
+        if _beyond(literal):
+            single = type(literal).__name__.startswith("Float")
+            return Literal(float(np.float32(literal.value)) if single else literal.value)
+        return self._literal(literal, column)
+
     def _literal(self, literal: Any, column: ColumnRef) -> Literal:
         value = literal.value
         match type(literal).__name__:
@@ -195,9 +197,7 @@ class _RowReader(_IcebergReader):
                 return is_nan if kind == "IsNaN" else Not(is_nan)
             case "In" | "NotIn" as kind:
                 typed = {self._typed(literal, column) for literal in expression.literals}
-                values = tuple(
-                    Literal(literal.value) if _beyond(literal) else self._literal(literal, column) for literal in typed
-                )
+                values = tuple(self._nearest(literal, column) for literal in typed)
                 if len(values) == 1:  # pyiceberg compares with what several became, which is not the same of NULL
                     return self._compared(column, Op.EQ if kind == "In" else Op.NE, values[0])
                 if any(isinstance(literal.value, float) and literal.value == 0.0 for literal in values):
@@ -244,6 +244,10 @@ _OPS = {
 def _is_zero(value: Literal) -> bool:
     """Of floats: some readers tell -0.0, which is less, from 0.0, and pyiceberg does so in lists."""
     return isinstance(value.value, float) and value.value == 0.0
+
+
+def _is_infinite(literal: Any) -> bool:
+    return isinstance(literal.value, float) and math.isinf(literal.value)
 
 
 def _beyond(literal: Any) -> frozenset[Op] | None:

@@ -34,6 +34,7 @@ from metaindex.expressions import (
     ColumnRef,
     Comparison,
     Constant,
+    In,
     IsNull,
     Literal,
     Not,
@@ -219,6 +220,33 @@ def test_both_zeros_pass_where_some_reader_tells_them_apart(expression: ice.Bool
 TENTHS = {0.1, float(np.float32(0.1))}
 MET = [ice.NotIn("n", {1 << 40, 1 << 31}), ice.In("n", {1 << 40, 1 << 31}), ice.NotIn("n", {1 << 40, -(1 << 40)}),
     ice.NotIn("g", TENTHS), ice.In("g", TENTHS)]  # fmt: skip
+
+
+FLT_MAX = float(np.finfo(np.float32).max)
+ENDS = [kind("g", {1.0, end}) for kind in (ice.In, ice.NotIn) for end in (1e39, -1e39, math.inf, 10.0**40)]
+
+
+@pytest.mark.parametrize("expression", ENDS, ids=str)
+def test_beyond_floats_stands_for_their_ends(expression: ice.BooleanExpression) -> None:
+    """In lists of pyiceberg's: an index lost the rows that hold the greatest FLOAT."""
+    rows: list[dict[str, object]] = [
+        {**dict.fromkeys(SCHEMA.names), "g": held} for held in (1.0, FLT_MAX, -FLT_MAX, math.inf, -math.inf, None, 2.0)
+    ]
+    wide, exact = (bind(from_iceberg(expression, SCHEMA, of_rows=of_rows), SCHEMA) for of_rows in (False, True))
+    passed = read_by_pyiceberg(expression, rows)
+    assert set(passed) <= {n for n, row in enumerate(rows) if matches(wide, row) is True}
+    assert passed == [n for n, row in enumerate(rows) if matches(exact, row) is True]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("values", [(0.0, 9.0), (-0.0, 9.0), (0.0,), (-0.0,)])
+def test_a_list_with_zero_is_left(values: tuple[float, ...], negated: bool) -> None:
+    listed = In(ColumnRef(("f",)), tuple(map(Literal, values)))
+    known = Not(listed) if negated else listed
+    rows = [{**dict.fromkeys(SCHEMA.names), "f": held} for held in (0.0, -0.0, 9.0, 1.0, None)]
+    expression, residual = to_iceberg(known, SCHEMA)
+    found = [n for n in read_by_pyiceberg(expression, rows) if matches(residual, rows[n]) is True]
+    assert found == [n for n, row in enumerate(rows) if matches(known, row) is True]
 
 
 @pytest.mark.parametrize("negated", [False, True])
