@@ -209,6 +209,7 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
     job.do("new", "hanging")
     os.kill(process, signal.SIGINT)  # as a terminal sends it to all
     assert PRUNED in job.do("rows", "hanging", needle(users))["plan"]
+    job.do("rows", "hanging", "CREATE TEMPORARY VIEW index AS SELECT 1 AS a")
     job.do("set", "hanging", "spark.metaindex.timeoutSeconds", "0.1")
     job.do("new", "meanwhile")
     os.kill(process, signal.SIGSTOP)
@@ -217,6 +218,7 @@ def test_a_process_that_is_killed_or_hangs_costs_no_query(job: Application, user
         # Nor does a statement wait, nor a script that is none of ours.
         with pytest.raises(AssertionError, match="Python that reads statements does not answer; wait, and try again"):
             job.do("rows", "hanging", f"SHOW INDEXES ON parquet.`{users}`")
+        assert job.do("rows", "hanging", "DESCRIBE index")["rows"] == [["a", "int", None]]
         if Version(pyspark.__version__) >= Version("4.1"):  # scripts of SQL are on from there
             assert job.do("rows", "hanging", "BEGIN SELECT 'INDEX'; END")["rows"] == [["INDEX"]]
     finally:

@@ -44,6 +44,7 @@ public abstract class StatementParser {
   private final Function python; // JSON to JSON
   private final String token; // whoever asks without it is not this parser
   private final Set words = new HashSet(); // the first two of each statement
+  private final ThreadLocal unread = new ThreadLocal(); // why nobody has read the text that Spark is to parse now
   private volatile boolean closed;
 
   public StatementParser(Object parser, Object python, Object token, Object words) {
@@ -60,6 +61,7 @@ public abstract class StatementParser {
 
   /** The same. */
   protected LogicalPlan ours(String text) {
+    unread.remove();
     if (closed || text == null) {
       return null;
     }
@@ -76,6 +78,7 @@ public abstract class StatementParser {
       return null;
     }
     if (reply == null || reply.has("other")) {
+      unread.set(reply != null && reply.has("error") ? wrong(said, reply) : null);
       return null;
     }
     if (reply.has("error")) {
@@ -93,6 +96,11 @@ public abstract class StatementParser {
 
   /** The error of a text that nobody could parse: of one that begins nearly as ours do, what may have been meant. */
   protected Throwable meant(String text, Throwable error) {
+    Throwable why = (Throwable) unread.get();
+    unread.remove();
+    if (why != null && error instanceof ParseException) {
+      return why;
+    }
     if (closed || !(error instanceof ParseException) || !isNear(firstWords(text))) {
       return error;
     }

@@ -34,7 +34,7 @@ class Statements implements Function {
       return withoutAnswer(runs);
     }
     if (process.isStuck()) {
-      return unanswered(text, runs);
+      return unanswered(runs);
     }
     FutureTask asking = new FutureTask(new Callable() {
       public Object call() {
@@ -51,7 +51,7 @@ class Statements implements Function {
       if (!runs) {
         process.stick(asking);
       }
-      return unanswered(text, runs);
+      return unanswered(runs);
     } catch (ExecutionException gone) {
       return withoutAnswer(runs);
     } catch (InterruptedException error) {
@@ -101,15 +101,13 @@ class Statements implements Function {
         ? "; say the statement again: the process is started again" : ": " + off));
   }
 
-  /** A script, or a slip, may be none of ours: Spark parses it as it does. */
-  private static Object unanswered(String text, boolean runs) {
-    if (runs) {
-      return error("the process of Python that runs statements does not answer; what it has begun may go on: SHOW"
-          + " INDEXES tells once it answers");
-    }
-    return text.contains("\"what\":\"parse\"")
-        ? error("the process of Python that reads statements does not answer; wait, and try again")
-        : "{\"other\": true}";
+  /** A text that is only looked at may be none of ours: Spark parses it, and where it cannot this is why. */
+  private static Object unanswered(boolean runs) {
+    return runs
+        ? error("the process of Python that runs statements does not answer; what it has begun may go on: SHOW INDEXES"
+            + " tells once it answers")
+        : error("the process of Python that reads statements does not answer; wait, and try again")
+            .replaceFirst("\\{", "{\"other\": true, ");
   }
 
   private static String error(String why) {
