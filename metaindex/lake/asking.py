@@ -355,5 +355,7 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
         done = replacing(options, old, list(entries.values())) if options.said else again(index.info.name)
         if done:
             how = f"with {options.said} it is read" if options.said else "it is read now"
+            if done.startswith("metaindex delete "):
+                how += " by another index; queries that do not say it have none then"
             cures[old.name] = _Advice(f"{_unread(index)}; {how}: {done}", (done,))
     return cures

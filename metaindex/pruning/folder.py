@@ -306,6 +306,8 @@ def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object])
 
 _FOLDERS = frozenset({"recursivefilelookup", "basepath"})
 _MOST_SCHEMA = 100
+_NOTHING_ELSE = frozenset({("recursivefilelookup", "false"), ("sep", ",")})
+"""Options with the value that they have unsaid. That commas separate is said where a file looks otherwise."""
 
 
 def _meant(options: Mapping[str, object]) -> dict[str, str]:
@@ -314,7 +316,7 @@ def _meant(options: Mapping[str, object]) -> dict[str, str]:
     for name, value in options.items():
         key = _name(name)
         text = _said(value) if key == "schema" else str(value).lower() if isinstance(value, bool) else str(value)
-        if key != "file_format" and (key, text.lower()) != ("recursivefilelookup", "false"):
+        if key != "file_format" and (key, text.lower()) not in _NOTHING_ELSE:
             said[key] = text.lower() if key in ("recursivefilelookup", "header") else text
     return said
 

@@ -1,6 +1,6 @@
 """Text files that an index could not read, as it was built without a reader option that they need: which one, and the
-command by which an index with it takes the other's place. An index is not built anew under other options by its name:
-queries that say the old ones would be answered by it."""
+commands by which an index with it takes the other's place, one after the other. An index is not built anew under
+other options by its name: queries that say the old ones would be answered by it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ _MOST_BYTES = 32 << 20
 _MOST_PARTS = 2
 """Of some megabytes each, of another file."""
 _MOST_OPTIONS = 3
+_MOST_FILES = 8
+"""That are looked at beside the unread one, from the first to the last."""
 _OPTION = re.compile(argument(READER))
 
 
@@ -71,7 +73,7 @@ def lacking_options(handle: Handle, path: str) -> Lacking | None:
 def _spoiled(before: Handle, now: Handle) -> bool:
     """Is one of some files read as it was before, and not as it is now?"""
     paths = before.snapshot(At()).files.paths
-    some = {paths[place].as_py() for place in (0, len(paths) // 2, len(paths) - 1)}
+    some = {paths[place * (len(paths) - 1) // (_MOST_FILES - 1)].as_py() for place in range(_MOST_FILES)}
     return any(
         _why_not(before, path, tried=True) is None and _why_not(now, path, tried=True) is not None for path in some
     )
@@ -136,16 +138,16 @@ def _why_not(handle: Handle, path: str, *, tried: bool) -> str | None:
 
 
 def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> str:
-    """The command that builds an index like the old one that reads the files, where there is none yet, and only then
-    takes the old one away. Empty where the old one's kinds are not understood here."""
+    """The command that builds an index like the old one that reads the files; where there is one, that which deletes
+    the old one, and `metaindex restore` takes back. Never both at once: what the new one could read shows first. Empty
+    where the old one's kinds are not understood here."""
     table = lacking.handle
-    steps = [command(table, verb, old.name, reader=False) for verb in ("delete", "vacuum")]
-    if not any(_takes_its_place(entry, old, plain_options(table.ref.options)) for entry in entries):
-        try:
-            steps.insert(0, _creating(table, old))
-        except MetaIndexError:
-            return ""
-    return " && ".join(steps)
+    if any(_takes_its_place(entry, old, plain_options(table.ref.options)) for entry in entries):
+        return command(table, "delete", old.name, reader=False)
+    try:
+        return _creating(table, old)
+    except MetaIndexError:
+        return ""
 
 
 def _creating(table: Handle, old: IndexLogEntry) -> str:

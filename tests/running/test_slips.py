@@ -56,6 +56,8 @@ def test_what_a_query_names_is_looked_for(path: Path, query: str, said: str) -> 
         "SELECT ID, User.`MY name`, day FROM {} WHERE user.id = 1",
         "SELECT transform(tags, y -> concat(y, 'b')), tags[0] FROM {}",
         "SELECT tag FROM {} LATERAL VIEW explode(tags) e AS tag",
+        "SELECT name, val FROM {} UNPIVOT (val FOR name IN (id, user))",
+        "SELECT grouping__id, filename, rowid, current_catalog FROM {} GROUP BY ROLLUP (id)",
         "SELECT _metadata.file_path FROM {}",
         "SELECT id, row_number() OVER (PARTITION BY city ORDER BY day) r FROM {} QUALIFY r = 1",
         "WITH w AS (SELECT id AS k, city FROM {}) SELECT k FROM w WHERE k = 3",

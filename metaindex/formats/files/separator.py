@@ -32,12 +32,12 @@ def check_separator(path: str, text: str, quote: str) -> None:
     lines = _lines(text)
     if len(lines) < 2 or (quote and any(line.count(quote) % 2 for line in lines)):
         return  # a value that goes over lines, or quotes that are escaped otherwise
-    by_comma = _widths(lines, ",", quote)
-    if len(by_comma) == 1 and by_comma != {1}:
+    by_comma = _by_comma(lines, quote)
+    if not by_comma or (len(by_comma) == 1 and by_comma != {1}):
         return
     for mark, name in _MARKS.items():
-        widths = _widths(lines, mark, quote)
-        if len(widths) != 1 or widths <= {0, 1}:
+        widths = {_outside(line, quote).count(mark) + 1 for line in lines}
+        if len(widths) != 1 or widths == {1}:
             continue
         said = "\\t" if mark == "\t" else mark
         by_commas = "no comma between columns" if by_comma == {1} else "not all as many commas"
@@ -57,12 +57,15 @@ def _lines(text: str) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def _widths(lines: list[str], separator: str, quote: str) -> set[int]:
+def _by_comma(lines: list[str], quote: str) -> set[int]:
     """How many columns the lines have; none where that cannot be told."""
-    rows = csv.reader(
-        lines, delimiter=separator, quotechar=quote or None, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    )
+    rows = csv.reader(lines, quotechar=quote or None, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE)
     try:
         return {len(row) for row in rows}
     except csv.Error:
         return set()
+
+
+def _outside(line: str, quote: str) -> str:
+    """What stands outside of quotes, by whatever marks the line is parted."""
+    return "".join(line.split(quote)[::2]) if quote else line

@@ -25,9 +25,12 @@ KNOWN: Final = (
     *("columnPruning", "inputBufferSize", "inferTimestampNTZ", "primitivesAsString", "prefersDecimal"),
     *("allowComments", "allowUnquotedFieldNames", "allowSingleQuotes", "allowNumericLeadingZeros"),
     *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "allowNonNumericNumbers"),
-    *("dropFieldIfAllNull", "enableDateTimeParsingFallback", "singleVariantColumn", "parseMode"),
+    *("dropFieldIfAllNull", "enableDateTimeParsingFallback", "singleVariantColumn", "parseMode", "inferTimestamp"),
+    *("maxNestingDepth", "maxNumLen", "maxStringLen", "ignoreInvalidPartitionPaths", "wholetext", "pretty"),
+    *("ignoreNullFields", "extension", "useUnsafeRow", "writeNonAsciiCharacterAsCodePoint"),
 )
-"""Options that Spark's readers of Parquet, CSV and JSON have, and ours."""
+"""Options that Spark's readers of Parquet, CSV and JSON have (and its writers, which say them side by side), and
+ours."""
 _SPELLED: Final = {name.lower(): name for name in KNOWN}
 
 

@@ -80,6 +80,8 @@ def test_a_table_of_such_files_is_refused_with_the_choice(tmp_path: Path, mark: 
         'a;b\n"x\ny";"z\nw"\n',  # over lines
         'a;b\n"x;y"\n"z;w"\n',  # one column of texts
         "a;b\n1;2;3\n1;2\n",
+        f"id,text;more\n1,{'x' * 200_000};y\n",  # longer than Python's own limit of a field
+        'id,"note; x",c\n1,"a; b"\n2,"a; b",c\n',  # marks in quotes, and rows that end early
     ],
 )
 def test_what_is_not_for_certain_of_another_mark_is_left(text: str) -> None:
