@@ -97,8 +97,8 @@ class _IcebergReader:
                 typed = [self._typed(literal, column) for literal in expression.literals]
                 if kind == "In":
                     # pyiceberg takes one beyond all values for the nearest of them; others for itself.
-                    beyond = tuple(Literal(literal.value) for literal in expression.literals if _is_infinite(literal))
-                    return In(column, tuple(self._nearest(literal, column) for literal in typed) + beyond)
+                    ends = tuple(Literal(literal.value) for literal in expression.literals if _is_infinite(literal))
+                    return In(column, tuple(self._nearest(literal, column) for literal in typed) + ends)
                 values = [self._literal(literal, column) for literal in typed if not _beyond(literal)]
                 among = In(column, tuple(value for value in values if not _is_zero(value)))
                 return Or((Not(among), IsNull(column)))
