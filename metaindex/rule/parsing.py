@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from metaindex.config import Config
 from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
-from metaindex.statements.forms import ALSO, FORMS
+from metaindex.statements.forms import ALSO, FORMS, INSTEAD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +43,7 @@ def installed(spark: SparkSession, loader: Any, stated: Handed) -> Any | None:
 
     state = spark._jsparkSession.sessionState()
     token, callback = stated
-    words = "\n".join(" ".join(form) for form in (*FORMS, *ALSO))
+    words = "\n".join(" ".join(form) for form in (*FORMS, *ALSO, *INSTEAD))
     try:
         with interrupts_first():
             there = state.sqlParser()

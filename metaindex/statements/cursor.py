@@ -232,16 +232,55 @@ class Cursor:
 
     def expected(self, what: str) -> StatementError:
         token = self.token
-        if token.kind is TokenKind.END:
-            there = "the statement ends"
-        else:
-            there = self.text[token.start : token.end]
-            there = there if len(there) <= _LONGEST else f"{there[:_LONGEST]}..."
-            there = f"there is {one_line(there)}"
-        known = re.findall(r"\b[A-Z]{2,}\b", self.clause)
+        known = _written_in(self.clause)
         cure = near(token.word, known) if token.word and token.word not in known else ""
         if token.kind is TokenKind.TEXT and what == _NAME:
             cure = f"write it without quotes: {token.value}"
         if what == _TABLE and (token.kind is TokenKind.TEXT or token.is_sign("/") or token.is_sign(".")):
             cure = self._as_path(token)
+        return self._instead(what, cure)
+
+    def unnamed(self) -> StatementError:
+        """ON stands where the name of an index should stand."""
+        place = self.place
+        self.step()
+        table = self._table_ahead() or "table"
+        self.go(place)
+        return self._instead(_NAME, f"its name is missing: {self._before()}name ON {table}")
+
+    def without_on(self) -> StatementError:
+        """ON is missing, perhaps before the name of a table."""
+        place = self.place
+        table = self._table_ahead()
+        after = self.token
+        self.go(place)
+        if not table or (after.word and after.word not in _written_in(self.form.text)):
+            return self.expected("ON")
+        return self._instead("ON", f"write {self._before()}ON {table}")
+
+    def _instead(self, what: str, cure: str) -> StatementError:
+        token = self.token
+        there = one_line(self.text[token.start : token.end])
+        there = there if len(there) <= _LONGEST else f"{there[:_LONGEST]}..."
+        there = "the statement ends" if token.kind is TokenKind.END else f"there is {there}"
         return self.wrong(f"expected {what}; {there}", token, cure, rule=f"it is written {self.clause}")
+
+    def _before(self) -> str:
+        """What is written before the token."""
+        return one_line(" ".join(self.text[self._tokens[0].start : self.token.start].split())) + " "
+
+    def _table_ahead(self) -> str:
+        """A table's name as it is written here, which is passed; empty where none is."""
+        start, clause = self.token.start, self.clause
+        try:
+            self.table()
+        except StatementError:
+            return ""
+        finally:
+            self.clause = clause
+        return one_line(self.text[start : self._tokens[self._at - 1].end])
+
+
+def _written_in(form: str) -> list[str]:
+    """The words of a statement that are written so."""
+    return re.findall(r"\b[A-Z]{2,}\b", form)

@@ -106,5 +106,14 @@ ALSO: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     }
 )
 """Other words for the same."""
+INSTEAD: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+    {
+        ("DELETE", "INDEX"): ("DROP", "INDEX"),
+        ("REMOVE", "INDEX"): ("DROP", "INDEX"),
+        ("ALTER", "INDEX"): ("REFRESH", "INDEX"),
+        ("REBUILD", "INDEX"): ("REFRESH", "INDEX"),
+    }
+)
+"""What others say, and the statement that is named to them."""
 VERBS: Final = ("OPTIMIZE", "DROP", "RESTORE", "VACUUM", "CANCEL", "ENABLE", "DISABLE", "CLEAN", "ERASE", "REPAIR")
 """Of `ChangeIndex`."""

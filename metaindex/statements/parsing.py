@@ -14,7 +14,7 @@ from .candidates import candidates_from
 from .clauses import kinds_of, verb_options
 from .cursor import Cursor
 from .errors import wrong
-from .forms import ALSO, FORMS, VERBS, Form
+from .forms import ALSO, FORMS, INSTEAD, VERBS, Form
 from .tokens import Token, TokenKind, each_token, tokens
 from .tree import (
     ChangeIndex,
@@ -64,6 +64,10 @@ def _beginnings() -> dict[str, str]:
 def _meant(text: str, words: Sequence[Token], beginnings: Mapping[str, str]) -> StatementError | None:
     said = [word for word in words[:2] if word.kind is TokenKind.WORD]
     shown = " ".join(word.value for word in said).upper()
+    other = INSTEAD.get(tuple(shown.split()))
+    if other is not None:
+        cure = f"it is written {FORMS[other].beginning}"
+        return wrong(text, said[0].start, f"no statement begins as {shown}", cure=cure, end=said[0].end)
     close = get_close_matches(shown, list(beginnings), n=1, cutoff=0.75)
     if not close or not shown:
         return None
@@ -74,15 +78,29 @@ def _meant(text: str, words: Sequence[Token], beginnings: Mapping[str, str]) -> 
 
 
 def slip(text: str) -> StatementError | None:
-    """Of a text that begins as no statement about indexes, and that nobody else could parse, what may have been meant;
-    None where its first words are near to none."""
-    if _form(text) is not None:
-        return None
+    """Of a text that is no statement about indexes, and that nobody else could parse, what may have been meant; None
+    where its first words are near to none."""
+    form = _form(text)
+    if form is not None:
+        return _without_name(text, form) if form.shared else None
     try:
         words = tuple(islice(each_token(text), 2))
     except StatementError:
         return None
     return _meant(text, words, _beginnings())
+
+
+def _without_name(text: str, form: Form) -> StatementError | None:
+    """The error of a statement that others may begin so, too, where ON stands in place of an index's name."""
+    try:
+        words = tokens(text)
+    except StatementError:
+        return None
+    cursor = Cursor(text, words, form)
+    cursor.takes("IF", "EXISTS")
+    if cursor.token.word == "ON" and cursor.ahead().kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
+        return cursor.unnamed() if cursor.ahead().word != "ON" else None
+    return None
 
 
 def parsed(text: str) -> Statement:
@@ -159,7 +177,7 @@ def _statement(cursor: Cursor) -> Statement:
             return _refresh(cursor)
         case ("SHOW", _):
             if not cursor.takes_one(("ON", "FROM", "IN")):
-                raise cursor.expected("ON")
+                raise cursor.without_on()
             return ShowIndexes(cursor.table(), cursor.asked())
         case ("DESCRIBE", _):
             history = cursor.token.word == "HISTORY" and cursor.ahead().word != "ON"
@@ -184,8 +202,11 @@ def _statement(cursor: Cursor) -> Statement:
 
 
 def _name_on(cursor: Cursor) -> str:
+    if cursor.token.word == "ON" and cursor.ahead().word != "ON":
+        raise cursor.unnamed()
     name = cursor.name("an index's name")
-    cursor.word("ON")
+    if not cursor.takes("ON"):
+        raise cursor.without_on()
     return name
 
 
@@ -224,7 +245,8 @@ def _change(cursor: Cursor, verb: str) -> ChangeIndex:
 
 
 def _recommend(cursor: Cursor) -> RecommendIndexes:
-    cursor.word("ON")
+    if not cursor.takes("ON"):
+        raise cursor.without_on()
     tables = [cursor.table()]
     while cursor.takes_sign(","):
         tables.append(cursor.table())

@@ -234,6 +234,22 @@ def test_of_misspelt_first_words_what_is_meant_is_told(sql: SparkSession, text: 
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DELETE INDEX stats ON t", "no statement begins as DELETE INDEX; it is written DROP INDEX"),
+        ("ALTER INDEX stats ON t REBUILD", "no statement begins as ALTER INDEX; it is written REFRESH INDEX"),
+        ("REFRESH INDEX ON t", "its name is missing: REFRESH INDEX name ON t"),
+    ],
+)
+def test_what_spark_cannot_parse_is_told_as_what_is_meant(sql: SparkSession, text: str, said: str) -> None:
+    from pyspark.errors import ParseException
+
+    with pytest.raises(ParseException) as found:
+        sql.sql(text)
+    assert said in str(found.value)
+
+
+@pytest.mark.parametrize(
     "text", ["DROP VIEUW i", "CREATE TABEL t (a INT)", "SHOW VIEWSS FROM x y", "EXPLAIN SELEC 1", "SELECT * FROM", "x"]
 )
 def test_other_slips_are_as_spark_tells_them(sql: SparkSession, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metaindex.errors import StatementError
-from metaindex.statements.parsing import parsed
+from metaindex.statements.parsing import parsed, slip
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,16 @@ from metaindex.statements.parsing import parsed
             "there is no option 'header'; how files are read stands behind the table: WITH (header = ...)",
         ),
         ("OPTIMIZE INDEX i ON t OPTIONS (mode = full)", "there is no option 'mode'; there are builder: local or spark"),
+        ("SHOW INDEXES sales", "expected ON; there is sales; write SHOW INDEXES ON sales; it is written SHOW"),
+        ("SHOW INDEXES 'a b' VERSION AS OF 3", "; write SHOW INDEXES ON 'a b'; it is written"),
+        ("CREATE INDEX fast sales(name)", "there is sales; write CREATE INDEX fast ON sales; it is written"),
+        ("RECOMMEND INDEXES sales", "; write RECOMMEND INDEXES ON sales; it is written"),
+        ("CREATE INDEX ON sales (name)", "there is ON; its name is missing: CREATE INDEX name ON sales; it is written"),
+        ("REFRESH INDEX IF EXISTS ON sales", "its name is missing: REFRESH INDEX IF EXISTS name ON sales; it is"),
+        ("DROP INDEX ON", "its name is missing: DROP INDEX name ON table; it is written"),
+        ("DELETE INDEX stats ON sales", "DELETE INDEX; it is written DROP INDEX [IF EXISTS] name ON table"),
+        ("remove index stats ON sales", "REMOVE INDEX; it is written DROP INDEX [IF EXISTS] name ON table"),
+        ("ALTER INDEX x ON t REBUILD", "ALTER INDEX; it is written REFRESH INDEX [IF EXISTS] name ON table"),
     ],
 )
 def test_a_slip_is_told_with_what_to_write(text: str, cure: str) -> None:
@@ -44,3 +54,15 @@ def test_a_slip_is_told_with_what_to_write(text: str, cure: str) -> None:
 def test_a_query_with_a_table_that_is_called_index_is_one() -> None:
     query = "WITH index AS (SELECT 1 AS id) SELECT * FROM index"
     assert parsed(f"EXPLAIN WHATIF {query}").query == query  # type: ignore[union-attr]
+
+
+def test_an_index_may_be_called_on() -> None:
+    assert parsed("CREATE INDEX on ON t") == parsed("CREATE INDEX `on` ON t")
+
+
+def test_a_forgotten_name_is_told_of_statements_that_others_begin_so_too() -> None:
+    """Where nobody else could parse them."""
+    assert "its name is missing: REFRESH INDEX name ON sales" in str(slip("REFRESH INDEX ON sales"))
+    for text in ("REFRESH INDEX sales", "REFRESH INDEX on ON sales", "OPTIMIZE INDEX", "DESCRIBE INDEX ON"):
+        assert slip(text) is None
+    assert slip("DROP INDEX ON t") is None

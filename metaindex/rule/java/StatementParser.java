@@ -113,11 +113,11 @@ public abstract class StatementParser {
     }
   }
 
-  /** Do the words differ from the first ones of a statement of ours in few letters? */
+  /** Do the words differ from the first ones of a statement of ours in few letters, or not at all? */
   private boolean isNear(String first) {
     String[] said = first.split(" ");
     Iterator each = words.iterator();
-    while (said.length == 2 && !words.contains(first) && each.hasNext()) {
+    while (said.length == 2 && each.hasNext()) {
       String[] known = ((String) each.next()).split(" ");
       if (slips(said[0], known[0]) <= SLIPS && slips(said[1], known[1]) <= SLIPS) {
         return true;
