@@ -13,20 +13,21 @@ and the index is stale, which costs speed and no row.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.table.face import Table, handle_of
 
 from . import worker
 from .handles import use
-from .keep import Kept, keep
+from .keep import Kept, keep, names_in, no_index_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,11 @@ if TYPE_CHECKING:
 
 Mode = Literal["background", "synchronous"]
 
+logger = logging.getLogger("metaindex.hooks")
+
 _LONG_SECONDS = 3600.0
+_TOLD: Final[set[tuple[str, str]]] = set()
+"""Tables, and names of indexes that they had not."""
 
 
 def after_commit(
@@ -52,8 +57,9 @@ def after_commit(
     """Tells that a table was written to: its indexes are refreshed, in the background or before this returns. Never
     raises but for a wrong call (TypeError, ValueError).
 
-    `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these;
-    default: all of the table. `builder` reads what came; "local" (this process) suits commits, see `Config.builder`;
+    `table`: a path or URI, a `metaindex.Table`, a `deltalake.DeltaTable`, or a pyiceberg table. `indexes`: only these
+    (of a name that no index has yet the outcome has the error, and a warning is logged once); default: all of the
+    table. `builder` reads what came; "local" (this process) suits commits, see `Config.builder`;
     covering indexes are built by the session of `spark=`, where there is one.
     `written`: what the writer knows of the one commit that it made. Other options are those of `open_table`. What the
     log of the table says is refreshed, so a call that comes late, twice, or for several commits at once is as good.
@@ -67,7 +73,8 @@ def after_commit(
 
     def refreshed(refreshing: Table) -> list[Kept]:
         handle_of(refreshing).written = written
-        return keep(refreshing, indexes, builder)[1]
+        version, kept = keep(refreshing, indexes, builder)
+        return [*kept, *_not_there(refreshing, version.id, set(indexes or ()) - {each.index for each in kept})]
 
     def job() -> list[Kept]:
         # What other options mean, and a pyiceberg table's newest metadata file, is asked every time.
@@ -81,6 +88,20 @@ def after_commit(
     except RuntimeError as error:  # no thread can be started: too many, or the process is ending
         worker.WORKER.failed(error)
     return []
+
+
+def _not_there(table: Table, version: str, names: set[str]) -> list[Kept]:
+    """What became of names that no index of the table has: a slip, or one that comes later. Warned of once."""
+    if not names:
+        return []
+    told, there = [], names_in(table)
+    for name in sorted(names - there):
+        why = no_index_named(name, there)
+        if (table.path, name) not in _TOLD:
+            _TOLD.add((table.path, name))
+            logger.warning("no index %r of %s is kept fresh: %s", name, table.path, why)
+        told.append(Kept(table.path, name, version, False, error=why, tried=False))
+    return told
 
 
 def check_options(options: Collection[str]) -> None:

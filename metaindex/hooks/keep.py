@@ -100,6 +100,17 @@ def in_namespaces(table: Table) -> list[Table]:
     return [table, *(table.reopened(replace(table.config, namespace=name)) for name in table.namespaces())]
 
 
+def no_index_named(name: str, there: Collection[str], *, all_answered: bool = True) -> str:
+    """Why nothing is kept fresh by a name that is not among the indexes that are there."""
+    none = f"there is no index named {name}" if all_answered else f"no table that answers has an index named {name}"
+    return f"{none}; there are: {', '.join(sorted(there)) or 'none'}"
+
+
+def names_in(table: Table) -> set[str]:
+    """Of the indexes that are kept fresh, or would be if their logs could be read, in whatever namespace."""
+    return {name for member in in_namespaces(table) for name, _ in living_or_why(member)}
+
+
 def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
     """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed
     over."""

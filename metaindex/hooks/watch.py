@@ -23,7 +23,7 @@ from metaindex.table.face import Table, handle_of
 from metaindex.views.words import counted
 
 from .failures import ITSELF, Failures, IndexKey
-from .keep import Kept, in_namespaces, keep, living_or_why, stands_at
+from .keep import Kept, in_namespaces, keep, living_or_why, names_in, no_index_named, stands_at
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder
@@ -100,7 +100,8 @@ class _Watched:
 
 class Watcher:
     """Follows some tables until `stop`. Never raises what a table, an index or a store does wrong: that is an event,
-    and asked again later."""
+    and asked again later. `indexes`: only those of these names; that none of the tables has one of a name is told once,
+    as it may be a slip, or come later."""
 
     def __init__(
         self,
@@ -120,6 +121,9 @@ class Watcher:
         self._pace = pace or Pace()
         self._stop = threading.Event()
         self._summed: tuple[str, ...] = ()
+        self._nowhere = set(indexes or ())
+        self._told_nowhere: set[str] = set()
+        self._there: set[str] = set()
 
     def stop(self) -> None:
         """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's
@@ -140,8 +144,9 @@ class Watcher:
         for watched in self._watched:
             if not self.stopping:
                 self._visit(watched)
+        self._tell_nowhere()
         self._sum_up()
-        return not self.failing
+        return not self.failing and not self._nowhere
 
     def run(self) -> None:
         """Until `stop`."""
@@ -150,6 +155,7 @@ class Watcher:
             if not self._stop.wait(max(watched.due - time.monotonic(), 0.0)):
                 self._visit(watched)
                 if all(other.due for other in self._watched):  # not in the midst of the first round
+                    self._tell_nowhere()
                     self._sum_up()
         for watched in self._watched:
             self._tell(
@@ -163,12 +169,15 @@ class Watcher:
             table = watched.opened()
             handle = handle_of(table)
             version = handle.table_format.resolve(handle.ref, At())
-            news = version != watched.known or watched.failures > 0 or self._behind(watched, table, version)
+            came = self._came(table)
+            news = bool(came) or version != watched.known or watched.failures > 0
+            news = news or self._behind(watched, table, version)
             asking = time.perf_counter() - started
             watched.quiet = 0 if news else watched.quiet + 1
             if news or watched.failed:  # a damaged index may have been mended; the others are asked at their pace
                 version, kept = keep(table, self._indexes, self._builder, manifests=True)
                 self._report(watched, version, kept)
+                self._tell_came(came, kept)
         except MetaIndexError as error:
             watched.failures += 1
             if watched.failed.is_news(ITSELF, str(error)):
@@ -187,6 +196,33 @@ class Watcher:
             if self._indexes is None or name in self._indexes
         )
 
+    def _came(self, table: Table) -> set[str]:
+        """Names that were asked, had no index anywhere, and have one in this table. Each is looked for until it is
+        found once."""
+        if not self._nowhere:
+            return set()
+        there = names_in(table)
+        self._there |= there
+        came = self._nowhere & there
+        self._nowhere -= came
+        return came
+
+    def _tell_came(self, came: set[str], kept: Sequence[Kept]) -> None:
+        """Of a name that was told to be none. One that had to be refreshed has its own event."""
+        for each in kept:
+            if each.index in came & self._told_nowhere and not each.changed and not each.error:
+                self._tell(Event("fresh", each.table, each.index, each.version, namespace=each.namespace))
+        self._told_nowhere -= came
+
+    def _tell_nowhere(self) -> None:
+        """Names without an index, once every table was asked."""
+        table = self._watched[0].table.path if len(self._watched) == 1 else ""
+        answered = [watched.known is not None for watched in self._watched]
+        for name in sorted(self._nowhere - self._told_nowhere) if any(answered) else []:
+            why = no_index_named(name, self._there, all_answered=all(answered))
+            self._tell(Event("failed", table, name, message=why))
+            self._told_nowhere.add(name)
+
     def _report(self, watched: _Watched, version: Version, kept: Sequence[Kept]) -> None:
         path = watched.table.path
 
@@ -200,7 +236,8 @@ class Watcher:
             elif each.changed:
                 tell("refreshed", each.key, each.seconds, "; ".join(each.notes))
         if not watched.failed:
-            if mended or version != watched.known:
+            none_asked = self._indexes is not None and not kept  # a name may be a slip
+            if (mended or version != watched.known) and not none_asked:
                 tell("fresh", ITSELF)
         else:
             for key in (each.key for each in kept if each.key in mended and not each.changed):

@@ -61,7 +61,7 @@ class UpkeepNeed:
 class TableState:
     """A table as it was asked. `problem`: why it, or the list of its indexes, cannot be; `indexes`: that are followed;
     `damaged`: those of them that cannot be kept fresh, or that no query can use, and why; `sound`: entries of which no
-    more need be looked at; `gone`: it is no table any more."""
+    more need be looked at; `gone`: it is no table any more; `names`: of all its indexes."""
 
     version: str = ""
     indexes: int = 0
@@ -71,6 +71,7 @@ class TableState:
     problem: str = ""
     seconds: float = 0.0
     gone: bool = False
+    names: frozenset[str] = frozenset()
 
 
 def needs_of(
@@ -94,14 +95,11 @@ def _asked(
     place: LakePlace, table: Table, only: Collection[str] | None, sound: Collection[tuple[IndexKey, int]]
 ) -> TableState:
     handle = handle_of(table)
-    members = [
-        (member, name, entry)
-        for member in in_namespaces(table)
-        for name, entry in living_or_why(member)
-        if only is None or name in only
-    ]
+    there = [(member, name, entry) for member in in_namespaces(table) for name, entry in living_or_why(member)]
+    names = frozenset(name for _, name, _ in there)
+    members = [each for each in there if only is None or each[1] in only]
     if not members:
-        return TableState()
+        return TableState(names=names)
     version = handle.table_format.resolve(handle.ref, At())
     needs: list[UpkeepNeed] = []
     damaged: list[tuple[IndexKey, str]] = []
@@ -126,7 +124,7 @@ def _asked(
             damaged.append((key, problem))
         else:
             looked_at.add((key, entry.id))
-    return TableState(version.id, len(members), tuple(needs), tuple(damaged), frozenset(looked_at))
+    return TableState(version.id, len(members), tuple(needs), tuple(damaged), frozenset(looked_at), names=names)
 
 
 def _need(place: LakePlace, table: Table, name: str, entry: IndexLogEntry, version: Version) -> UpkeepNeed:

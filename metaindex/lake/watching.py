@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.formats.protocol import At
 from metaindex.hooks.failures import ITSELF, Failures, IndexKey
-from metaindex.hooks.keep import keep, living, stands_at
+from metaindex.hooks.keep import keep, living, no_index_named, stands_at
 from metaindex.hooks.watch import Event, EventKind, Pace, counted_failing
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS
@@ -68,7 +68,8 @@ class _Followed:
 
 class LakeWatcher:
     """Follows the tables of a lake until `stop`. Never raises what a table, an index or a store does wrong: that is an
-    event, and asked again later. `indexes`: only those of these names."""
+    event, and asked again later. `indexes`: only those of these names; that no table has one of a name is told once, as
+    it may be a slip, or come later."""
 
     def __init__(
         self,
@@ -94,6 +95,9 @@ class LakeWatcher:
         self._noted: list[str] = []
         self._refreshed = 0
         self._summed: tuple[str, ...] = ()
+        self._nowhere = set(indexes or ())
+        self._told_nowhere: set[str] = set()
+        self._there: set[str] = set()
 
     def stop(self) -> None:
         """Ends `run` after the refresh that is under way. May be called from any thread, and from a signal's
@@ -127,9 +131,10 @@ class LakeWatcher:
         if left:
             many = counted(left, "index")
             self._tell(Event("left", self._lake.said, message=f"{many} behind: the budget of an hour is used up"))
+        self._tell_nowhere()
         if not self._unfound:
             self._sum_up()
-        return not self.failing
+        return not self.failing and not self._nowhere
 
     def run(self) -> None:
         """Until `stop`."""
@@ -141,6 +146,7 @@ class LakeWatcher:
             due = sorted((table for table in self._tables.values() if table.due <= now), key=lambda table: table.due)
             if due and not pause:
                 self._ask(due[:_AT_ONCE])
+            self._tell_nowhere()
             if self._needs and not self.stopping:
                 need = self._next()
                 pause = self._budget.wait_seconds(need.cost_bytes)
@@ -205,6 +211,8 @@ class LakeWatcher:
         if state.gone:
             self._tables.pop(name, None)
             return
+        self._there |= state.names
+        self._nowhere -= state.names
         if state.problem:
             table.failures += 1
             if table.failed.is_news(ITSELF, state.problem):
@@ -233,6 +241,17 @@ class LakeWatcher:
             table.failures += 1
         elif not state.needs:
             table.failures = 0
+
+    def _tell_nowhere(self) -> None:
+        """Names without an index, once every table was asked."""
+        tables = self._tables.values()
+        answered = [table.indexes is not None for table in tables if table.indexes is not None or table.failures]
+        if self._unfound or self.stopping or len(answered) < len(tables) or not (any(answered) or not tables):
+            return
+        for name in sorted(self._nowhere - self._told_nowhere):
+            why = no_index_named(name, self._there, all_answered=all(answered))
+            self._tell(Event("failed", self._lake.said, name, message=why))
+            self._told_nowhere.add(name)
 
     def _sum_up(self) -> None:
         """How many tables fail, and what was done since it was told last."""

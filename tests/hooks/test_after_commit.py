@@ -190,3 +190,17 @@ def test_a_csv_table_opened_with_a_schema_is_followed(tmp_path: Path) -> None:
     lake.append(rows(10))
     hooks.after_commit(table, mode="synchronous")
     assert fresh(lake.open()) == {"stats": True}
+
+
+def test_a_name_that_no_index_has_is_told_and_may_come_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lake = delta_lake(tmp_path)
+    table = indexed(lake)
+    for _ in range(2):
+        stats, none = hooks.after_commit(lake.path, mode="synchronous", indexes=["stats", "late"])
+        assert (stats.index, stats.error) == ("stats", "")
+        assert (none.index, none.error) == ("late", "there is no index named late; there are: stats")
+    assert [record.getMessage() for record in caplog.records if "'late'" in record.getMessage()] == [
+        f"no index 'late' of {lake.path} is kept fresh: {none.error}"
+    ]
+    table.create_index("late", mi.ColumnStats(), builder="local")
+    assert [kept.error for kept in hooks.after_commit(lake.path, mode="synchronous", indexes=["late"])] == [""]

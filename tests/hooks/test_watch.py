@@ -259,3 +259,28 @@ def test_what_several_indexes_fail_of_is_said_once(tmp_path: Path, call: Call) -
     events = [json.loads(line) for line in call("watch", lake, "--once", "--json").out.splitlines()]
     assert len({event["message"] for event in events}) == 1
     assert [event["index"] for event in events] == ["a", "b", "c"]
+
+
+def test_a_name_that_no_index_has_is_told_and_fails(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    lakes = [delta_lake(tmp_path / "a"), delta_lake(tmp_path / "b")]
+    table = indexed(lakes[0])
+    for lake in lakes:
+        lake.append(rows(10))
+    done = call("watch", lakes[0].path, "--once", "--index", "stat")
+    assert done.code == 1
+    assert "stat: fails: there is no index named stat; there are: stats" in done.out
+    assert "fresh at" not in done.out
+    assert call("watch", lakes[0].path, lakes[1].path, "--once", "--index", "stats").code == 0, "one of them has it"
+    events: list[Event] = []
+    watcher = Watcher([lake.open() for lake in lakes], events.append, indexes=["late"])
+    assert not watcher.once()
+    assert not watcher.once()
+    assert [(e.kind, e.index, e.message) for e in events] == [
+        ("failed", "late", "there is no index named late; there are: stats")
+    ], "told once"
+    table.create_index("late", mi.ColumnStats(), builder="local")
+    events.clear()
+    assert watcher.once()
+    assert [(e.kind, e.index) for e in events] == [("fresh", "late")]

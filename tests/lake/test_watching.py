@@ -428,3 +428,19 @@ def test_a_table_whose_files_were_all_emptied_is_followed_by_the_watch(tmp_path:
     shutil.rmtree(lake.path)
     assert watcher.once(), "a folder that is gone is no table any more"
     assert watcher.failing == ()
+
+
+def test_a_name_that_no_index_of_the_lake_has_is_told_once_and_fails(tmp_path: Path) -> None:
+    lakes = tables(tmp_path, 2)
+    done, events = watched(tmp_path, indexes=["stat"])
+    assert not done
+    assert [e.message for e in events if e.kind == "failed"] == ["there is no index named stat; there are: stats"]
+    lakes[0].open().create_index("late", mi.ColumnStats(), builder="local")
+    assert watched(tmp_path, indexes=["late"])[0], "one of the tables has it"
+    told: list[Event] = []
+    watcher = LakeWatcher(LakeAsked(str(tmp_path)), told.append, indexes=["later"])
+    assert not watcher.once()
+    assert not watcher.once()
+    assert [e.kind for e in told].count("failed") == 1
+    lakes[1].open().create_index("later", mi.ColumnStats(), builder="local")
+    assert watcher.once()
