@@ -23,6 +23,10 @@ _OF_ARRAYS: Final = (
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
 
 
+class _Broken(ValueError):
+    """The text is no JSON lines; of other errors the text may be right, and is more than is looked at."""
+
+
 def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
     """Fields of the objects in order of appearance, in the first of `paths` that has some and in the newest file;
     numbers are long, double, or decimal where integers are beyond 64 bits, and texts stay texts, as in Spark."""
@@ -53,7 +57,8 @@ def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str,
         whole = text.lstrip()[:1] == b"[" and not is_whole(reader)
         cure = _OF_ARRAYS if whole else by_its_name(path, "json")
         cure = cure or begins_as(raw) or ("" if is_utf8(text) else f"it is not in UTF-8: {SAY_ENCODING}")
-        again = "" if len(text) >= LOOKED_AT else "write the file again, or remove it, or "
+        broken = isinstance(error, pa.ArrowInvalid | json.JSONDecodeError | _Broken)
+        again = "write the file again, or remove it, or " if broken else ""
         raise CorruptTableError(
             f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
             f" {cure or again + 'name the columns with schema='}"
@@ -71,8 +76,8 @@ def _refuse_over_lines(text: bytes) -> None:
         json.loads(line)
     except json.JSONDecodeError:
         if not text.lstrip().partition(b"\n")[2].strip():
-            raise ValueError("it ends within an object, in its first line") from None
-        raise ValueError(
+            raise _Broken("it ends within an object, in its first line") from None
+        raise _Broken(
             "an object stands in one line, and the first goes over several (multiLine=True reads a file that is one"
             " object, or an array of them; of files of lines it reads the first object alone)"
         ) from None
