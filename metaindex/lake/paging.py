@@ -59,6 +59,10 @@ def _folder(reports: object, page: Path, forbidden: list[str]) -> Path:
             f" {str(folder)!r} is not below {str(page.parent)!r}; choose another folder"
         )
     there = folder.is_dir()
+    if not there and os.path.lexists(folder):
+        raise ArgumentError(
+            f"reports= is a folder for the pages of tables; {str(folder)!r} is a file; name another folder"
+        )
     check_page(folder / page.name if there else folder.parent / f"{folder.name}.html", forbidden, overwrite=True)
     if not there:
         folder.mkdir()

@@ -112,9 +112,11 @@ class IndexFolder:
             names = self.names()
         except MetaIndexError as error:
             return [], [IndexReport("(all)", False, f"the indexes cannot be listed: {error}")]
-        if wanted is not None and (missing := wanted - set(names)):
+        missing = [name for name in wanted or () if name not in names or not self._is_there(name)]
+        if missing:
+            there = ", ".join(name for name in names if self._is_there(name))
             raise IndexNotFoundError(
-                f"there is no index named {', '.join(sorted(missing))}; there are: {', '.join(names) or 'none'}"
+                f"there is no index named {', '.join(sorted(missing))}; there are: {there or 'none'}"
             )
         indexes, refused = [], []
         for name, entry in self._latest([name for name in names if wanted is None or name in wanted]):

@@ -284,3 +284,19 @@ def test_a_place_without_write_permission_is_refused_and_nothing_is_lost(table: 
         table.create_index("stats", mi.ColumnStats(), builder="local")
 
     assert table.scan("id = 5").to_arrow().num_rows == 1
+
+
+def test_an_index_that_was_vacuumed_is_none_and_a_deleted_one_is_told(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    lake.append(rows(10))
+    table = lake.open()
+    table.create_index("stats", mi.ColumnStats(), builder="local")
+    table.create_index("byname", mi.ColumnStats(), builder="local")
+    table.delete_index("byname")
+    (told,) = table.prune("id = 1", indexes=["byname"]).indexes
+    assert (told.name, told.used, told.reason) == ("byname", False, "it is DELETED")
+    table.vacuum_index("byname")
+    with pytest.raises(mi.IndexNotFoundError, match=r"there is no index named byname; there are: stats$"):
+        table.prune("id = 1", indexes=["byname"])
+    with pytest.raises(mi.IndexNotFoundError, match=r"there is no index named nope; there are: stats$"):
+        table.prune("id = 1", indexes=["nope"])

@@ -270,6 +270,15 @@ def test_no_page_goes_into_a_table(tmp_path: Path, there: bool) -> None:
     assert sorted(Path(lakes[0].path).rglob("*")) == before
 
 
+def test_a_file_where_the_pages_of_tables_would_lie_is_told(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    lake.append(rows(1))
+    (tmp_path / "lake.html").write_text("mine")
+    with pytest.raises(mi.ArgumentError, match=r"reports= is a folder .*lake\.html' is a file; name another folder"):
+        mi.open_lake(tmp_path).report(tmp_path / "mk.html", reports=tmp_path / "lake.html")
+    assert (tmp_path / "lake.html").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

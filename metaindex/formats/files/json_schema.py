@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -16,7 +16,15 @@ from .beginnings import LOOKED_AT, SAY_ENCODING, beginning, begins_as, first_tha
 from .options import MOST_COLUMNS, by_its_name
 
 _LONGS = range(-(1 << 63), 1 << 63)
+_OF_ARRAYS: Final = (
+    "multiLine=True reads a file that is one array (of files of lines it reads the first object alone: choose those"
+    " that are arrays by glob=)"
+)
 _Merge: TypeAlias = Callable[[pa.DataType, pa.DataType], pa.DataType]
+
+
+class _Broken(ValueError):
+    """The text is no JSON lines; of other errors the text may be right, and is more than is looked at."""
 
 
 def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Mapping[str, str]) -> pa.Schema:
@@ -47,11 +55,13 @@ def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str,
     except (pa.ArrowInvalid, ValueError, RecursionError) as error:
         raw = beginning(storage, path, LOOKED_AT)
         whole = text.lstrip()[:1] == b"[" and not is_whole(reader)
-        cure = "multiLine=True reads a file that is one array" if whole else by_its_name(path, "json")
+        cure = _OF_ARRAYS if whole else by_its_name(path, "json")
         cure = cure or begins_as(raw) or ("" if is_utf8(text) else f"it is not in UTF-8: {SAY_ENCODING}")
+        broken = isinstance(error, pa.ArrowInvalid | json.JSONDecodeError | _Broken)
+        again = "write the file again, or remove it, or " if broken else ""
         raise CorruptTableError(
             f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
-            f" {cure or 'name the columns with schema='}"
+            f" {cure or again + 'name the columns with schema='}"
         ) from error
 
 
@@ -65,9 +75,11 @@ def _refuse_over_lines(text: bytes) -> None:
     try:
         json.loads(line)
     except json.JSONDecodeError:
-        raise ValueError(
+        if not text.lstrip().partition(b"\n")[2].strip():
+            raise _Broken("it ends within an object, in its first line") from None
+        raise _Broken(
             "an object stands in one line, and the first goes over several (multiLine=True reads a file that is one"
-            " object, or an array of them)"
+            " object, or an array of them; of files of lines it reads the first object alone)"
         ) from None
 
 

@@ -352,10 +352,8 @@ def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
     said = ", ".join(
         f"{count} {kind or 'of no known kind'} (as {example[kind]!r})" for kind, count in seen.most_common()
     )
-    raise UnsupportedFeatureError(
-        f"the files of a table are of one format; {ref.path!r} has {said}; choose with glob= or format=, or move the"
-        " others away"
-    )
+    cure = "say format=, or choose with glob=" if len(seen) == 1 else "choose with glob=, or move the others away"
+    raise UnsupportedFeatureError(f"the files of a table are of one format; {ref.path!r} has {said}; {cure}")
 
 
 def _ending(path: str) -> str:

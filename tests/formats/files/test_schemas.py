@@ -243,5 +243,27 @@ def test_a_line_of_json_that_is_longer_than_what_is_looked_at_is_said_to_be_long
     with pytest.raises(CorruptTableError, match=r"a\.json.*its first line is longer than .*; name the columns with"):
         now(tmp_path)
     put(tmp_path / "b" / "a.json", b'{"i":1,\n"s":"x"}\n')
-    with pytest.raises(CorruptTableError, match=r"goes over several .*multiLine=True"):
+    with pytest.raises(CorruptTableError, match=r"goes over several .*multiLine=True.* first object alone"):
         now(tmp_path / "b")
+    put(tmp_path / "c" / "a.json", b'[{"i":1},\n{"i":2}]\n')
+    with pytest.raises(CorruptTableError, match=r"multiLine=True .*of files of lines it reads the first object alone"):
+        now(tmp_path / "c")
+
+
+@pytest.mark.parametrize("rest", [b"", b"\n", b"\n \n"])
+def test_a_file_of_json_that_ends_too_early_is_to_be_written_again(tmp_path: Path, rest: bytes) -> None:
+    put(tmp_path / "a.json", b'{"ts":"2024-01-01T00:00:00","bytes":1}\n')
+    put(tmp_path / "b.json", b'{"ts":"2024-01-01T00:00:00","bytes":' + rest)
+    with pytest.raises(CorruptTableError, match=r"ends within an object.*; write the file again, or remove it, or"):
+        now(tmp_path)
+    put(tmp_path / "b.json", b'{"ts":"2024-01-01T00:00:00","bytes":1}\n{"ts":"2024' + rest)
+    with pytest.raises(CorruptTableError, match=r"; write the file again, or remove it, or name the columns"):
+        now(tmp_path)
+
+
+def test_files_of_several_formats_are_chosen_by_their_names_alone(tmp_path: Path) -> None:
+    """A format that is said does not choose: it reads all files by it."""
+    put(tmp_path / "a.csv", b"i\n1\n")
+    put(tmp_path / "b.json", b'{"i":1}\n')
+    with pytest.raises(UnsupportedFeatureError, match=r"; choose with glob=, or move the others away$"):
+        now(tmp_path)
