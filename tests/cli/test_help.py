@@ -83,3 +83,8 @@ def test_one_row_is_a_row(call: Call, indexed: Path) -> None:
 def test_a_report_is_written_to_html(call: Call, indexed: Path, tmp_path: Path) -> None:
     assert call("report", indexed, "--html", tmp_path / "page.html").code == 0
     assert (tmp_path / "page.html").exists()
+
+
+def test_an_index_that_is_disabled_is_said_to_be(call: Call, indexed: Path) -> None:
+    assert "done, ACTIVE, disabled (entry" in call("disable", indexed, "stats").out
+    assert "done, ACTIVE (entry" in call("enable", indexed, "stats").out
