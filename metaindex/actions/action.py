@@ -80,6 +80,7 @@ class Outcome(Shown):
         what = f"{self.operation} of index {self.index!r}: " + ("done" if self.changed else "nothing to do")
         gone = self.entry.state is State.DOESNOTEXIST
         is_now = "the index is gone" if gone and self.changed else self.entry.state.value
+        is_now += "" if self.entry.enabled or gone else ", disabled"
         return "; ".join((f"{what}, {is_now} (entry {self.entry.id})", *self.notes))
 
 

@@ -153,14 +153,14 @@ options that are said once, of all tables or of one:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code (see `EXIT_CODES`). Never raises but for a bug with --debug."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = _help_asked(list(sys.argv[1:] if argv is None else argv))
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a name may not fit the terminal's encoding
     parser = _parser(words)
     try:
-        if not words:
+        if not words or words == ["help"]:
             parser.print_help()
             return DONE
         _check_command(parser, words)
@@ -259,6 +259,12 @@ def _parser(words: Sequence[str]) -> Parser:
         group.add_argument("--debug", action="store_true", help="show the traceback of an error")
         of_command.set_defaults(command=command, whole=parser)
     return parser
+
+
+def _help_asked(words: list[str]) -> list[str]:
+    """`help COMMAND` asks for what `COMMAND --help` does."""
+    known = {command.name for command in COMMANDS}
+    return [words[1], "--help"] if words[:1] == ["help"] and len(words) > 1 and words[1] in known else words
 
 
 def _check_command(parser: Parser, words: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from .progress import Progress
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     arguments.table(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page, such as report.html")
+    parser.add_argument("-o", "--output", "--html", required=True, metavar="FILE", help="the page, such as report.html")
     parser.add_argument("--overwrite", action="store_true", help="FILE may be another file than a report")
     parser.add_argument(
         "--where",

@@ -109,9 +109,9 @@ def _show(table: pa.Table, scan: Scan, limit: int, out: Output) -> None:
     )
     files = _files(scan)
     more = (
-        f"{table.num_rows:,} rows, there may be more (--limit)"
+        f"{counted(table.num_rows, 'row')}, there may be more (--limit)"
         if limit and table.num_rows == limit
-        else f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+        else counted(table.num_rows, "row")
     )
     out.say(f"{more}; {files['kept_files']:,} of {files['total_files']:,} files may hold such rows")
 

@@ -69,3 +69,22 @@ def test_options_stand_where_a_person_puts_them(call: Call, indexed: Path, words
 def test_the_version_of_the_program_is_told(call: Call) -> None:
     answer = call("--version")
     assert (answer.code, answer.out.split()[0]) == (0, "metaindex")
+
+
+def test_help_of_a_command_may_be_asked_for_by_help(call: Call) -> None:
+    assert call("help", "create").out == call("create", "--help").out
+    assert call("help").out == call().out
+
+
+def test_one_row_is_a_row(call: Call, indexed: Path) -> None:
+    assert "1 row, there may be more (--limit)" in call("scan", indexed, "--limit", "1").err
+
+
+def test_a_report_is_written_to_html(call: Call, indexed: Path, tmp_path: Path) -> None:
+    assert call("report", indexed, "--html", tmp_path / "page.html").code == 0
+    assert (tmp_path / "page.html").exists()
+
+
+def test_an_index_that_is_disabled_is_said_to_be(call: Call, indexed: Path) -> None:
+    assert "done, ACTIVE, disabled (entry" in call("disable", indexed, "stats").out
+    assert "done, ACTIVE (entry" in call("enable", indexed, "stats").out
