@@ -112,8 +112,7 @@ class IndexFolder:
             names = self.names()
         except MetaIndexError as error:
             return [], [IndexReport("(all)", False, f"the indexes cannot be listed: {error}")]
-        missing = [name for name in wanted or () if name not in names or not self._is_there(name)]
-        if missing:
+        if wanted is not None and (missing := wanted - set(names)):
             there = ", ".join(name for name in names if self._is_there(name))
             raise IndexNotFoundError(
                 f"there is no index named {', '.join(sorted(missing))}; there are: {there or 'none'}"
@@ -124,6 +123,8 @@ class IndexFolder:
                 if isinstance(entry, Exception):
                     raise entry
                 if entry is None or entry.stable is State.DOESNOTEXIST:
+                    if wanted is not None:  # nobody's vacuum ends the query of another
+                        refused.append(IndexReport(name, False, "it was vacuumed: there is no index of this name now"))
                     continue
                 before = self._opened.get(name)
                 same = before is not None and before[2] is entry and before[1] is ref  # it may be used, as before
@@ -308,8 +309,6 @@ def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object])
 
 _FOLDERS = frozenset({"recursivefilelookup", "basepath"})
 _MOST_SCHEMA = 100
-_NOTHING_ELSE = frozenset({("recursivefilelookup", "false"), ("sep", ",")})
-"""Options with the value that they have unsaid. That commas separate is said where a file looks otherwise."""
 
 
 def _meant(options: Mapping[str, object]) -> dict[str, str]:
@@ -318,7 +317,7 @@ def _meant(options: Mapping[str, object]) -> dict[str, str]:
     for name, value in options.items():
         key = _name(name)
         text = _said(value) if key == "schema" else str(value).lower() if isinstance(value, bool) else str(value)
-        if key != "file_format" and (key, text.lower()) not in _NOTHING_ELSE:
+        if key != "file_format" and (key, text.lower()) != ("recursivefilelookup", "false"):
             said[key] = text.lower() if key in ("recursivefilelookup", "header") else text
     return said
 

@@ -138,14 +138,16 @@ def _why_not(handle: Handle, path: str, *, tried: bool) -> str | None:
 
 
 def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> str:
-    """The command that builds an index like the old one that reads the files; where there is one, that which deletes
-    the old one, and `metaindex restore` takes back. Never both at once: what the new one could read shows first. Empty
-    where the old one's kinds are not understood here."""
+    """The command that builds an index like the old one that reads the files; where there is one that read every file,
+    that which deletes the old one, and `metaindex restore` takes back. Never both at once: what the new one could read
+    shows first. Empty where there is one that could not, or the old one's kinds are not understood here."""
     table = lacking.handle
-    if any(_takes_its_place(entry, old, plain_options(table.ref.options)) for entry in entries):
+    wanted = plain_options(table.ref.options)
+    others = [entry for entry in entries if _is_alike(entry, old, wanted)]
+    if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):
         return command(table, "delete", old.name, reader=False)
     try:
-        return _creating(table, old)
+        return "" if others else _creating(table, old)
     except MetaIndexError:
         return ""
 
@@ -164,14 +166,12 @@ def _creating(table: Handle, old: IndexLogEntry) -> str:
     return shlex.join(["metaindex", "sql", statement, *opening(table, reader=False)])
 
 
-def _takes_its_place(entry: IndexLogEntry, old: IndexLogEntry, wanted: dict[str, object]) -> bool:
+def _is_alike(entry: IndexLogEntry, old: IndexLogEntry, wanted: dict[str, object]) -> bool:
     return (
         entry.name != old.name
         and entry.stable is State.ACTIVE
-        and entry.enabled
         and list(entry.kinds) == list(old.kinds)
         and not differing_options(entry.table.options, wanted)
-        and not any(run.uncovered_files for run in entry.content.runs)
     )
 
 

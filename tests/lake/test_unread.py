@@ -190,6 +190,18 @@ def test_where_another_index_reads_the_files_the_old_one_is_taken_away(tmp_path:
     assert mi.open_lake(root.parent)["t"].commands[0] == f"metaindex delete {root} i"
 
 
+def test_one_index_is_advised_and_no_other_where_it_could_not_read_all(tmp_path: Path) -> None:
+    """Else each advice, pasted, would build one more."""
+    root = doubled(tmp_path / "lake" / "t", 2)
+    mi.open_table(root).create_index("i", mi.ColumnStats(), builder="local")
+    (root / "2.csv").write_text('id,note,city,"a,b"\n1,"say \\"hi\\", you",x,y\n')
+    settle(root)
+    mi.open_table(root, escape='"').create_index("k", mi.ColumnStats(), builder="local")
+    row = mi.open_lake(root.parent)["t"]
+    assert {index.info.name for index in row.indexes if index.info.uncovered_files} == {"i", "k"}
+    assert not [command for command in row.commands if "create" in command or "delete" in command]
+
+
 def test_a_new_name_is_none_that_is_there(tmp_path: Path) -> None:
     root = doubled(tmp_path / "lake" / "t")
     mi.open_table(root).create_index("I", mi.ColumnStats(), builder="local")

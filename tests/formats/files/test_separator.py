@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.formats.files.separator import check_separator
+from tests.tables import settle
 
 MARKS = [";", "\t", "|"]
 TEXTS = st.text(alphabet=st.one_of(st.sampled_from(list(';\t|,"\\\n\r a1')), st.characters(codec="utf-8")), max_size=8)
@@ -94,3 +95,23 @@ def test_a_long_file_is_not_looked_at_to_its_end() -> None:
         check_separator("t.csv", beginning + "no mark\n" * 10, '"')
     with pytest.raises(UnsupportedFeatureError):
         check_separator("t.csv", "a;b\n" + ("1;" + "x, " * 10_000 + "\n") * 100, '"')
+
+
+@pytest.mark.parametrize("built", [{}, {"delimiter": ","}])
+def test_a_comma_that_is_said_is_another_reading_where_tabs_go_without_saying(
+    tmp_path: Path, built: dict[str, str]
+) -> None:
+    """Files called .tsv: an index of the one reading is none of the other, as long as it lives."""
+    for number in range(3):
+        (tmp_path / f"p{number}.tsv").write_text(f"id,n\n{number}\t{number},x{number}\n")
+    settle(tmp_path)
+    schema = "id STRING, n STRING"
+    mi.open_table(tmp_path, schema=schema, **built).create_index("i", mi.ColumnStats(), builder="local")
+    asked = ("id = '1\t1'", "id = '1'", "n = 'x1'", "n = '1,x1'")
+    unsaid, said = mi.open_table(tmp_path, schema=schema), mi.open_table(tmp_path, schema=schema, delimiter=",")
+    assert [unsaid.count(each) for each in asked] == [0, 1, 0, 1]
+    assert [said.count(each) for each in asked] == [1, 0, 1, 0]
+    (tmp_path / "p9.tsv").write_text("id,n\n9\t9,x9\n")
+    settle(tmp_path)
+    mi.hooks.after_commit(str(tmp_path), mode="synchronous", builder="local")
+    assert (unsaid.count("n = '9,x9'"), said.count("n = 'x9'")) == (1, 1)
