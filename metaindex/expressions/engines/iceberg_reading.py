@@ -51,16 +51,33 @@ def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None,
         if of_rows:
             return _RowReader(schema, had_not=False).read(expression)
         positive = rewrite_not(expression)
-        return _IcebergReader(schema, had_not=positive != expression).read(positive)
+        had_not, narrow = positive != expression, None if schema is None else _narrowed(schema)
+        before = None if narrow is None or narrow == schema else _IcebergReader(narrow, had_not=had_not)
+        return _IcebergReader(schema, had_not=had_not, before=before).read(positive)
     except (NotReadable, RecursionError, NotImplementedError, TypeError, ValueError):
         return Opaque(str(expression))
 
 
-class _IcebergReader:
-    """Wide: of expressions without NOT, so that a wider leaf is a wider whole."""
+def _narrowed(schema: pa.Schema) -> pa.Schema:
+    """With the types that columns may have had before they were widened."""
 
-    def __init__(self, schema: pa.Schema | None, *, had_not: bool) -> None:
-        self.schema, self.had_not = schema, had_not
+    def narrow(known: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(known):
+            return pa.struct([each.with_type(narrow(each.type)) for each in known])
+        return _BEFORE.get(known, known)
+
+    return pa.schema([each.with_type(narrow(each.type)) for each in schema])
+
+
+_BEFORE = {pa.int64(): pa.int32(), pa.float64(): pa.float32()}
+
+
+class _IcebergReader:
+    """Wide: of expressions without NOT, so that a wider leaf is a wider whole. `before`: reads leaves for files from
+    before columns were widened, where some may have been."""
+
+    def __init__(self, schema: pa.Schema | None, *, had_not: bool, before: _IcebergReader | None = None) -> None:
+        self.schema, self.had_not, self.before = schema, had_not, before
 
     def read(self, expression: Any) -> Predicate:
         from pyiceberg import expressions as ice
@@ -78,9 +95,19 @@ class _IcebergReader:
                 return Not(self.read(expression.child))
             case _:
                 try:
-                    return self._leaf(expression)
+                    leaf = self._leaf(expression)
+                    return leaf if self.before is None else self._also_before(leaf, expression)
                 except (NotReadable, AttributeError, TypeError, ValueError):
                     return Opaque(str(expression))
+
+    def _also_before(self, leaf: Predicate, expression: Any) -> Predicate:
+        """pyiceberg brings a literal to the type that a file has the column in."""
+        assert self.before is not None
+        other = self.before._leaf(expression)
+        column = self._column(expression)
+        if other == Constant(True) and not self._may_be_float(column, None):
+            other = IsNull(column)  # of values a range beyond 32 bits is as true of more bits
+        return leaf if other in (leaf, Constant(False)) else Or((leaf, other))
 
     def _leaf(self, expression: Any) -> Predicate:
         column = self._column(expression)

@@ -238,6 +238,26 @@ def test_beyond_floats_stands_for_their_ends(expression: ice.BooleanExpression) 
     assert passed == [n for n, row in enumerate(rows) if matches(exact, row) is True]
 
 
+WIDENED = [ice.In("f", {0.1, 3.0}), ice.In("f", {1e39, 3.0}), ice.In("f", {math.inf, 3.0}), ice.EqualTo("f", 0.1),
+    ice.LessThan("f", 1e39), ice.LessThanOrEqual("f", 0.1), ice.GreaterThanOrEqual("f", 0.3), ice.In("i", {1 << 40, 3}),
+    ice.LessThan("i", 1 << 40), ice.GreaterThan("i", -(1 << 40)), ice.NotEqualTo("f", 0.1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", WIDENED, ids=str)
+def test_of_columns_that_were_widened_the_rows_of_older_files_pass(expression: ice.BooleanExpression) -> None:
+    """pyiceberg binds a filter to the types that a file has, which are narrower there."""
+    older = IcebergSchema(NestedField(1, "i", IntegerType()), NestedField(2, "f", FloatType()))
+    floats = [float(np.float32(0.1)), float(np.float32(0.3)), 3.0, FLT_MAX, math.nan, math.inf, None]
+    integers = [(1 << 31) - 1, -(1 << 31), 3, 0, None, 1, 2]
+    file = pa.table({"i": pa.array(integers, pa.int32()), "f": pa.array(floats, pa.float32())})
+    bound_there = expression_to_pyarrow(bind_iceberg(older, expression, case_sensitive=True))
+    passed = file.append_column("row", pa.array(range(7))).filter(bound_there).column("row").to_pylist()
+    schema = pa.schema({"i": pa.int64(), "f": pa.float64()})
+    found = bind(from_iceberg(expression, schema), schema)
+    rows = file.cast(schema).to_pylist()
+    assert set(passed) <= {n for n, row in enumerate(rows) if matches(found, row) is True}
+
+
 @pytest.mark.parametrize("negated", [False, True])
 @pytest.mark.parametrize("values", [(0.0, 9.0), (-0.0, 9.0), (0.0,), (-0.0,)])
 def test_a_list_with_zero_is_left(values: tuple[float, ...], negated: bool) -> None:
