@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -83,11 +84,18 @@ def _refuse_over_lines(text: bytes) -> None:
         ) from None
 
 
+_NULLS = re.compile(rb"\A(?:\s*null(?=\s|\Z))+\s*")
+"""Lines that are no object and have no column. Arrow's reader must not see them first: it crashes the process."""
+
+
 def _columns(text: bytes) -> dict[str, pa.DataType]:
     import pyarrow.json as arrow_json
 
     fields: dict[str, pa.DataType] = {}
-    for piece in json_bounds.pieces(text):
+    for whole in json_bounds.pieces(text):
+        piece = _NULLS.sub(b"", whole)
+        if not piece:
+            continue
         read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
         schema = arrow_json.read_json(pa.BufferReader(piece), read_options=read).schema
         rows = json_bounds.large_integers(piece)

@@ -250,6 +250,13 @@ def test_a_line_of_json_that_is_longer_than_what_is_looked_at_is_said_to_be_long
         now(tmp_path / "c")
 
 
+@pytest.mark.parametrize("first", [b"null\n", b"\n null\nnull\n", b"null\r\n"])
+def test_lines_of_null_before_the_first_object_have_no_columns(tmp_path: Path, first: bytes) -> None:
+    """Arrow's own reader ended the process."""
+    put(tmp_path / "a.json", first + b'{"id":1}\n')
+    assert now(tmp_path).schema.arrow() == pa.schema([("id", pa.int64())])
+
+
 @pytest.mark.parametrize("rest", [b"", b"\n", b"\n \n"])
 def test_a_file_of_json_that_ends_too_early_is_to_be_written_again(tmp_path: Path, rest: bytes) -> None:
     put(tmp_path / "a.json", b'{"ts":"2024-01-01T00:00:00","bytes":1}\n')
