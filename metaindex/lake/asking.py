@@ -25,7 +25,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
-from metaindex.table.lacking import lacking_options, opened_with, replacing
+from metaindex.table.lacking import Step, lacking_options, opened_with, replacing
 from metaindex.table.noting import place_of
 from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
@@ -352,10 +352,12 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
         options, old = lacking(index.unread), entries.get(index.info.name)
         if options is None or old is None:
             continue
-        done = replacing(options, old, list(entries.values())) if options.said else again(index.info.name)
-        if done:
+        if not options.said:
+            step: Step | None = Step(again(index.info.name), deletes=False)
+        else:
+            step = replacing(options, old, list(entries.values()))
+        if step is not None:
             how = f"with {options.said} it is read" if options.said else "it is read now"
-            if done.startswith("metaindex delete "):
-                how += " by another index; queries that do not say it have none then"
-            cures[old.name] = _Advice(f"{_unread(index)}; {how}: {done}", (done,))
+            how += " by another index; queries that do not say it have none then" if step.deletes else ""
+            cures[old.name] = _Advice(f"{_unread(index)}; {how}: {step.command}", (step.command,))
     return cures

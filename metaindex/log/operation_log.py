@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
+from typing import Final
 
 from metaindex.errors import ConcurrentWriteError, DamagedIndexError, ForeignIndexError, IndexStateError
 from metaindex.expressions.errors import (
@@ -39,7 +41,8 @@ _BEHIND_ENTRIES = "_log/99999999999999999999.json"
 _PUTS = 4
 _READS = 8
 _COUNTING = threading.Lock()
-_appended = 0
+_APPENDED: Final[Counter[str]] = Counter()
+"""Entries that this process has written, by the folder of a table's indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +224,8 @@ class OperationLog:
                 " this writer stood still; read the log and try again"
             )
         self._held = _HeldEntry(entry, None, digest(data), self._key is not None)
-        global _appended  # noqa: PLW0603 - of the process, as what asks for it is
         with _COUNTING:
-            _appended += 1
+            _APPENDED[self.storage.root.rpartition("/")[0]] += 1
 
     def _taken(self, number: int) -> bool:
         """Is there an entry of this number, or a later one, or was there?"""
@@ -294,10 +296,10 @@ class OperationLog:
             return None
 
 
-def appended_here() -> int:
-    """So many entries has this process written, into whatever logs: who remembers that a table has no index asks
-    whether one may have come."""
-    return _appended
+def appended_here(folder: str) -> int:
+    """So many entries has this process written to the indexes in a folder: who remembers that a table has none to use
+    asks whether one may have come."""
+    return _APPENDED[folder]
 
 
 def entry_path(number: int) -> str:

@@ -15,7 +15,7 @@ from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.registry import kind_from_spec
 from metaindex.log.entry import IndexLogEntry
-from metaindex.log.operation_log import OperationLog
+from metaindex.log.operation_log import OperationLog, appended_here
 from metaindex.log.sealed import CURE, one_line
 from metaindex.log.states import State
 from metaindex.store.layout import check_asked, index_storage, list_names
@@ -61,6 +61,10 @@ class IndexFolder:
             storage = index_storage(self._folder, name, self._options, self._table)
             self._logs[name] = OperationLog(storage, name, self._key)
         return self._logs[name]
+
+    def appended_here(self) -> int:
+        """So many entries has this process written to the indexes of the folder."""
+        return appended_here(self._folder)
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:
         """The error of an index that is not there: a folder without a log counts for none."""
@@ -124,7 +128,11 @@ class IndexFolder:
                     raise entry
                 if entry is None or entry.stable is State.DOESNOTEXIST:
                     if wanted is not None:  # nobody's vacuum ends the query of another
-                        refused.append(IndexReport(name, False, "it was vacuumed: there is no index of this name now"))
+                        refused.append(
+                            IndexReport(
+                                name, False, "there is no index of this name now: it was vacuumed, or not created"
+                            )
+                        )
                     continue
                 before = self._opened.get(name)
                 same = before is not None and before[2] is entry and before[1] is ref  # it may be used, as before

@@ -1,5 +1,5 @@
 """The tables of a session's queries, opened once a thread and held. Where no index of one can be used, that is
-remembered for some seconds, or until this process writes to an index: who creates one sees it in the next query."""
+remembered for some seconds, or until this process writes to one of them: who creates one sees it in the next query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from metaindex.config import Config
-from metaindex.log.operation_log import appended_here
 from metaindex.table.face import Table, handle_of
 
 from . import text_scans
@@ -73,7 +72,8 @@ class Tables:
         tables: dict[object, _HeldTable] = self._local.__dict__.setdefault("tables", {})
         key = _key(scan)
         held = tables.get(key)
-        written = appended_here()  # before the look: what comes after it is looked for again
+        # Counted before the look: what comes after it is looked for again.
+        written = 0 if held is None or not held.for_now else handle_of(held.table).indexes().appended_here()
         if held is None or (held.for_now and (time.monotonic() >= held.until or written != held.written)):
             held = tables[key] = self._opened(scan)
             held.written = written

@@ -92,15 +92,23 @@ def slip(text: str) -> StatementError | None:
 
 def _without_name(text: str, form: Form) -> StatementError | None:
     """The error of a statement that others may begin so, too, where ON stands in place of an index's name."""
+    cursor = _behind(text, form)
+    if cursor is None:
+        return None
+    if cursor.token.word == "ON" and cursor.ahead().kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
+        return cursor.unnamed() if cursor.ahead().word != "ON" else None
+    return None
+
+
+def _behind(text: str, form: Form) -> Cursor | None:
+    """Behind the first words of a statement, and IF EXISTS; None where the text is none of words."""
     try:
         words = tokens(text)
     except StatementError:
         return None
     cursor = Cursor(text, words, form)
     cursor.takes("IF", "EXISTS")
-    if cursor.token.word == "ON" and cursor.ahead().kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
-        return cursor.unnamed() if cursor.ahead().word != "ON" else None
-    return None
+    return cursor
 
 
 def parsed(text: str) -> Statement:
@@ -136,12 +144,9 @@ def is_ours(text: str) -> bool:
     form = _form(text)
     if form is None or not form.shared:
         return form is not None
-    try:
-        words = tokens(text)
-    except StatementError:
+    cursor = _behind(text, form)
+    if cursor is None:
         return False
-    cursor = Cursor(text, words, form)
-    cursor.takes("IF", "EXISTS")
     if form.words[0] == "DESCRIBE" and cursor.token.word == "HISTORY" and cursor.ahead().word != "ON":
         cursor.step()
     named = cursor.token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)

@@ -106,12 +106,13 @@ def _format(handle: Handle) -> str:
 
 
 def what_helps(handle: Handle, name: str, path: str) -> str:
-    """The same for an index of a table that nobody said how to read, and a file that it could not read; empty where
-    that is not known."""
+    """The same for an index of a table that nobody said how to read, and a file that it could not read: the command;
+    empty where that is not known."""
     entries = handle.entries() if handle.format == "files" else []
     old = next((entry for entry in entries if entry.name == name), None)
     lacking = None if old is None else lacking_options(handle.as_built(old), path)
-    return "" if old is None or lacking is None or not lacking.said else replacing(lacking, old, entries)
+    step = None if old is None or lacking is None or not lacking.said else replacing(lacking, old, entries)
+    return "" if step is None else step.command
 
 
 def _why_not(handle: Handle, path: str, *, tried: bool) -> str | None:
@@ -137,19 +138,27 @@ def _why_not(handle: Handle, path: str, *, tried: bool) -> str | None:
     return "" if more and not tried else None
 
 
-def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> str:
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command towards an index that reads all files. `deletes`: it takes the old one away, as there is another."""
+
+    command: str
+    deletes: bool
+
+
+def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> Step | None:
     """The command that builds an index like the old one that reads the files; where there is one that read every file,
     that which deletes the old one, and `metaindex restore` takes back. Never both at once: what the new one could read
-    shows first. Empty where there is one that could not, or the old one's kinds are not understood here."""
+    shows first. None where there is one that could not, or the old one's kinds are not understood here."""
     table = lacking.handle
     wanted = plain_options(table.ref.options)
     others = [entry for entry in entries if _is_alike(entry, old, wanted)]
     if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):
-        return command(table, "delete", old.name, reader=False)
+        return Step(command(table, "delete", old.name, reader=False), deletes=True)
     try:
-        return "" if others else _creating(table, old)
+        return None if others else Step(_creating(table, old), deletes=False)
     except MetaIndexError:
-        return ""
+        return None
 
 
 def _creating(table: Handle, old: IndexLogEntry) -> str:

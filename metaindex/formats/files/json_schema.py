@@ -93,7 +93,8 @@ def _columns(text: bytes) -> dict[str, pa.DataType]:
 
     fields: dict[str, pa.DataType] = {}
     for whole in json_bounds.pieces(text):
-        piece = _NULLS.sub(b"", whole)
+        nulls = _NULLS.match(whole)
+        piece = whole if nulls is None else whole[nulls.end() :]
         if not piece:
             continue
         read = arrow_json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
