@@ -25,7 +25,7 @@ from metaindex.pruning.result import human_bytes
 from metaindex.querylog.savings import Savings, savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
-from metaindex.table.lacking import Step, lacking_options, opened_with, replacing
+from metaindex.table.lacking import NextStep, lacking_options, opened_with, replacing
 from metaindex.table.noting import place_of
 from metaindex.views.history import history
 from metaindex.views.info import IndexInfo
@@ -353,7 +353,7 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
         if options is None or old is None:
             continue
         if not options.said:
-            step: Step | None = Step(again(index.info.name), deletes=False)
+            step: NextStep | None = NextStep(again(index.info.name), deletes=False)
         else:
             step = replacing(options, old, list(entries.values()))
         if step is not None:

@@ -139,14 +139,14 @@ def _why_not(handle: Handle, path: str, *, tried: bool) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """A command towards an index that reads all files. `deletes`: it takes the old one away, as there is another."""
 
     command: str
     deletes: bool
 
 
-def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> Step | None:
+def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> NextStep | None:
     """The command that builds an index like the old one that reads the files; where there is one that read every file,
     that which deletes the old one, and `metaindex restore` takes back. Never both at once: what the new one could read
     shows first. None where there is one that could not, or the old one's kinds are not understood here."""
@@ -154,9 +154,9 @@ def replacing(lacking: Lacking, old: IndexLogEntry, entries: Sequence[IndexLogEn
     wanted = plain_options(table.ref.options)
     others = [entry for entry in entries if _is_alike(entry, old, wanted)]
     if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):
-        return Step(command(table, "delete", old.name, reader=False), deletes=True)
+        return NextStep(command(table, "delete", old.name, reader=False), deletes=True)
     try:
-        return None if others else Step(_creating(table, old), deletes=False)
+        return None if others else NextStep(_creating(table, old), deletes=False)
     except MetaIndexError:
         return None
 
