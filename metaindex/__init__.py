@@ -30,6 +30,7 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
 )
 
+from .clients import offer
 from .config import Config, QueryLog, RememberFilters
 from .errors import (
     BuildError,
@@ -56,7 +57,6 @@ from .pruning.result import IndexReport, PruneResult
 from .table.face import Table
 from .table.opening import open_table
 from .views.info import IndexInfo
-from .workloads.plans import LIVE, LiveSpark
 
 if TYPE_CHECKING:  # loaded when asked for
     from . import hooks as hooks
@@ -84,13 +84,17 @@ __version__ = "0.1.0"
 _OF_RULE = ("RuleConfig", "disable", "enable", "explain", "hint", "is_enabled")
 
 
-def _live() -> LiveSpark:
-    from .rule import asking
-
-    return asking
-
-
-LIVE[:] = [_live]
+offer(
+    clustering="metaindex.table.layout:clustering",
+    frame_reads="metaindex.rule.asking:frame_reads",
+    recommend="metaindex.table.recommending:recommend",
+    report="metaindex.table.report:write_report",
+    savings="metaindex.table.spared:savings_of",
+    spark_session="metaindex.spark:spark_session",
+    text_reads="metaindex.rule.asking:text_reads",
+    to_spark="metaindex.readers.spark:data_frame",
+    what_if="metaindex.table.weighing:weighed",
+)
 
 
 def __getattr__(name: str) -> object:

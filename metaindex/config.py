@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.records import dataclass
-from metaindex.formats.storage_local import local_path
+from metaindex.local_paths import local_path
 
 BuilderName = Literal["spark", "local", "default"]
 Literals = Literal["kept", "hashed", "left out"]

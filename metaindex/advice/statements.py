@@ -4,17 +4,15 @@ a sorted copy in a new folder. Names and texts are quoted as the engine reads th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from metaindex.expressions.build import parse_path
+from metaindex.expressions.engines.sql_words import column_sql, name_sql, quoted, text_python, text_sql, word
 from metaindex.expressions.errors import ArgumentError, ExpressionError
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import one_line
 from metaindex.formats.files.globs import escape
 
 from .layouts import Curve
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _AS_WRITTEN = "SET spark.sql.variable.substitute = false"
 """Spark takes `${env:HOME}` for the variable wherever it stands in a statement, and in the texts that a procedure is
 given: no escape is kept to the end."""
@@ -124,34 +122,3 @@ def as_written(*statements: str) -> tuple[str, ...]:
 def _as_a_name(path: str) -> str:
     """A pattern of DuckDB that fits this path alone."""
     return re.sub(r"[*?\[]", lambda mark: f"[{mark[0]}]", path)
-
-
-def word(name: str, mark: str = "`") -> str:
-    """A name, between marks where it is no plain word."""
-    return name if _WORD.match(name) else quoted(name, mark)
-
-
-def quoted(name: str, mark: str = "`") -> str:
-    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
-
-
-def column_sql(parts: Sequence[str], mark: str = "`") -> str:
-    """A column, or a field inside structs. Each part stands between marks: a word may be one of SQL's own."""
-    return ".".join(quoted(part, mark) for part in parts)
-
-
-def name_sql(name: str) -> str:
-    """A table's name as a user gave it, with or without quotes."""
-    return ".".join(map(word, parse_path(name)))
-
-
-def text_sql(text: str, *, doubled: bool = False) -> str:
-    """A text of SQL. `doubled`: as the standard has it, and DuckDB; else as Spark has it."""
-    if doubled:
-        return "'" + text.replace("'", "''") + "'"
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def text_python(text: str) -> str:
-    """A text of Python, in double quotes: in one line, whatever is in it."""
-    return '"' + one_line(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'

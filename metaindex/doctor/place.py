@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from metaindex.expressions.errors import MetaIndexError, ObjectExistsError, StorageError, StoragePermissionError
 from metaindex.expressions.shown import one_line
 from metaindex.formats.storage import Storage
-from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
+from metaindex.local_paths import local_path
 from metaindex.log.states import State
 from metaindex.pruning.folder import built_otherwise, options_in_words, plain_options
 from metaindex.pruning.result import human_bytes

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from metaindex.expressions.errors import OutsideTableError
+from metaindex.local_paths import local_path
 
 from .storage import ObjectInfo, Storage
-from .storage_local import HANDLES, LocalStorage, disk_errors, local_path, opened
+from .storage_local import HANDLES, LocalStorage, disk_errors, opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from io import FileIO
 from itertools import islice
 from stat import S_ISDIR, S_ISREG
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
 from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError, StoragePermissionError
+from metaindex.local_paths import local_path, local_path_of_uri
 
 from .storage import Glance, ObjectInfo
 
@@ -180,29 +180,6 @@ class LocalStorage:
         if ".." in path.split("/"):
             raise StorageError(f"a path below the root may not hold '..': {path!r}")
         return f"{self.root.rstrip('/')}/{path}"
-
-
-def local_path(text: str) -> str | None:
-    """The absolute local path that a path or a `file:` URI names; None for the URI of another store."""
-    if text.startswith("/"):
-        return os.path.normpath(text)
-    uri = local_path_of_uri(text)
-    if uri is not None:
-        return os.path.normpath(uri)
-    if "://" in text:
-        return None
-    return os.path.normpath(os.path.join(os.getcwd(), os.path.expanduser(text)))
-
-
-def local_path_of_uri(text: str) -> str | None:
-    """The path of a `file:` URI (`file:/a`, `file:///a`, `file://localhost/a`), percent-decoded; None for anything
-    else."""
-    if not text.startswith("file:/"):
-        return None
-    parts = urlsplit(text.replace("#", "%23").replace("?", "%3F"))
-    if parts.netloc not in ("", "localhost"):
-        raise StorageError(f"a file: URI names this machine only, got {text!r}")
-    return unquote(parts.path)
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from metaindex.expressions.errors import ArgumentError
+from metaindex.local_paths import local_path
 
 from .storage import Storage
-from .storage_local import LocalStorage, local_path
+from .storage_local import LocalStorage
 
 
 def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:

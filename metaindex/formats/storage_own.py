@@ -22,6 +22,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 import pyarrow as pa
 
 from metaindex.expressions.errors import ObjectNotFoundError, StorageError
+from metaindex.local_paths import local_path
 
 from .storage import ObjectInfo, Storage
 from .storage_local import (
@@ -29,7 +30,6 @@ from .storage_local import (
     disk_errors,
     info_of,
     is_folder,
-    local_path,
     mapped,
     passed,
     read_part,

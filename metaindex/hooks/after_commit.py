@@ -175,7 +175,7 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
 
 def _key(path: str) -> str:
     """One name for one table, however it is written."""
-    from metaindex.formats.storage_local import local_path
+    from metaindex.local_paths import local_path
 
     local = local_path(path)
     return (path if local is None else os.path.abspath(local)).rstrip("/")

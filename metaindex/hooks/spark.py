@@ -30,8 +30,8 @@ from urllib.parse import unquote
 from metaindex.config import Config
 from metaindex.expressions.build import parse_path, quoted
 from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError
-from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
 from metaindex.table.configured import config_of

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 
 from . import worker

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from metaindex.expressions.vectors import one_array, valid_mask, vector
 from metaindex.formats.model import Snapshot
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.sources import session_sources, source_loader
 
@@ -23,23 +24,6 @@ if TYPE_CHECKING:
 
 _INSTANCES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by gateway, of which a JVM has one
 _SEPARATOR = "\0"  # no store has it in a name
-
-
-def is_here(spark: SparkSession) -> bool:
-    """Has this process the session's driver? Of Spark Connect another one has."""
-    return hasattr(spark, "_jsparkSession")
-
-
-def jvm_of(spark: SparkSession) -> Any:
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None, "a session of this process has a JVM"
-    return jvm
-
-
-def gateway_of(spark: SparkSession) -> Any:
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None, "a session of this process has a gateway"
-    return gateway
 
 
 def java_list(jvm: Any, texts: Sequence[str]) -> Any:

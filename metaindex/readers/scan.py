@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from metaindex.clients import client
 from metaindex.expressions.errors import MetaIndexError, MissingDependencyError
 from metaindex.expressions.shown import Shown
 
@@ -147,11 +148,9 @@ class Scan(Shown, ScanPlan):
         return data_scan(self.whole(), table)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
-        from .spark import data_frame
-
         self._refuse_chosen("to_spark")
         self.note("spark")
-        return data_frame(self, spark)
+        return client("to_spark")(self, spark)
 
     def _refuse_chosen(self, call: str) -> None:
         if self.first is not None:

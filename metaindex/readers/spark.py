@@ -23,10 +23,11 @@ from metaindex.expressions.references import columns, conjuncts, leaves
 from metaindex.expressions.tree import And, Opaque, Predicate
 from metaindex.formats.model import Snapshot
 from metaindex.spark.frames import spark_schema
+from metaindex.spark.gateway import is_here, jvm_of
 from metaindex.spark.running import check_running
 
 from .errors import ScanError
-from .jvm import is_here, java_list, jvm_of
+from .jvm import java_list
 from .plan import ScanPlan
 from .replaced import refuse_replaced
 from .spark_delta import delta_frame

@@ -8,7 +8,7 @@ from metaindex.expressions.errors import ExpressionError, UnsupportedFeatureErro
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, conjoined, without_said
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import ColumnRef
-from metaindex.readers.jvm import jvm_of
+from metaindex.spark.gateway import jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
 from metaindex.spark.said import said_by_spark

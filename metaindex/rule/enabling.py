@@ -19,8 +19,8 @@ from metaindex.config import Config
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 from metaindex.expressions.records import dataclass
 from metaindex.pruning.ranking import CORES
-from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark import callbacks
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.jobs import setting
 from metaindex.spark.releases import release_of
 from metaindex.spark.running import check_running

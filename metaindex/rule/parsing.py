@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from metaindex.config import Config
-from metaindex.readers.jvm import gateway_of, jvm_of
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.statements.forms import ALSO, FORMS, INSTEAD
 

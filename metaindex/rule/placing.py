@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from metaindex.expressions.errors import UnsupportedFeatureError, first_line
 from metaindex.expressions.records import dataclass
-from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.spark.extension_jar import EXTENSION
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.releases import scala_of
 from metaindex.spark.sources import session_sources, source_loader

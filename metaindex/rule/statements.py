@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from metaindex.advice.statements import column_sql, quoted, text_sql
 from metaindex.config import Config
 from metaindex.errors import StatementError
+from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
 from metaindex.expressions.errors import (
     ArgumentError,
     ExpressionError,
     MetaIndexError,
     NotATableError,
 )
-from metaindex.readers.jvm import jvm_of
 from metaindex.running.cures import StatementWords, in_statement
 from metaindex.running.files import FORMATS, explained
 from metaindex.running.results import FORMATTED, StatementResult, result, schema_of
 from metaindex.running.run import run
 from metaindex.running.tables import AskedTables, not_asked
+from metaindex.spark.gateway import jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.said import said_by_spark
 from metaindex.statements.errors import line_and_column

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from metaindex.advice.statements import quoted, text_sql, word
+from metaindex.expressions.engines.sql_words import quoted, text_sql, word
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.statements.tree import Options, TableName, Value

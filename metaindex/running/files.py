@@ -8,9 +8,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from metaindex.advice.statements import quoted
 from metaindex.expressions.bind import bind
 from metaindex.expressions.engines.sql_names import names_given
+from metaindex.expressions.engines.sql_words import quoted
 from metaindex.expressions.errors import ArgumentError, UnknownColumnError
 from metaindex.expressions.tree import ColumnRef, IsNull
 from metaindex.formats.iceberg.configured import said_name

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from metaindex.advice.statements import text_python
+from metaindex.expressions.engines.sql_words import text_python
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes

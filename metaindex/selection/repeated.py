@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from metaindex.advice.statements import text_python
+from metaindex.expressions.engines.sql_words import text_python
 from metaindex.expressions.records import dataclass
 from metaindex.pruning.result import human_bytes
 from metaindex.views.words import counted

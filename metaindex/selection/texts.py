@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from metaindex.advice.statements import column_sql, quoted, text_python
 from metaindex.expressions.build import parse_path
+from metaindex.expressions.engines.sql_words import column_sql, quoted, text_python
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.kinds.described import FactKind
 from metaindex.kinds.kind import KeyKind, Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from metaindex.advice.statements import column_sql, quoted, text_sql
+from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
 from metaindex.kinds.kind import Kind
 
 from .tree import (

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from metaindex.advice.statements import column_sql, quoted, text_sql
 from metaindex.errors import DamagedIndexError
 from metaindex.expressions.build import parse_path
+from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import ColumnRef

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 
 from metaindex.expressions.errors import ArgumentError
-from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import is_remote
+from metaindex.local_paths import local_path
 
 _LOGS = ("_delta_log", "_change_data")
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from metaindex.clients import client
 from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import ArgumentError
 
@@ -108,9 +109,7 @@ class Builders:
 
     def _session(self) -> Any:
         if self.spark is None:
-            from metaindex.spark import spark_session
-
-            self.spark = spark_session()
+            self.spark = client("spark_session")()
         elif callable(self.spark):
             self.spark = self.spark()
         return self.spark

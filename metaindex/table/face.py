@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from metaindex.clients import client
 from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
 from metaindex.expressions.shown import one_line, preformatted
@@ -338,9 +339,10 @@ class Table:
         written. `Clustering.advice[0].sql()` is what the owner of the table may run. `indexes` restricts those asked.
         Raises UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
         """
-        from .layout import clustering
-
-        return clustering(self._handle, columns, version=version, timestamp=timestamp, sample=sample, indexes=indexes)
+        measured: Clustering = client("clustering")(
+            self._handle, columns, version=version, timestamp=timestamp, sample=sample, indexes=indexes
+        )
+        return measured
 
     def what_if(
         self,
@@ -366,9 +368,7 @@ class Table:
         exactly. `indexes` restricts those that queries use now. A query or a candidate that is wrong is told, and the
         others go on. Raises ArgumentError, VersionNotFoundError.
         """
-        from .weighing import weighed
-
-        return weighed(
+        answer: WhatIf = client("what_if")(
             self._handle,
             queries,
             candidates,
@@ -378,6 +378,7 @@ class Table:
             indexes=indexes,
             tables=tables,
         )
+        return answer
 
     @watched
     def recommend(
@@ -407,12 +408,10 @@ class Table:
         index answers, where they are not remembered. Equal questions have equal answers, but that processor time is
         measured. Raises ArgumentError.
         """
-        from .recommending import RecommendQuestion, recommendation
-
-        question = RecommendQuestion(
-            queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
+        recommendation: Recommendation = client("recommend")(
+            [self._handle], queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
         )
-        return recommendation([self._handle], question)
+        return recommendation
 
     # -- indexes -------------------------------------------------------------------------------------------------------
 
@@ -597,9 +596,8 @@ class Table:
     def savings(self, since: dt.timedelta | None = None) -> Savings:
         """What did the indexes leave out of the queries that were noted, by index and by day, and what do they cost in
         bytes and upkeep? `since`: how far back; default: all that the query log has."""
-        from .spared import savings_of
-
-        return savings_of(self._handle, since)
+        savings: Savings = client("savings")(self._handle, since)
+        return savings
 
     # -- a picture -----------------------------------------------------------------------------------------------------
 
@@ -630,11 +628,22 @@ class Table:
         Raises ArgumentError where the page would lie in the table's folder or among its indexes, StorageError where it
         cannot be written, and what `prune` and `snapshot` raise; then nothing is written.
         """
-        from .report import ReportAsked, report
-
         several = tuple(where) if isinstance(where, list | tuple) else () if where is None else (where,)
-        asked = ReportAsked(several, queries, tables, version, timestamp, since, sample, indexes, overwrite)
-        return report(self._queries, path, asked, progress)
+        written: Reported = client("report")(
+            self._queries,
+            path,
+            progress,
+            several,
+            queries,
+            tables,
+            version,
+            timestamp,
+            since,
+            sample,
+            indexes,
+            overwrite,
+        )
+        return written
 
     # -- what an operator asks -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from metaindex.advice.bounds import BoundsOf
 from metaindex.advice.measure import ClusteringQuestion, measure
-from metaindex.advice.statements import column_sql
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.physical import physical_type
 from metaindex.formats.model import Leaf, Snapshot
 from metaindex.readers.scan import Scan

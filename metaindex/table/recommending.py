@@ -83,6 +83,11 @@ class RecommendQuestion:
             raise ArgumentError("days= is the time that the workload is of; got 0; leave it out where nobody knows")
 
 
+def recommend(handles: Sequence[Handle], *asked: Any) -> Recommendation:
+    """See `Table.recommend`, whose arguments follow in the order of `RecommendQuestion`."""
+    return recommendation(handles, RecommendQuestion(*asked))
+
+
 def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Recommendation:
     """See `Table.recommend`."""
     if question.candidates and len(handles) > 1:

@@ -6,14 +6,14 @@ import datetime as dt
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns as columns_of
 from metaindex.formats.model import Snapshot
-from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import is_remote
+from metaindex.local_paths import local_path
 from metaindex.report.facts import TableSeen
 from metaindex.report.sections import page_of
 from metaindex.report.written import Reported, check_page, write_page
@@ -54,6 +54,11 @@ class ReportAsked:
     def __post_init__(self) -> None:
         check_since(self.since)
         paths_of(self.tables)
+
+
+def write_report(queries: Queries, path: object, progress: Progress | None, *asked: Any) -> Reported:
+    """See `Table.report`, whose other arguments follow in the order of `ReportAsked`."""
+    return report(queries, path, ReportAsked(*asked), progress)
 
 
 def report(queries: Queries, path: object, asked: ReportAsked, progress: Progress | None) -> Reported:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.clients import client
 from metaindex.expressions.errors import (
     ArgumentError,
     ExpressionError,
@@ -30,7 +31,7 @@ from metaindex.formats.storage_errors import clean
 from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
 from .pieces import lines, pieces
-from .plans import is_frame, live
+from .plans import PlanReads, is_frame
 from .shape import shown_reads
 from .splitting import statements
 from .statements import bare, condition, reads_of
@@ -128,7 +129,7 @@ class _Taker:
         """A query by Spark; a command, which it must not be given, or a condition as without it."""
         if self.spark is None or not _QUERY.match(text) or _WRITES.search(text):
             return reads_of(text, self.time_zone)
-        plan = live().text_reads(text, self.spark)
+        plan: PlanReads = client("text_reads")(text, self.spark)
         if not plan.reads.tables:
             return reads_of(text, self.time_zone)
         for reason in plan.untold:
@@ -137,7 +138,7 @@ class _Taker:
 
     def _frame(self, frame: object) -> None:
         try:
-            plan = live().frame_reads(frame)
+            plan: PlanReads = client("frame_reads")(frame)
         except ExpressionError as error:
             self.gathering.problem(str(error), "a DataFrame")
             return

@@ -49,7 +49,9 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
 }
 
 ORDER: tuple[str, ...] = (
+    "clients",
     "expressions",
+    "local_paths",
     "formats",
     "errors",
     "config",

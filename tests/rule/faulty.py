@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.rule import Reason, placing
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.sources import source_loader
 from tests.rule.restarted import started
 

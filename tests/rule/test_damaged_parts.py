@@ -15,9 +15,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from metaindex import rule
-from metaindex.readers.jvm import jvm_of
 from metaindex.rule import seen_parts
 from metaindex.rule.enabling import rule_of
+from metaindex.spark.gateway import jvm_of
 from tests.rule.changing_lakes import Lake, covered, make_delta, make_iceberg, plan_of, without_the_rule
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy
-from metaindex.readers.jvm import jvm_of
 from metaindex.rule.placing import _new, _strategy, sources_of
+from metaindex.spark.gateway import jvm_of
 from metaindex.spark.jobs import setting
 from metaindex.spark.sources import source_loader
 from tests.compiling import uncompiled

@@ -14,8 +14,8 @@ import pytest
 import metaindex as mi
 from metaindex import rule
 from metaindex.expressions.errors import UnsupportedFeatureError
-from metaindex.readers.jvm import gateway_of, jvm_of
 from metaindex.rule import enabling, placing
+from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.sources import source_loader
 
 if TYPE_CHECKING:

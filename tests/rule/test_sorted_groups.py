@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.readers.jvm import jvm_of
 from metaindex.rule.placing import SORTED_BUCKETS, _new, _strategy, sources_of
+from metaindex.spark.gateway import jvm_of
 from metaindex.spark.jobs import setting
 from metaindex.spark.sources import source_loader
 from tests.compiling import uncompiled

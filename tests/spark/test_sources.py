@@ -10,8 +10,8 @@ import pytest
 
 import metaindex
 from metaindex.expressions.errors import UnsupportedFeatureError
-from metaindex.readers.jvm import jvm_of
 from metaindex.rule.looking import looking
+from metaindex.spark.gateway import jvm_of
 from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, installed_release, release_of
 from metaindex.spark.sources import java_sources, session_sources, source_loader
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from metaindex.expressions.errors import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError
 from metaindex.formats.storage import Storage
-from metaindex.formats.storage_local import LocalStorage, local_path
+from metaindex.formats.storage_local import LocalStorage
 from metaindex.formats.storage_opening import storage_for
+from metaindex.local_paths import local_path
 
 from .globs import escape, expand, has_pattern, literal, matcher
 

@@ -18,8 +18,8 @@ from metaindex.formats.footer_trust import Doubt
 from metaindex.formats.footers import read_footers
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage_local import local_path
 from metaindex.formats.storage_opening import storage_for
+from metaindex.local_paths import local_path
 from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 from tests.formats.files.test_schemas import LARGE_JSON
 

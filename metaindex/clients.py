@@ -1,0 +1,20 @@
+"""What a table offers of rooms above the library: the adviser's `what_if`, Spark's `to_spark`. The public face says
+where each stands, so that the library imports none of them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_PLACES: dict[str, str] = {}
+
+
+def offer(**places: str) -> None:
+    """Say where what the library offers stands, as `module:name`. It is imported by the first who asks for it."""
+    _PLACES.update(places)
+
+
+def client(offered: str) -> Any:
+    """The function or class that was offered under this name."""
+    module, _, name = _PLACES[offered].partition(":")
+    return getattr(import_module(module), name)
