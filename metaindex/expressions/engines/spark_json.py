@@ -230,13 +230,11 @@ class _SparkReader:
     def _like(self, node: _Expression) -> Predicate:
         column, pattern = self._text_column(node.children[0]), self._string(node.children[1])
         escape = node.fields.get("escape")
-        if len(node.children) == 3:
-            escape = self._string(node.children[2])
-        elif "escapeChar" not in node.fields and len(node.children) == 2:
-            escape = "\\"  # the function of two arguments
-        if escape is None and pattern.strip("%"):
+        if not _kind(str(node.fields["class"])):  # a function, of which an argument says it
+            escape = self._string(node.children[2]) if len(node.children) == 3 else "\\"
+        if not isinstance(escape, str):
             raise NotReadable
-        text, is_prefix = like_pattern(pattern, "" if escape is None else str(escape))
+        text, is_prefix = like_pattern(pattern, escape)
         if is_prefix:
             return StartsWith(column, text)
         same = Comparison(column, Op.EQ, Literal(text))

@@ -235,11 +235,11 @@ class _SqlReader:
     def _type(self, column: ColumnRef) -> pa.DataType | None:
         return None if self.schema is None else type_by_any_case(self.schema, column.parts)
 
-    def _like(self, node: exp.Expression, escape: str = "\\") -> Predicate:
+    def _like(self, node: exp.Expression, escape: str | None = None) -> Predicate:
         _only(node, "this", "expression", "negate")
         column = self._column(node.this.unnest(), text=True)
-        if self.dialect == "duckdb":
-            escape = "" if escape == "\\" else escape  # no escape character unless one is named
+        if escape is None:
+            escape = "" if self.dialect == "duckdb" else "\\"
         text, is_prefix = like_pattern(self._string(node.expression), escape)
         known = self._type(column)
         if known is not None and not is_text(known):

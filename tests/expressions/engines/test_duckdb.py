@@ -115,6 +115,23 @@ def test_a_condition_is_read_with_duckdbs_own_meaning(
     assert sorted(n for (n,) in kept) == [n for n, row in enumerate(rows) if matches(found, row) is True], found
 
 
+@pytest.mark.parametrize("escape", ["", "#", "\\", "a", "%"])
+@pytest.mark.parametrize("pattern", ["b{}%", "b{}_c", "b{}%%", "{}{}%", "b%"])
+def test_like_hears_its_escape(escape: str, pattern: str) -> None:
+    """Named or not, a backslash too."""
+    texts = ["b%", "b_c", "b%c", "b\\", "b\\%", "\\", "\\x", "#x", "bc", "%x", "ax", None]
+    table = pa.table({"s": texts})
+    like = f"s LIKE '{pattern.format(escape, escape)}'" + (f" ESCAPE '{escape}'" if escape else "")
+    for condition in (like, f"NOT ({like})"):
+        said = bind(from_duckdb(duckdb.SQLExpression(condition), table.schema), table.schema)
+        if any(isinstance(leaf, Opaque) for leaf in leaves(said)):
+            assert "_c" in like or escape == "%"  # a wildcard inside, an escape at the end
+            continue
+        with duckdb.connect() as con:
+            passed = [text for (text,) in con.from_arrow(table).filter(condition).fetchall()]
+        assert passed == [text for text in texts if matches(said, {"s": text})], (said, condition)
+
+
 @pytest.mark.parametrize("condition", ["g = 0.1", "g IN (0.1, 5)", "i = '2.9'", "d = '3.251'", "z = '2020-01-01'",
     "z > TIMESTAMP '2020-01-01'", "t = TIMESTAMPTZ '2020-01-01 00:00:00+00'", "Z < DATE '2020-01-01'"])  # fmt: skip
 def test_what_duckdb_compares_in_its_own_way_keeps_everything(condition: str) -> None:

@@ -211,6 +211,7 @@ def test_duckdb_text_keeps_its_own_meaning() -> None:
     assert parse("a = TIMESTAMP '2020-01-01 00:00:00'", "duckdb") == compare(Op.EQ, dt.datetime(2020, 1, 1))
     assert parse("\"x y\" = 'it''s'", "duckdb") == compare(Op.EQ, "it's", ColumnRef(("x y",)))
     assert parse(r"a LIKE 'p\%'", "duckdb") == StartsWith(A, "p\\")
+    assert parse(r"a LIKE 'p\%' ESCAPE '\'", "duckdb") == compare(Op.EQ, "p%")
 
 
 @pytest.mark.parametrize("type_", [pa.int32(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.decimal128(9, 2)])
