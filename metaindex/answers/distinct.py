@@ -15,7 +15,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, valid_mask
 from metaindex.formats.model import Field
 from metaindex.kinds.theta.hashed import as_sketched, different
-from metaindex.kinds.theta.murmur import Hashes, hash_values
+from metaindex.kinds.theta.murmur import Hashes, murmur_hashes
 from metaindex.kinds.theta.sketch import ENTRIES, Theta, union
 
 from .known import KnownFiles
@@ -90,7 +90,7 @@ class DifferentValues:
         there = valid_mask(values)
         held = np.arange(rows) if there is None else np.flatnonzero(there)
         encoded = as_sketched(values, self._field.type).dictionary_encode()
-        hashes = hash_values(encoded.dictionary)[numbers(encoded.indices)]
+        hashes = murmur_hashes(encoded.dictionary)[numbers(encoded.indices)]
         self._add(self._tuples([groups.column(name) for name in names], len(lists)), group_of[held], hashes)
 
     def _add(self, keys: Sequence[tuple[object, ...]], group_of: Rows, hashes: Hashes) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
-from metaindex.expressions.build import quoted
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.errors import first_line
 from metaindex.formats.files.beginnings import beginning, is_whole
 from metaindex.formats.model import Schema
@@ -93,7 +93,7 @@ class TextRows:
         frame = text_frame(self.spark, self.source, uris, self.source.fields)
         columns = []
         for place, leaf in enumerate(self.plan.columns):
-            column = F.col(f"p{place}" if leaf.path[0].partition else quoted(leaf.parts))
+            column = F.col(f"p{place}" if leaf.path[0].partition else column_sql(leaf.parts))
             columns.append(column.alias(f"c{place}"))
         row = F.when(F.col(CORRUPT).isNotNull(), LATE_DOUBT).otherwise(NO_ROW).cast("bigint").alias(ROW)
         named = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "file:/")

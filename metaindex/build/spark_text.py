@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
-from metaindex.expressions.build import quoted
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.errors import StorageUnavailableError, first_line
 from metaindex.expressions.physical import to_physical
 from metaindex.expressions.statistics import ColumnBounds
@@ -170,7 +170,7 @@ def _aggregate(spark: SparkSession, source: FactScan, uris: list[str], *, texts:
     frame = text_frame(spark, source, uris, [as_text(field) for field in source.fields] if texts else source.fields)
     aggregates: list[Column] = []
     for place, leaf in enumerate(source.leaves):
-        column = F.col(quoted(leaf.parts))
+        column = F.col(column_sql(leaf.parts))
         if texts:
             aggregates.append(F.count(column).alias(f"texts{place}"))
             continue

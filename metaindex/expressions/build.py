@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NoReturn
 
 from .errors import ExpressionError
@@ -17,11 +17,6 @@ def col(*path: str) -> ColumnBuilder:
     if not path or not all(isinstance(part, str) for part in path):
         raise ExpressionError(f"a column is named by text; got {path!r}; write col('a'), col('a.b') or col('a', 'b')")
     return ColumnBuilder(ColumnRef(parse_path(path[0]) if len(path) == 1 else path))
-
-
-def quoted(parts: Sequence[str]) -> str:
-    """The parts of a path as `parse_path`, and Spark's parser of names, read them: each between backticks."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def parse_path(text: str) -> tuple[str, ...]:

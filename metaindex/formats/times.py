@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 
-def moment(ms: int) -> str:
+def utc_text(ms: int) -> str:
     """`2026-11-22 21:34:00 UTC`, of milliseconds since 1970; with thousandths where it has any. What no calendar holds
     is said as a number."""
     try:

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from metaindex.config import Config
-from metaindex.expressions.build import parse_path, quoted
+from metaindex.expressions.build import parse_path
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError
 from metaindex.spark import callbacks
 from metaindex.spark.gateway import gateway_of, jvm_of
@@ -176,7 +177,7 @@ class _Hook:
         for parts in _readings(name):
             try:
                 with interrupts_first():
-                    plan = self._spark._jsparkSession.table(quoted(parts)).queryExecution().analyzed()
+                    plan = self._spark._jsparkSession.table(column_sql(parts)).queryExecution().analyzed()
                     return next(iter(_roots(plan.collectLeaves().head())), "")
             except PySparkException as error:
                 missing = missing or error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from metaindex.expressions.build import quoted
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.errors import UnknownColumnError
 from metaindex.formats.model import Schema
 from metaindex.log.entry import KindSpec
@@ -68,7 +68,7 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
     def now(name: str) -> str:
         parts = there.get(str(ids.get(name)))
         if parts is not None:
-            return quoted(parts)
+            return column_sql(parts)
         try:
             leaf = named(columns, name, _RULE)
         except UnknownColumnError as error:

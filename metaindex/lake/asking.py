@@ -22,7 +22,7 @@ from metaindex.keys import FileIdentities
 from metaindex.log.states import State
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import human_bytes
-from metaindex.querylog.savings import Savings, savings
+from metaindex.querylog.savings import Savings, computed_savings
 from metaindex.table.commands import command
 from metaindex.table.face import Table, handle_of
 from metaindex.table.lacking import NextStep, lacking_options, opened_with, replacing
@@ -236,9 +236,9 @@ def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta |
     queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
     if not queries.rows.num_rows:
         return None
-    told = savings(handle.path, queries, infos, {})
+    told = computed_savings(handle.path, queries, infos, {})
     histories = {name: history(name, handle.log(name), None) for name in told.unused}
-    return savings(handle.path, queries, infos, histories) if histories else told
+    return computed_savings(handle.path, queries, infos, histories) if histories else told
 
 
 def _unused(saved: Savings, indexes: tuple[LakeIndex, ...]) -> tuple[str, ...]:

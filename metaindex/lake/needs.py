@@ -20,7 +20,7 @@ from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import Operation
 from metaindex.pruning.open_index import OpenIndex
 from metaindex.querylog.reading import logged
-from metaindex.querylog.savings import savings
+from metaindex.querylog.savings import computed_savings
 from metaindex.store.reader import StoreCache
 from metaindex.table.face import Table, handle_of
 from metaindex.table.noting import place_of
@@ -154,7 +154,7 @@ def _spared(table: Table, name: str, new_bytes: int) -> float | None:
         queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
         if not queries.rows.num_rows:
             return None
-        told = savings(handle.path, queries, (), {})
+        told = computed_savings(handle.path, queries, (), {})
         spared = next((each.spared for each in told.indexes if each.name == name), None)
     except MetaIndexError:
         return None  # it is told where savings are asked for; freshness does not hang on it

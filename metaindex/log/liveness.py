@@ -16,7 +16,7 @@ from types import TracebackType
 
 from metaindex.expressions.errors import StorageError
 from metaindex.formats.storage import Storage
-from metaindex.formats.times import moment
+from metaindex.formats.times import utc_text
 
 from .entry import UnderWay
 
@@ -72,7 +72,7 @@ class Heartbeat:
 
 def held(mark: UnderWay) -> str:
     """Who holds what since when."""
-    return f"{mark.operation.value} by {mark.who} since {moment(mark.since_ms // 1000 * 1000)} (entry {mark.began})"
+    return f"{mark.operation.value} by {mark.who} since {utc_text(mark.since_ms // 1000 * 1000)} (entry {mark.began})"
 
 
 def last_sign_ms(storage: Storage, mark: UnderWay) -> int:

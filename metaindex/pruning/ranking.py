@@ -88,7 +88,7 @@ class Restriction:
         return BETWEEN if self.ends > 1 else ONE_SIDED if self.ends else 1.0
 
 
-def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
+def restrictions(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
     """By column, of the conjuncts that are of one column each."""
     asked: dict[ColumnRef, Restriction] = {}
     for condition in parts_of_and:
@@ -105,9 +105,9 @@ def asked_of(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
                 before = asked.get(column, Restriction())
                 asked[column] = before if before.equal else Restriction(ends=before.ends + 1)
             case And(parts=parts):
-                asked |= asked_of(parts)
+                asked |= restrictions(parts)
             case Or(parts=parts):
-                asked |= _either([asked_of(conjuncts(part)) for part in parts])
+                asked |= _either([restrictions(conjuncts(part)) for part in parts])
             case _:
                 pass
     return asked

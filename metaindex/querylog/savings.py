@@ -201,7 +201,7 @@ class Savings(Shown):
         }
 
 
-def savings(
+def computed_savings(
     table: str,
     queries: LoggedQueries,
     infos: Sequence[IndexInfo],

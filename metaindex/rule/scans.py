@@ -15,7 +15,7 @@ from metaindex.formats.model import Schema, Version
 from metaindex.kinds.columns import columns_of
 from metaindex.log.entry import CoveredKey
 from metaindex.pruning.condition import OfSchema
-from metaindex.pruning.ranking import Restriction, asked_of
+from metaindex.pruning.ranking import Restriction, restrictions
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
 
@@ -119,7 +119,7 @@ def _has_fields(type_: object) -> bool:
 def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
     """What the filters say, by stable name."""
     stable_of = _StableNames(schema, scan)
-    said = ((stable_of(ref), restriction) for ref, restriction in asked_of(scan.conditions).items())
+    said = ((stable_of(ref), restriction) for ref, restriction in restrictions(scan.conditions).items())
     return {stable: restriction for stable, restriction in said if stable is not None}
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 
 from metaindex.expressions.errors import MetaIndexError
 from metaindex.querylog.predicted import Prediction, kept
-from metaindex.querylog.savings import Savings, savings
+from metaindex.querylog.savings import Savings, computed_savings
 from metaindex.views.history import History, history
 
 from .handle import Handle
@@ -25,7 +25,7 @@ def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
             histories[info.name] = history(info.name, handle.log(info.name), None)
         except MetaIndexError:
             continue  # what is wrong with it `indexes` tells
-    return savings(handle.path, queries, infos, histories, _predictions(handle))
+    return computed_savings(handle.path, queries, infos, histories, _predictions(handle))
 
 
 def _predictions(handle: Handle) -> dict[str, Prediction]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metaindex.expressions.shown import counted as counted
-from metaindex.formats import times
+from metaindex.formats.times import utc_text
 
 
 def cell(value: object) -> str:
@@ -22,7 +22,7 @@ def percent(share: float) -> str:
 
 def moment(ms: int) -> str:
     """A time in milliseconds since 1970, as people write it, to the second; 0: there is none."""
-    return times.moment(ms // 1000 * 1000) if ms else "-"
+    return utc_text(ms // 1000 * 1000) if ms else "-"
 
 
 def duration(ms: int | None) -> str:

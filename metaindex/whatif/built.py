@@ -9,7 +9,7 @@ from dataclasses import field
 import numpy as np
 
 from metaindex.actions.runs import in_order
-from metaindex.expressions.build import quoted
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
@@ -133,7 +133,7 @@ def _size_by_footers(bench: Bench, rows: Rows, candidate: Candidate, sample: Tri
     kinds: list[Kind] = []
     asked = 0
     for kind in fact_kinds(candidate.kinds):
-        told = [quoted(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if footers_tell(leaf)]
+        told = [column_sql(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if footers_tell(leaf)]
         asked += len(told)
         kinds += [kind.narrowed(told)] if told else []
     if not kinds or asked * len(wanted) > _MOST_FACTS:

@@ -24,7 +24,7 @@ from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.columns import columns_of, named
 from metaindex.kinds.served import RowKind, RowPlan, with_lineage
 from metaindex.kinds.spark_types import TEXT_BYTES, width
-from metaindex.pruning.ranking import PAGE_ROWS, Offer, Restriction, asked_of, share_read
+from metaindex.pruning.ranking import PAGE_ROWS, Offer, Restriction, restrictions, share_read
 from metaindex.readers.scan import Scan
 from metaindex.store.writer import RunSink, new_run_id
 
@@ -167,7 +167,7 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
     if missing:
         return CopyRead(None, note=f"it does not have the column {missing[0]}")
     first = [ColumnRef(parts) for parts in copy.names[: copy.kind.bounded]]
-    asked = asked_of(conjuncts(now.tree))
+    asked = restrictions(conjuncts(now.tree))
     if first[0] not in asked and not (len(first) > 1 and _asks_of(now.tree, first)):
         which = f"first column, {first[0].name}" if len(first) == 1 else "indexed columns"
         return CopyRead(None, note=f"the query asks nothing of its {which}")

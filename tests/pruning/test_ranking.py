@@ -23,9 +23,9 @@ from metaindex.pruning.ranking import (
     JoinOf,
     Offer,
     Restriction,
-    asked_of,
     buckets_left,
     choose,
+    restrictions,
     share_along,
     share_read,
     share_sent,
@@ -126,7 +126,9 @@ def test_what_filters_say_of_a_column() -> None:
 
     asked = {
         ref.parts[0]: one
-        for ref, one in asked_of(conjuncts((col("a") == 3) & (col("b") > 1) & (col("b") < 9) & (col("c") >= 2))).items()
+        for ref, one in restrictions(
+            conjuncts((col("a") == 3) & (col("b") > 1) & (col("b") < 9) & (col("c") >= 2))
+        ).items()
     }
     assert asked == {"a": Restriction(equal=1), "b": Restriction(ends=2), "c": Restriction(ends=1)}
     assert share_read(asked, ["a"], 200) == 1 / 200

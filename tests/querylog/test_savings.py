@@ -17,7 +17,7 @@ from metaindex.cli.main import main
 from metaindex.querylog.files import encoded, new_name
 from metaindex.querylog.reading import LoggedQueries, logged
 from metaindex.querylog.row import SCHEMA, QueryRow
-from metaindex.querylog.savings import savings
+from metaindex.querylog.savings import computed_savings
 from metaindex.querylog.writer import WRITER
 from tests.querylog.lake import noted, storage_of
 from tests.tables import FORMATS, Lake, delta_lake, rows
@@ -54,7 +54,7 @@ def _table(queries: list[QueryRow]) -> pa.Table:
 
 @given(QUERIES)
 def test_sums_are_those_of_the_rows(queries: list[QueryRow]) -> None:
-    told = savings("t", LoggedQueries(_table(queries), {}), [], {})
+    told = computed_savings("t", LoggedQueries(_table(queries), {}), [], {})
 
     def summed(some: list[QueryRow]) -> tuple[float, ...]:
         helped = [row for row in some if row.indexes]

@@ -22,7 +22,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, LongType
 
 import metaindex as mi
-from metaindex.expressions.build import quoted
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.formats.protocol import At
 from metaindex.table.face import handle_of
 
@@ -162,7 +162,7 @@ def check(shape: Shape, asked: Any, name: str, value: int | None) -> None:
     whole = shape.truth(asked)
     matching = whole.filter(_arrow(name, value)).to_pylist()
     table = shape.table
-    own = f"{quoted((name,))} IS NULL" if value is None else f"{quoted((name,))} = {value}"
+    own = f"{column_sql((name,))} IS NULL" if value is None else f"{column_sql((name,))} = {value}"
     for where in ("id >= 0", own, None):
         expected = matching if where == own else whole.to_pylist()
         scan = table.scan(where, version=asked)

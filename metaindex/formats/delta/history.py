@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from metaindex.expressions.errors import CorruptTableError, VersionNotFoundError
 from metaindex.formats.storage import Storage
-from metaindex.formats.times import moment
+from metaindex.formats.times import utc_text
 
 from .actions import Metadata
 from .log_segment import LogListing
@@ -41,7 +41,7 @@ def version_at(storage: Storage, table: str, listing: LogListing, metadata: Meta
     below = [v for v in versions if times[v] <= timestamp_ms]
     if not below:
         raise VersionNotFoundError(
-            f"{table} has no version as old as {moment(timestamp_ms)}; ask for a later time, or for a version number"
+            f"{table} has no version as old as {utc_text(timestamp_ms)}; ask for a later time, or for a version number"
         )
     return below[-1]
 

@@ -32,7 +32,7 @@ from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.storage import Storage
 from metaindex.formats.storage_opening import is_remote
 from metaindex.formats.storage_own import own_folder
-from metaindex.formats.times import moment
+from metaindex.formats.times import utc_text
 
 from .options import FilesOptions
 from .place import above, name_of
@@ -133,7 +133,9 @@ def find(ref: TableRef, at: At) -> KeptListing:
         fits = [k for k in kept if at.timestamp_ms is not None and k.timestamp_ms <= at.timestamp_ms]
     if fits:
         return fits[-1]
-    asked = f"version {at.version!r}" if at.version is not None else f"version as old as {moment(at.timestamp_ms or 0)}"
+    asked = (
+        f"version {at.version!r}" if at.version is not None else f"version as old as {utc_text(at.timestamp_ms or 0)}"
+    )
     known = f"{len(kept)} are kept, from {kept[0].id} to {kept[-1].id}" if kept else "none is kept"
     raise VersionNotFoundError(
         f"plain files have the versions that were remembered by indexing them; {ref.path!r} has no {asked}: {known}"

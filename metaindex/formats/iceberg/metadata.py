@@ -21,7 +21,7 @@ from metaindex.expressions.errors import (
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.protocol import At
 from metaindex.formats.storage import Storage
-from metaindex.formats.times import moment
+from metaindex.formats.times import utc_text
 from metaindex.formats.unpacked import deflated, zstandard
 
 NEWEST_FORMAT = 3
@@ -171,12 +171,12 @@ def _as_of(metadata: TableMetadata, timestamp_ms: int) -> int:
     passed = [snapshot_id for when, snapshot_id in log if when <= timestamp_ms]
     if not passed:
         raise VersionNotFoundError(
-            f"{metadata.location} has no snapshot at or before {moment(timestamp_ms)}; the oldest known is"
-            f" {'of ' + moment(log[0][0]) if log else 'none'}; ask for a later time"
+            f"{metadata.location} has no snapshot at or before {utc_text(timestamp_ms)}; the oldest known is"
+            f" {'of ' + utc_text(log[0][0]) if log else 'none'}; ask for a later time"
         )
     if passed[-1] not in metadata.snapshots:
         raise VersionNotFoundError(
-            f"{metadata.location} was at snapshot {passed[-1]} at {moment(timestamp_ms)}, and that snapshot has"
+            f"{metadata.location} was at snapshot {passed[-1]} at {utc_text(timestamp_ms)}, and that snapshot has"
             " expired; ask for a later time"
         )
     return passed[-1]

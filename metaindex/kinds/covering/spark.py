@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.errors import BuildError
-from metaindex.expressions.build import quoted
+from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.kinds.pieces import WrittenPart
 from metaindex.kinds.served import ORDINAL, ROW, with_lineage
 
@@ -64,7 +64,7 @@ def by_number(rows: DataFrame, count: int, column: str) -> DataFrame:
     if hasattr(rows, "repartitionById"):
         return rows.repartitionById(count, column)
     keys = ",".join(map(str, keys_of(count).tolist()))
-    return rows.repartition(count, F.expr(f"element_at(array({keys}), {quoted((column,))} + 1)"))
+    return rows.repartition(count, F.expr(f"element_at(array({keys}), {column_sql((column,))} + 1)"))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from metaindex.expressions.physical import physical_type
 from metaindex.expressions.vectors import compute
 from metaindex.kinds.canonical import UnkeyedValuesError, plain_type
 
-from .murmur import Hashes, hash_values
+from .murmur import Hashes, murmur_hashes
 
 
 def can_be_sketched(type_: pa.DataType) -> bool:
@@ -32,5 +32,5 @@ def as_sketched(values: pa.Array, type_: pa.DataType) -> pa.Array:
 def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Hashes]:
     """Is there an empty text among values, and the hashes of the others. NULL is none. UnkeyedValuesError as in
     `as_sketched`."""
-    hashes = hash_values(compute("unique", as_sketched(values, type_)))
+    hashes = murmur_hashes(compute("unique", as_sketched(values, type_)))
     return bool((hashes == 0).any()), hashes[hashes > 0]

@@ -69,7 +69,7 @@ def hash_words(words: npt.NDArray[np.generic]) -> Hashes:
     return hash_rows(plain.view(np.uint8).reshape(len(plain), -1)) if len(plain) else _none()
 
 
-def hash_values(values: pa.Array) -> Hashes:
+def murmur_hashes(values: pa.Array) -> Hashes:
     """The hash of each value, none of which is NULL, as Iceberg's single-value serialization has it (its specification,
     appendix D); 0 of an empty text. The two zeros of floats are one, and so are all NaNs. TypeError for types without
     such values."""
