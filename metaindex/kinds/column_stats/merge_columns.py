@@ -34,15 +34,8 @@ def merge_column(
     """Writes the rows of a column; its aggregates."""
     type_ = type_from_text(column.type_text)
     domain = domain_of(type_) if type_ is not None else pa.int64()
-    owner = np.full(len(files.partition_ord), -1, np.int32)
-    covering = [i for i, s in enumerate(sources) if any(c.stable == column.stable for c in s.run.columns)]
-    for number in covering:
-        places = files.ordinals[number]
-        owner[places[places >= 0]] = number
-    for number, source in enumerate(sources):
-        if source.run.run in blank:
-            places = files.ordinals[number][blank[source.run.run]]
-            owner[places[places >= 0]] = -1
+    owner = owners([column], sources, files, blank)[0]
+    covering = [number for number in range(len(sources)) if (owner == number).any()]
     streams = [_stats_of(sources[i], files, column.column_id, i, owner, len(covering)) for i in covering]
     if (owner < 0).any():
         streams.append(_unknown_rows(files, column.column_id, np.flatnonzero(owner < 0)))
@@ -63,6 +56,23 @@ def merge_column(
     return with_counts(partition_rows(table, domain), files)
 
 
+def owners(
+    columns: Sequence[CoveredColumn], sources: Sequence[RunReader], files: MergedFiles, blank: Mapping[str, Mask]
+) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
+    """For each column and file, the source whose row it takes: the last that covers it; -1: none."""
+    owner = np.full((len(columns), len(files.partition_ord)), -1, np.int32)
+    for number, source in enumerate(sources):
+        covered = {column.stable for column in source.run.columns}
+        places = files.ordinals[number]
+        mine = np.array([column.stable in covered for column in columns], np.bool_)
+        owner[np.ix_(mine, places[places >= 0])] = number
+    for number, source in enumerate(sources):
+        if source.run.run in blank:
+            places = files.ordinals[number][blank[source.run.run]]
+            owner[:, places[places >= 0]] = -1
+    return owner
+
+
 def _stats_of(
     source: RunReader, files: MergedFiles, column: int, number: int, owner: Ordinals, among: int
 ) -> Iterator[pa.Table]:
@@ -70,24 +80,27 @@ def _stats_of(
         places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
         kept = np.flatnonzero(places >= 0)  # of files that stay
         kept = kept[owner[places[kept]] == number]
-        table = table.take(pa.array(kept))
-        yield _put(_put(table, "ordinal", places[kept]), "partition_ord", files.partition_ord[places[kept]])
+        yield placed(table.take(pa.array(kept)), files, places[kept])
 
 
 def _unknown_rows(files: MergedFiles, column: int, ordinals: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
     for start in range(0, len(ordinals), 1 << 16):
         some = ordinals[start : start + (1 << 16)]
-        partitions = files.partition_ord[some]
-        ids = files.partitions.column("partition_id").combine_chunks().take(pa.array(partitions))
-        yield rows_of_nothing(
-            COLUMN_STATS,
-            {
-                "column_id": constant(column, len(some), pa.int64()),
-                "partition_ord": pa.array(partitions),
-                "ordinal": pa.array(some.astype(np.int32)),
-                "partition_id": ids,
-            },
-        )
+        yield unknown_rows(files, np.full(len(some), column, np.int64), some)
+
+
+def unknown_rows(files: MergedFiles, column_ids: npt.NDArray[np.int64], ordinals: npt.NDArray[np.int64]) -> pa.Table:
+    """A row of state UNKNOWN for each column and file."""
+    partitions = pa.array(files.partition_ord[ordinals])
+    return rows_of_nothing(
+        COLUMN_STATS,
+        {
+            "column_id": pa.array(column_ids),
+            "partition_ord": partitions,
+            "ordinal": pa.array(ordinals.astype(np.int32)),
+            "partition_id": files.partitions.column("partition_id").combine_chunks().take(partitions),
+        },
+    )
 
 
 def merge_partition_column(sources: Sequence[RunReader], files: MergedFiles, column: CoveredColumn) -> pa.Table:
@@ -185,6 +198,11 @@ def rows_of_nothing(schema: pa.Schema, given: Mapping[str, pa.Array]) -> pa.Tabl
         for field in schema
     ]
     return pa.table(columns, schema=schema)
+
+
+def placed(table: pa.Table, files: MergedFiles, places: Ordinals) -> pa.Table:
+    """Rows under the new ordinals."""
+    return _put(_put(table, "ordinal", places), "partition_ord", files.partition_ord[places])
 
 
 def _put(table: pa.Table, name: str, values: Ordinals) -> pa.Table:

@@ -15,7 +15,7 @@ from metaindex.log.entry import CoveredColumn
 from metaindex.store.reader import RunReader
 from metaindex.store.stream import stream
 
-from .merge_columns import rows_of_nothing, with_counts
+from .merge_columns import owners, placed, unknown_rows, with_counts
 from .schemas import COLUMN_STATS
 from .together import in_stored_order
 
@@ -26,7 +26,7 @@ def merge_columns(
     """The rows of each column in their stored order, and its aggregates. `columns` by ascending column id."""
     count = len(files.partition_ord)
     ids = np.array([column.column_id for column in columns], np.int64)
-    owner = _owners(columns, sources, files, blank)
+    owner = owners(columns, sources, files, blank)
     tables = [COLUMN_STATS.empty_table()]
     for number, source in enumerate(sources):
         for table in stream(source, "column_stats", COLUMN_STATS, None, 1):
@@ -35,17 +35,10 @@ def merge_columns(
             places = files.ordinals[number][np.asarray(table.column("ordinal").to_numpy())]
             kept = np.flatnonzero(places >= 0)  # of files that stay
             kept = kept[(ids[at[kept]] == stored[kept]) & (owner[at[kept], places[kept]] == number)]
-            tables.append(_placed(table.take(pa.array(kept)), files, places[kept]))
+            tables.append(placed(table.take(pa.array(kept)), files, places[kept]))
     column, place = np.nonzero(owner < 0)
     if len(column):
-        partition = pa.array(files.partition_ord[place])
-        given = {
-            "column_id": pa.array(ids[column]),
-            "partition_ord": partition,
-            "ordinal": pa.array(place.astype(np.int32)),
-            "partition_id": files.partitions.column("partition_id").combine_chunks().take(partition),
-        }
-        tables.append(rows_of_nothing(COLUMN_STATS, given))
+        tables.append(unknown_rows(files, ids[column], place))
     rows = pa.concat_tables(tables).combine_chunks()
     if rows.num_rows != count * len(columns):
         raise DamagedIndexError(
@@ -53,23 +46,6 @@ def merge_columns(
             f" {len(columns)} columns; refresh the index with mode='full'"
         )
     return _in_order(columns, rows, ids, files)
-
-
-def _owners(
-    columns: Sequence[CoveredColumn], sources: Sequence[RunReader], files: MergedFiles, blank: Mapping[str, Mask]
-) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-    """For each column and file, the source whose row it takes: the last that covers it; -1: none."""
-    owner = np.full((len(columns), len(files.partition_ord)), -1, np.int32)
-    for number, source in enumerate(sources):
-        covered = {column.stable for column in source.run.columns}
-        places = files.ordinals[number]
-        mine = np.array([column.stable in covered for column in columns], np.bool_)
-        owner[np.ix_(mine, places[places >= 0])] = number
-    for number, source in enumerate(sources):
-        if source.run.run in blank:
-            places = files.ordinals[number][blank[source.run.run]]
-            owner[:, places[places >= 0]] = -1
-    return owner
 
 
 def _in_order(
@@ -83,11 +59,3 @@ def _in_order(
     return {
         column: (stored, with_counts(totals, files)) for column, (stored, totals) in zip(columns, pairs, strict=True)
     }
-
-
-def _placed(table: pa.Table, files: MergedFiles, places: np.ndarray[tuple[int], np.dtype[np.int32]]) -> pa.Table:
-    """Rows under the new ordinals."""
-    for name, values in (("ordinal", places), ("partition_ord", files.partition_ord[places])):
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, table.schema.field(at), pa.array(values, pa.int32()))
-    return table
