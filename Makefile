@@ -35,12 +35,14 @@ LOWEST_PACKAGES = $(LOWEST_VENV)/.packages-installed
 LOWEST_TESTS ?= tests/pruning/test_condition.py tests/pruning/test_damage.py tests/pruning/test_credit.py tests/answers/test_limit.py tests/api/test_every_answer.py tests/api/test_locate.py tests/joins/test_scan_keys.py tests/statements tests/running
 LOWEST_PIP := $(LOWEST_VENV)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517
 
+FAST := not spark and not s3 and not slow and not exhaustive
+
 # One host: Spark talks to itself over loopback only.
 export SPARK_LOCAL_IP ?= 127.0.0.1
 # Images set it to stay small; here it would compile every source again in every process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install java demo test test-fast test-spark test-lowest other-sparks s3-server browser lint bench soak mutants docs clean help
+.PHONY: install java demo test test-fast test-all test-spark test-lowest other-sparks s3-server browser lint bench soak mutants docs clean help
 
 install: $(PACKAGES) java ## set up everything: virtual environment, pinned packages, Java where missing, Spark jars
 	@echo "install: ready"
@@ -70,21 +72,22 @@ java: $(PACKAGES)
 demo: install ## the main job on real flights: index Parquet, CSV, Delta and Iceberg, find needles, compare
 	@$(RUN) -m metaindex demo $(ARGS)
 
-# What takes long is told at the end. Two workers, each with a Spark of its own, begin at the first test and at the middle, and take from each other in the end: what a module sets up (a cluster, lakes) is set up once, and both
-# processors are at work until the last test.
-test: install ## every test, with Spark; ARGS="-k bloom" narrows
-	@$(RUN) -m pytest -ra -n 2 --dist worksteal --durations=60 --durations-min=8 $(ARGS)
+# Two workers; all tests of Spark are one worker's, in one JVM (tests/lanes.py). What takes long is told at the end.
+test: install ## the tests of each commit: the quick ones, and each promise of Spark once; ARGS="-k bloom" narrows
+	@$(RUN) -m pytest -ra -n 2 --dist loadfile --durations=20 --durations-min=8 -m "not exhaustive" $(ARGS)
 
 test-fast: $(PACKAGES) ## the quick tests that need no Java and no server, few examples each: a minute or two
-	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "not spark and not s3 and not slow" $(ARGS)
+	@METAINDEX_FAST=1 $(RUN) -m pytest -ra -n 2 --dist worksteal -m "$(FAST)" $(ARGS)
 
-# The share of this commit of what rotates, where files are named too.
+test-all: install ## everything, in parts of an hour that are not repeated for a commit (tests/parts.py); PART=s3 is one
+	@$(RUN) -m tests.parts $(PART)
+
 test-spark: $(SPARK_PACKAGES) ## the tests that need Spark, on another one: make test-spark SPARK=3.5 (or 4.0; 3.5 with SCALA=2.13)
 	@$(SPARK_RUN) -m metaindex.spark java
 	@$(SPARK_RUN) -m metaindex.spark jars
-	@METAINDEX_ROTATION=$${METAINDEX_ROTATION:-$$(git rev-parse --short=7 HEAD)} $(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)
+	@$(SPARK_RUN) -m pytest -ra -n 2 --dist worksteal -m "spark and not s3" $(ARGS)
 
-other-sparks: install ## a hundred tests each on Spark 3.5 and 4.0, or on ARGS=3.5 alone; none, and said, where it cannot be fetched in time
+other-sparks: install ## the promises on Spark 3.5 and 4.0, or on ARGS=3.5 alone; none, and said, where it cannot be fetched in time
 	@$(RUN) -m tests.other_sparks $(ARGS)
 
 $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA),tests/$(SCALA_NAME)_jars.txt)
@@ -100,7 +103,7 @@ $(SPARK_PACKAGES): $(PACKAGES) requirements/spark$(SPARK_NAME).txt $(if $(SCALA)
 
 # Rooms whose tests ask every package, in a minute or two. Old packages warn of newer ones beside them: no error here.
 test-lowest: $(LOWEST_PACKAGES) ## quick tests on the lowest versions of all packages that pyproject.toml declares
-	@METAINDEX_FAST=1 $(LOWEST_VENV)/bin/python -m pytest -ra -n 2 --dist worksteal -W default -m "not spark and not s3 and not slow" $(LOWEST_TESTS) $(ARGS)
+	@METAINDEX_FAST=1 $(LOWEST_VENV)/bin/python -m pytest -ra -n 2 --dist worksteal -W default -m "$(FAST)" $(LOWEST_TESTS) $(ARGS)
 
 $(LOWEST_PACKAGES): requirements/build.txt requirements/lowest.txt
 	@test -n "$(PYTHON)" || { echo "install: no Python 3.11 or newer found" >&2; exit 1; }
@@ -136,7 +139,7 @@ lint: $(PACKAGES) ## ruff (rules and format), mypy strict, hadolint
 bench: install ## the benchmarks, each beside its peers; ARGS goes to benchmarks
 	@$(RUN) -m benchmarks $(ARGS)
 
-soak: $(PACKAGES) s3-server ## the reliability figures: lives, crashes, races, hammering processes, every rotating test; for an hour; ARGS="lives --quick"
+soak: $(PACKAGES) s3-server ## the reliability figures: lives, crashes, races, hammering processes; for an hour; ARGS="lives --quick"
 	@$(RUN) -m tests.soak $(ARGS)
 
 mutants: $(PACKAGES) ## changes one critical line at a time in a copy, and says whether its tests notice; ARGS="--list", ARGS="etag"

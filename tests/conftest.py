@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import compiling, each_spark, hanging, rotation
+from tests import compiling, each_spark, hanging, lanes
 from tests.facts import Facts
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     _stop(session)
 
 
-@pytest.fixture(params=["kept", pytest.param("asked", marks=[pytest.mark.spark, pytest.mark.rotating(kept=True)])])
+@pytest.fixture(params=["kept", pytest.param("asked", marks=pytest.mark.spark)])
 def facts(request: pytest.FixtureRequest) -> Facts:
-    """What Spark says in matters of fact: kept answers, and Spark itself where every case runs (`tests/facts.py`)."""
+    """What Spark says in matters of fact: kept answers, and in `make test-all` Spark itself (`tests/facts.py`)."""
     spark = request.getfixturevalue("spark") if request.param == "asked" else None
     for name, value in compiling.COMPILED.items() if spark is not None else ():
         spark.conf.set(name, value)
@@ -69,8 +69,7 @@ def facts(request: pytest.FixtureRequest) -> Facts:
 def _compiled_or_not(request: pytest.FixtureRequest) -> None:
     if "spark" in request.fixturenames:
         marked = request.node.get_closest_marker("uncompiled") is not None
-        settings = compiling.settings_of(request.node.nodeid, os.environ[rotation.VARIABLE], marked=marked)
-        for name, value in settings.items():
+        for name, value in compiling.settings_of(marked=marked).items():
             request.getfixturevalue("spark").conf.set(name, value)
 
 
@@ -99,7 +98,7 @@ def _stop(session: "SparkSession") -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(rotation, "metaindex rotation")
+    config.pluginmanager.register(lanes, "metaindex lanes")
     config.pluginmanager.register(hanging, "metaindex hanging")
     each_spark.pytest_configure(config)
     # py4j closes the socket of an ended thread only when the garbage collector finds it, in whatever test runs then.
@@ -138,11 +137,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever takes the session needs a JVM, also without having said so: `-m "not spark"` must never start one. The
-    longest ones, which start a cluster, come first: at the end one worker would wait for another."""
+    """The longest ones, which start a cluster, come first: at the end one worker would wait for another."""
     items.sort(key=lambda item: item.path.name != "test_cluster.py")
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.spark)
-        if "s3_server" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.s3)

@@ -5,8 +5,7 @@
     .venv/bin/python -m tests.each_spark write                                         the table of docs/spark.md anew
 
 The table of the docs is drawn from that file, which `tests/docs/test_each_spark.py` makes sure of. The newest Spark
-has no part in the file: continuous integration runs every test on it, and a hundred on each of the others
-(`tests/other_sparks.py`).
+has no part in the file: it runs every test, and the others the promises (`tests/other_sparks.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 beside the test (`facts/<test>.txt`). A test that takes the fixture `facts` is there twice:
 
     test[kept]    holds what is ours against the kept answers, without Spark: in every run
-    test[asked]   asks Spark again, which must say what is kept: in `make soak`, and wherever every case runs
+    test[asked]   asks Spark again, which must say what is kept: in `make test-all`
 
     def test_types_are_those_of_spark(facts: Facts, tmp_path: Path) -> None:
         (theirs,) = facts.said("1.50", lambda spark: [spark.read.csv(...).schema.simpleString()])

@@ -1,4 +1,4 @@
-"""A hundred tests on each Spark but the newest, in continuous integration: 3.5 and 4.0.
+"""The promises (`tests/promises.txt`) on each Spark but the newest, 3.5 and 4.0.
 
     python -m tests.other_sparks          all of them; `3.5` names one
 
@@ -19,15 +19,11 @@ from pathlib import Path
 from typing import Final
 
 from metaindex.spark.releases import NEWEST, RELEASES
-from tests.rotation import VARIABLE, commit_of
 
 ROOT: Final = Path(__file__).parents[1]
 SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEWEST)
 FETCH_SECONDS: Final = 150
 TAMPERED: Final = ("DO NOT MATCH THE HASHES", "must have the pinned SHA-256")
-TESTS: Final = tuple((ROOT / "tests" / "other_sparks_tests.txt").read_text("utf-8").split())
-"""A hundred, or as many as the commit's share of those that rotate has: of every part of what another Spark does
-(`tests/each_spark.py`), the ones that take a few seconds."""
 
 
 def fetched(command: list[str], seconds: float, environ: Mapping[str, str] = os.environ) -> tuple[str | None, bool]:
@@ -71,15 +67,10 @@ def _run(name: str) -> int:
             done = "its tests are left out" if mirror else "a pin and what is fetched are to be the same"
             sys.stderr.write(f"other-sparks: Spark {name} cannot be set up: {why}; {done}\n")
             return 0 if mirror else 1
-    commit = commit_of(ROOT)
-    sys.stdout.write(f"other-sparks: a hundred tests on Spark {name}, the share of {commit}\n")
+    sys.stdout.write(f"other-sparks: the promises on Spark {name}\n")
     sys.stdout.flush()
-    return subprocess.run(
-        ["make", "test-spark", f"SPARK={name}", f"ARGS={' '.join(TESTS)}"],
-        cwd=ROOT,
-        env={VARIABLE: commit, **os.environ},
-        check=False,
-    ).returncode
+    command = ["make", "test-spark", f"SPARK={name}", "ARGS=-m promise"]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

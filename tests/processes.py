@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+
+import pytest
 
 
 def peak_bytes() -> int:
@@ -12,3 +15,11 @@ def peak_bytes() -> int:
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found.group(1)) << 10
+
+
+def terminal() -> tuple[int, int]:
+    """Both ends of a terminal that is none; the test is skipped where the system gives none."""
+    try:
+        return os.openpty()
+    except OSError as error:
+        pytest.skip(f"no terminals here (is /dev/pts mounted?): {error}")

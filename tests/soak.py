@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from metaindex.views.text_table import Column, TextTable
-from tests import rotation
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / ".cache" / "soak"
@@ -28,14 +27,13 @@ LOGS = ROOT / ".cache" / "soak"
 @dataclass(frozen=True)
 class Piece:
     """Some tests that try one kind of mishap. `processes`: their tests run side by side in so many; those that start
-    many themselves run in one. `longer`: they try more in a soak; else they are those of `make test`, every case."""
+    many themselves run in one."""
 
     name: str
     says: str
     tests: tuple[str, ...]
     processes: int = 2
     marks: str = "not spark"
-    longer: bool = True
 
 
 PIECES = (
@@ -88,7 +86,6 @@ PIECES = (
         1,
         "spark",
     ),
-    Piece("rotation", "every case of the tests of which `make test` has a share", ("tests",), 2, "rotating", False),
 )
 
 
@@ -128,7 +125,7 @@ def run(piece: Piece, *, quick: bool) -> Result:
         figures = Path(folder) / "figures"
         environment = {**os.environ, "METAINDEX_FIGURES": str(figures)}
         environment.pop("METAINDEX_FAST", None)
-        environment |= {} if quick else {"METAINDEX_SOAK": "1"} if piece.longer else {rotation.VARIABLE: rotation.ALL}
+        environment |= {} if quick else {"METAINDEX_SOAK": "1"}
         words = [sys.executable, "-m", "pytest", "-q", "-rA", "-m", piece.marks, *piece.tests]
         if piece.processes > 1:
             words += ["-n", str(piece.processes)]

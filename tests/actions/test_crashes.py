@@ -58,7 +58,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
 
 
-@pytest.mark.rotating(of=6)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("verb", "state", "fault"),
     [

@@ -146,7 +146,6 @@ def nothing_is_taken_from_retained_versions(engine: Engine) -> None:
         assert engine.kept(f"name = '{person}-5'", whole) == 1
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8, every=2)
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta(spark: SparkSession, tmp_path: Path, vectors: str) -> None:
     engine = lived(delta(spark, tmp_path, {"enableDeletionVectors": vectors}))
@@ -174,7 +173,6 @@ def test_delta(spark: SparkSession, tmp_path: Path, vectors: str) -> None:
     assert engine.kept("name = 'zoe'") == 0
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8)
 def test_delta_after_its_log_was_cleaned(spark: SparkSession, tmp_path: Path) -> None:
     """The deleted row is in the file still; no version says so any more."""
     engine = lived(delta(spark, tmp_path, {"enableDeletionVectors": "true"}))
@@ -192,7 +190,6 @@ def test_delta_after_its_log_was_cleaned(spark: SparkSession, tmp_path: Path) ->
     assert "alice-9" in left
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8)
 @pytest.mark.parametrize(
     ("version", "mode"), [(2, "merge-on-read"), (3, "merge-on-read"), (2, "copy-on-write"), (3, "copy-on-write")]
 )

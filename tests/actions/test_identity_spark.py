@@ -43,7 +43,6 @@ def right(spark: SparkSession, table: mi.Table, name: str) -> None:
         )
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8)
 def test_what_commands_of_delta_do(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     name = f"delta.`{path}`"
@@ -81,7 +80,6 @@ def test_what_commands_of_delta_do(spark: SparkSession, tmp_path: Path) -> None:
     assert table.scan("id = 77", version=1).to_arrow().num_rows == 1
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8)
 @pytest.mark.parametrize("format_version", [1, 2])
 def test_what_procedures_of_iceberg_do(spark: SparkSession, tmp_path: Path, format_version: int) -> None:
     short = f"identity.t{next(_numbers)}"
@@ -109,7 +107,6 @@ def test_what_procedures_of_iceberg_do(spark: SparkSession, tmp_path: Path, form
     assert len(table.prune("id = 1003").files) == 1
 
 
-@pytest.mark.rotating(family="what commands of Delta and Iceberg do to an index", of=8)
 def test_files_written_anew_are_read_by_queries_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     size = made(path, 0, "one", 1000)

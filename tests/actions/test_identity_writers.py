@@ -98,6 +98,7 @@ def catalog_of(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("format_version", VERSIONS)
+@pytest.mark.slow
 def test_pyiceberg_adds_a_path_again_and_merges_manifests(tmp_path: Path, format_version: str) -> None:
     catalog = catalog_of(tmp_path)
     merging = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "1"}

@@ -231,7 +231,7 @@ class Life(RuleBasedStateMachine):
         return {int(path.rpartition("/f")[2].removesuffix(".parquet")) for path in paths}
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_lives(monkeypatch: pytest.MonkeyPatch, part: int) -> None:

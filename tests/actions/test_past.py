@@ -98,7 +98,7 @@ def check(table: mi.Table, own: Rows, *, most: int | None = 1, gone: tuple[str, 
     return pruned
 
 
-@pytest.mark.rotating(of=6)
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
 @pytest.mark.parametrize(
     ("table_format", "kinds"),
@@ -228,7 +228,6 @@ def test_the_command_line_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert mi.open_table(path).prune("name = 'none'", version=1).kept_files == 0
 
 
-@pytest.mark.rotating(commits=2)
 @pytest.mark.spark
 def test_spark_builds_it_as_this_process_does(tmp_path: Path, spark: Any) -> None:
     path, own = delta(tmp_path, "aaacda")

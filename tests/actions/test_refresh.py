@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def rows(number: int) -> pa.Table:
 
 @settings(max_examples=6 if os.environ.get("METAINDEX_FAST") else 25)
 @given(STEPS)
+@pytest.mark.slow
 def test_an_index_kept_up_by_refreshes_answers_like_a_new_one(steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "lake"

@@ -49,7 +49,6 @@ def run(spark: SparkSession, advice: Advice, name: str | None = None) -> None:
         spark.sql(statement)
 
 
-@pytest.mark.rotating(family="statements of advice that Spark runs", of=6, every=2)
 def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "it's a `table` of ${env:HOME}")
     for rows in tables():
@@ -79,7 +78,6 @@ def test_delta_by_path_by_name_and_clustered(spark: SparkSession, tmp_path: Path
             spark.conf.set("spark.databricks.delta.optimize.maxFileSize", before)
 
 
-@pytest.mark.rotating(family="statements of advice that Spark runs", of=6)
 def test_iceberg_sorted_and_in_z_order(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.advice")
     spark.sql("CREATE TABLE iceberg.advice.t (`user id` BIGINT, price BIGINT, payload BIGINT) USING iceberg")
@@ -102,7 +100,6 @@ def test_iceberg_sorted_and_in_z_order(spark: SparkSession, tmp_path: Path) -> N
     spark.sql("DROP TABLE iceberg.advice.t")
 
 
-@pytest.mark.rotating(family="statements of advice that Spark runs", of=6)
 def test_a_sorted_copy_of_plain_files(spark: SparkSession, tmp_path: Path) -> None:
     root = tmp_path / 'a "lake" [1]'
     root.mkdir()
@@ -119,7 +116,6 @@ def test_a_sorted_copy_of_plain_files(spark: SparkSession, tmp_path: Path) -> No
     assert copy.scan(columns=["price"]).to_arrow().num_rows == FILES * ROWS
 
 
-@pytest.mark.rotating(family="statements of advice that Spark runs", of=6)
 def test_a_sorted_copy_keeps_the_folders_of_partitions(spark: SparkSession, tmp_path: Path) -> None:
     root = tmp_path / "lake"
     for number, rows in enumerate(tables()[:8]):
@@ -134,7 +130,6 @@ def test_a_sorted_copy_keeps_the_folders_of_partitions(spark: SparkSession, tmp_
     assert copy["price"].range_share == pytest.approx(advice.effects[0].files_then / advice.files, rel=0.5)
 
 
-@pytest.mark.rotating(family="statements of advice that Spark runs", of=6)
 def test_files_with_deleted_rows_are_told_and_measured_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "deletes")
     for first in (0, 100):

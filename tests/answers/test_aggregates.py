@@ -11,7 +11,6 @@ from decimal import Context, Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +27,7 @@ from metaindex.kinds.kind import Kind
 from metaindex.kinds.theta.hashed import can_be_sketched
 from tests.answers.conftest import fill
 from tests.answers.lakes import FIVE, HandDelta, conditions, opened_files
+from tests.duck import connected
 from tests.formats.iceberg.written import History
 from tests.pruning.test_damage import DAMAGE, PARTS
 from tests.strategies import values
@@ -53,7 +53,7 @@ def by_duckdb(rows: pa.Table, answer: pa.Table, keys: list[str]) -> list[tuple[A
     asked = [name for name in answer.column_names if name not in keys]
     select = ", ".join([*map(quoted, keys), *(f"{call(name)} AS {quoted(name)}" for name in asked)])
     by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
-    with duckdb.connect() as con:
+    with connected() as con:
         con.execute("SET TimeZone = 'UTC'")
         con.register("live", rows)
         found = con.sql(f"SELECT {select} FROM live{by}").to_arrow_table()
@@ -252,6 +252,7 @@ def test_only_files_that_have_to_be_are_opened(
 
 
 @pytest.mark.parametrize(("lake", "part"), list(zip(itertools.cycle(FIVE), PARTS, strict=False)))
+@pytest.mark.slow
 def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str) -> None:
     made = fill(FIVE[lake](tmp_path))
     for name, damage in DAMAGE.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from tests.answers.lakes import FIVE, opened_files
+from tests.duck import connected
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
@@ -46,7 +46,7 @@ def test_every_engine_gives_the_same_rows(table: mi.Table, limit: int) -> None:
     assert scan.to_dataset().count_rows() == len(rows)
     assert scan.to_polars().collect().rows(named=True) == rows
     assert scan.to_pandas().to_dict("records") == rows
-    with duckdb.connect() as con:
+    with connected() as con:
         assert scan.to_duckdb(con).to_arrow_table().to_pylist() == rows
 
 
@@ -59,7 +59,7 @@ def test_what_an_engine_filters_it_filters_of_the_first_rows(table: mi.Table) ->
     assert scan.to_dataset().to_table(filter=pc.field("id") > 27).column("id").to_pylist() == expected
     assert scan.to_polars().filter(pl.col("id") > 27).collect()["id"].to_list() == expected
     assert scan.to_polars().head(3).collect()["id"].to_list() == scan.to_arrow().column("id").to_pylist()[:3]
-    with duckdb.connect() as con:
+    with connected() as con:
         found = scan.to_duckdb(con).filter("id > 27").to_arrow_table()
     assert found.column("id").to_pylist() == expected
 

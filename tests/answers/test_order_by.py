@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +20,7 @@ import metaindex as mi
 from tests.answers.conftest import fill
 from tests.answers.lakes import FIVE, HandDelta, conditions, opened_files
 from tests.answers.test_aggregates import hand_deltas, plain_row, quoted
+from tests.duck import connected
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.iceberg.written import History
 from tests.pruning.test_damage import DAMAGE, PARTS
@@ -47,7 +47,7 @@ def sorted_by_duckdb(every: pa.Table, keys: list[tuple[str, ...]], limit: int) -
         return f"{quoted(key[0])} {side} {nulls}"
 
     names, order = ", ".join(quoted(key[0]) for key in keys), ", ".join(map(clause, keys))
-    with duckdb.connect() as con:
+    with connected() as con:
         con.execute("SET TimeZone = 'UTC'")
         con.register("live", every)
         found = con.sql(f"SELECT {names} FROM live ORDER BY {order} LIMIT {limit}").to_arrow_table()
@@ -117,7 +117,7 @@ def test_every_engine_gives_them_in_their_order(table: mi.Table) -> None:
     assert pa.table(scan).to_pylist() == rows
     assert scan.to_dataset().to_table().to_pylist() == rows
     assert scan.to_polars().collect().rows(named=True) == rows
-    with duckdb.connect() as con:
+    with connected() as con:
         assert scan.to_duckdb(con).to_arrow_table().to_pylist() == rows
 
 

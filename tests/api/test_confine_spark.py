@@ -45,7 +45,6 @@ def made(spark: SparkSession, format_: str, folder: Path) -> tuple[str, dict[str
     return path, options
 
 
-@pytest.mark.rotating(of=6, every=2)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_confined_table_is_built_by_spark(spark: SparkSession, tmp_path: Path, format_: str) -> None:
     path, options = made(spark, format_, tmp_path)
@@ -56,7 +55,6 @@ def test_a_confined_table_is_built_by_spark(spark: SparkSession, tmp_path: Path,
     assert table.scan("a = 7").to_arrow().to_pylist() == [{"a": 7, "s": "s7"}]
 
 
-@pytest.mark.rotating(of=4)
 @pytest.mark.parametrize("table", TABLES)
 def test_spark_builds_refuse_a_file_outside(spark: SparkSession, tmp_path: Path, table: str) -> None:
     secret = tmp_path / "elsewhere/secret.parquet"
@@ -89,7 +87,6 @@ class Late(SparkBuilder):
         return SparkBuilder.rows(self, request, *rest)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("format_", ["parquet", "csv"])
 def test_nothing_is_read_by_a_link_that_comes_between(spark: SparkSession, tmp_path: Path, format_: str) -> None:
     path, options = made(spark, format_, tmp_path)

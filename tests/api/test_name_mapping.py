@@ -163,6 +163,7 @@ def test_a_column_that_is_renamed(lake: Lake) -> None:
     agrees(lake, opened)
 
 
+@pytest.mark.slow
 def test_a_mapping_that_changes_without_a_snapshot(lake: Lake) -> None:
     """The same bytes are other columns then: what was known of them is not believed, and a refresh reads them again."""
     opened = mi.open_table(lake.path)
@@ -256,7 +257,7 @@ def take(lake: Lake, step: str, opened: mi.Table) -> None:
 @example(["rename a", "rename a", "rename a"])
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 def test_any_history_has_pyicebergs_answers(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
     lake = Lake(tmp_path_factory.mktemp("mapped"))
     lake.append()

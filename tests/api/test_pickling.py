@@ -73,11 +73,20 @@ def iceberg(root: Path) -> mi.Table:
 TABLES = [parquet, csv, delta, iceberg]
 
 
+def indexed(table: mi.Table) -> mi.Table:
+    table.create_index("k", mi.ColumnStats(), mi.Values("b"), builder="local")
+    return table
+
+
+@pytest.fixture(params=TABLES, ids=lambda make: make.__name__, scope="module")
+def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> mi.Table:
+    """For tests that leave it and its index as they are."""
+    return indexed(request.param(tmp_path_factory.mktemp("lake") / "lake"))
+
+
 @pytest.fixture(params=TABLES, ids=lambda make: make.__name__)
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> mi.Table:
-    made: mi.Table = request.param(tmp_path / "lake")
-    made.create_index("k", mi.ColumnStats(), mi.Values("b"), builder="local")
-    return made
+def own(request: pytest.FixtureRequest, tmp_path: Path) -> mi.Table:
+    return indexed(request.param(tmp_path / "lake"))
 
 
 def sent(value: object) -> object:
@@ -224,25 +233,25 @@ def test_a_recommendation_that_was_sent_creates_what_it_names(tmp_path: Path) ->
     assert {index.name for index in table.indexes()} == {index.name for index in told.indexes}
 
 
-def test_indexes_that_are_damaged_meanwhile_lose_no_row(table: mi.Table) -> None:
+def test_indexes_that_are_damaged_meanwhile_lose_no_row(own: mi.Table) -> None:
     """The kept files are known; where they are read by what an index recorded, the table answers in its place."""
-    scan = table.scan(QUERY)
+    scan = own.scan(QUERY)
     expected = rows(scan)
-    data = pickle.dumps(table.scan(QUERY))
-    table.delete_index("k")
-    table.vacuum_index("k")
+    data = pickle.dumps(own.scan(QUERY))
+    own.delete_index("k")
+    own.vacuum_index("k")
     there = pickle.loads(data)
     assert rows(there) == expected
 
 
-def test_what_was_opened_for_one_thread_is_each_others_own(table: mi.Table) -> None:
-    there = sent(table)
+def test_what_was_opened_for_one_thread_is_each_others_own(own: mi.Table) -> None:
+    there = sent(own)
     assert isinstance(there, mi.Table)
-    assert (there.path, there.format, there.config) == (table.path, table.format, table.config)
+    assert (there.path, there.format, there.config) == (own.path, own.format, own.config)
     assert [index.name for index in there.indexes()] == ["k"]
-    assert of_table(there) == of_table(table)
+    assert of_table(there) == of_table(own)
     there.create_index("more", mi.ValueList("b"), builder="local")
-    assert [index.name for index in table.indexes()] == ["k", "more"]
+    assert [index.name for index in own.indexes()] == ["k", "more"]
 
 
 @pytest.mark.slow

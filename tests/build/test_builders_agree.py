@@ -19,7 +19,6 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
-@pytest.mark.rotating(of=6)
 def test_builders_write_the_same_rows(name: str, tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "table").mkdir()
     request = SCENARIOS[name](tmp_path / "table")

@@ -159,7 +159,6 @@ CASES: dict[str, tuple[Build, int]] = {
 
 # A case takes what Spark gives a worker that hangs, some ten seconds.
 @pytest.mark.spark
-@pytest.mark.rotating(always="rows are written")
 @pytest.mark.parametrize("name", CASES)
 def test_no_job_of_an_interrupted_build_goes_on(
     name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -41,7 +41,7 @@ def answers(path: Path, predicates: list[object], versions: Sequence[str | None]
     return [sorted(table.prune(predicate, version=version).paths) for version in versions for predicate in predicates]
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 @settings(max_examples=2 if FEW else 15)
 @given(st.data())
 @pytest.mark.slow

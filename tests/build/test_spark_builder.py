@@ -26,7 +26,7 @@ from tests.build.lake import Built, build, fields_of, request_for, request_of_ta
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark]
 
 
 def both(request: BuildRequest, spark: SparkSession, folder: Path) -> Built:

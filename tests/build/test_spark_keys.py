@@ -259,7 +259,6 @@ def test_what_a_killed_build_left_is_removed_by_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["every_type", "damaged_files", "partition_columns", "csv_files", "json_files", "no_files"]
 )
-@pytest.mark.rotating(of=10, always="every_type", every=2)
 def test_spark_writes_the_rows_of_the_local_builder(name: str, tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "table").mkdir()
     request = SCENARIOS[name](tmp_path / "table")
@@ -271,7 +270,6 @@ def test_spark_writes_the_rows_of_the_local_builder(name: str, tmp_path: Path, s
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(commits=3)
 def test_many_ranges_of_more_values_than_a_task_may_hold(tmp_path: Path, spark: SparkSession) -> None:
     values = np.random.default_rng(1).integers(0, 5000, 20_000)
     paths = [
@@ -307,7 +305,6 @@ def test_a_task_that_fails_leaves_no_index_and_no_rows(tmp_path: Path, spark: Sp
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(commits=3)
 def test_an_index_built_by_spark_answers_as_one_built_here(tmp_path: Path, spark: SparkSession) -> None:
     root = tmp_path / "delta"
     spark.range(0, 1000, 1, 4).selectExpr("id * 7 % 1000 AS id", "CAST(id % 10 AS STRING) AS s").write.format(

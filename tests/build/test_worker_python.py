@@ -62,7 +62,6 @@ def _python(folder: Path, paths: list[str]) -> str:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.rotating(commits=4)
 def test_workers_without_packages(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()

@@ -74,6 +74,7 @@ def _texts(node: ast.AST) -> Iterator[str]:
             yield "".join(str(value) for value in values)
 
 
+@pytest.mark.slow
 def test_no_error_that_can_be_read_in_the_source_names_an_argument_of_python() -> None:
     raised = list(_raised())
     assert len(raised) > 300

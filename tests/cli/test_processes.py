@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import terminal
+
 pytestmark = pytest.mark.slow
 METAINDEX = [sys.executable, "-m", "metaindex"]
 
@@ -95,10 +97,7 @@ def test_looking_up_loads_no_spark(indexed: Path) -> None:
 
 
 def test_a_terminal_gets_a_drawn_table(indexed: Path) -> None:
-    try:
-        leader, follower = os.openpty()
-    except OSError:
-        pytest.skip("no terminals here: /dev/pts is not mounted")
+    leader, follower = terminal()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "60", "PYTHONUTF8": "1"}
     with subprocess.Popen([*METAINDEX, "indexes", str(indexed)], stdout=follower, env=env) as process:
         os.close(follower)

@@ -99,8 +99,6 @@ def test_the_summary_never_says_that_nothing_takes_no_time(without: float, with_
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(family="what documents show in Spark", of=6)
-@pytest.mark.rotating(commits=4)
 def test_the_story_holds_on_a_few_days(
     spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.rotating
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     ["terms", "refresh", "optimize", "formats_files", "formats_iceberg", "formats_delta", "bloom", "hooks"],

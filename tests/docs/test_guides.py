@@ -90,7 +90,6 @@ def test_a_guide_runs(name: str, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.rotating(family="what documents show in Spark", of=6)
 def test_the_guide_to_joins_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import metaindex as mi
 
@@ -118,7 +117,7 @@ def test_the_guide_to_s3_runs(bucket: str, bucket_folder: Path) -> None:  # noqa
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="make docs installs the tools of the site")
-@pytest.mark.rotating(commits=3)
+@pytest.mark.exhaustive
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     words = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     ran = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)

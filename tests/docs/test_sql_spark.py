@@ -41,7 +41,6 @@ EXPECTED = {
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(family="what documents show in Spark", of=6)
 def test_the_statements_keep_what_the_files_say(spark: "SparkSession", tmp_path: Path) -> None:
     root = str(tmp_path / "lake")
     words: dict[str, str] = {}

@@ -50,6 +50,7 @@ def test_it_answers_what_the_walk_answers(data: st.DataObject) -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_questions_asked_together_are_answered_as_alone(data: st.DataObject) -> None:
     schema = data.draw(strategies.schemas(max_columns=2))
     files = data.draw(strategies.files(schema, max_files=9))

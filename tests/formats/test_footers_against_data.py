@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from metaindex.expressions.physical import physical_type, to_physical
 from metaindex.formats.footers import FooterStatistics
 from metaindex.formats.model import Leaf
+from tests.duck import connected
 from tests.formats.footers_of import doubt, footers, one, said
 
 _DAY = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))
@@ -66,9 +67,7 @@ def _write(table: pa.Table, path: Path, writer: str) -> bool:
         case "pyarrow":
             pq.write_table(table, path, row_group_size=3)
         case "duckdb":
-            import duckdb
-
-            with duckdb.connect() as connection:
+            with connected() as connection:
                 connection.register("t", table)
                 connection.execute(f"COPY t TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
         case "polars":
@@ -139,10 +138,9 @@ def test_bounds_hold_for_random_tables_of_three_writers(writer: str, tmp_path_fa
 
 
 def test_bounds_agree_with_duckdb_over_row_groups(tmp_path: Path) -> None:
-    import duckdb
 
     path = tmp_path / "t.parquet"
-    with duckdb.connect() as connection:
+    with connected() as connection:
         connection.execute(
             "CREATE TABLE t AS SELECT i::INT i, (i * 7919 % 10007)::DECIMAL(20,3) d, 'n' || i s, "
             "DATE '1990-01-01' + i::INT AS day, CASE WHEN i % 3 = 0 THEN NULL ELSE i / 7.0 END f FROM range(10000) r(i)"

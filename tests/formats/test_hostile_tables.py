@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[2]
 _MOST_BYTES = 1 << 30
 
 
-@pytest.mark.rotating(of=6)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MADE))
 def test_a_changed_table_is_read_right_or_refused(name: str, tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_changed_table_is_read_right_or_refused(name: str, tmp_path: Path) -> 
     assert told["peak_bytes"] < _MOST_BYTES
 
 
-@pytest.mark.rotating(every=2)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_written_text_is_read_as_it_should_be_or_refused(kind: str, tmp_path: Path) -> None:

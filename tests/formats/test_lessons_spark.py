@@ -59,7 +59,6 @@ def _as_table_has_it(values: pa.Array, found: Snapshot, name: str) -> pa.Array:
     )
 
 
-@pytest.mark.rotating(family="lessons of what Spark writes", of=4)
 @pytest.mark.parametrize("zone", ZONES)
 def test_20_21_22_23_what_spark_wrote_lies_within_what_its_logs_say(
     spark: SparkSession, tmp_path: Path, zone: str
@@ -115,7 +114,6 @@ def check_footers(folder: Path, like: Snapshot) -> None:
                 assert not known
 
 
-@pytest.mark.rotating(family="lessons of what Spark writes", of=4)
 def test_24_25_statistics_under_deletes_and_of_few_columns_are_never_untrue_of_the_physical_rows(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -170,6 +170,7 @@ def test_each_folder_is_looked_at_once(tmp_path: Path) -> None:
     assert walk.looked <= 14
 
 
+@pytest.mark.slow
 def test_of_very_many_folders_beside_each_other_all_are_looked_at_or_that_is_said(tmp_path: Path) -> None:
     for number in range(21_000):
         (tmp_path / f"{number:05}x").mkdir()

@@ -131,7 +131,7 @@ def _step(table: mi.Table, written: Written, what: str, number: int) -> None:
             written.write(what, number)
 
 
-@pytest.mark.rotating
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Delete operation did not match any records:UserWarning")  # of pyiceberg
 @pytest.mark.parametrize("part", range(PARTS))

@@ -47,7 +47,6 @@ def followed(spark: SparkSession, table: mi.Table, write: Callable[[], object]) 
     assert info.fresh, hooks.counts()
 
 
-@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_every_way_to_write_a_delta_table_is_followed(hooked: SparkSession, tmp_path: Path) -> None:
     from delta.tables import DeltaTable
 
@@ -89,7 +88,6 @@ def test_in_synchronous_mode_the_refresh_is_done_when_the_listeners_were_told(
         hooks.disable(spark)
 
 
-@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
     spark = hooked
     name = f"iceberg.hooks.t{hooks.counts().told}"
@@ -110,7 +108,6 @@ def test_iceberg_and_named_tables_are_followed(hooked: SparkSession) -> None:
         followed(spark, table, write)
 
 
-@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_procedures_and_other_sessions_that_commit_to_iceberg_tables_are_followed(
     hooked: SparkSession, tmp_path: Path
 ) -> None:
@@ -158,7 +155,6 @@ def test_a_new_session_is_followed_once_it_is_enabled(spark: SparkSession, tmp_p
         hooks.disable(new)
 
 
-@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: SparkSession, tmp_path: Path) -> None:
     spark = hooked
     path = str(tmp_path / "plain")
@@ -173,7 +169,6 @@ def test_plain_folders_are_followed_also_where_a_partition_is_written(hooked: Sp
     followed(spark, table, lambda: spark.range(90, 95).write.parquet(f"{path}/part=8"))
 
 
-@pytest.mark.rotating(family="commits that are followed", of=6)
 def test_micro_batches_are_followed(hooked: SparkSession, tmp_path: Path) -> None:
     spark = hooked
     source, delta, plain = (str(tmp_path / name) for name in ("source", "delta", "plain"))
@@ -251,7 +246,6 @@ def test_no_other_process_of_the_host_can_tell_of_a_commit(hooked: SparkSession)
     assert hooks.counts() == before
 
 
-@pytest.mark.rotating(commits=3)
 def test_covering_indexes_are_kept_fresh_by_the_session(hooked: SparkSession, tmp_path: Path) -> None:
     """Only Spark builds them: the hook of a session has one, beside an index that this process builds."""
     path = str(tmp_path / "covered")

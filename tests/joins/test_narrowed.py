@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +19,7 @@ import metaindex as mi
 from metaindex.expressions.engines.sql import to_sql
 from tests.answers.conftest import fill
 from tests.answers.lakes import FIVE
+from tests.duck import connected
 from tests.joins.test_scan_keys import _ROW, _SCHEMA, _TYPES
 
 
@@ -94,6 +94,7 @@ def test_keys_of_another_family_of_types_are_refused(tmp_path: Path) -> None:
     null_safe=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
+@pytest.mark.slow
 def test_every_row_with_a_key_satisfies_it(
     rows: list[dict[str, Any]], keys: list[dict[str, Any]], on: set[str], most: int, null_safe: bool
 ) -> None:
@@ -103,7 +104,7 @@ def test_every_row_with_a_key_satisfies_it(
     )
     op = "IS NOT DISTINCT FROM" if null_safe else "="
     equal = " AND ".join(f"r.{name} {op} k.{name}" for name in names)
-    with duckdb.connect() as con:
+    with connected() as con:
         con.register("rows", pa.Table.from_pylist(rows, _SCHEMA))
         con.register("given_keys", pa.Table.from_pylist(keys, _SCHEMA))
         asked = f"SELECT count(*) FROM rows r WHERE EXISTS (SELECT 1 FROM given_keys k WHERE {equal})"

@@ -26,7 +26,6 @@ _ROWS = [
 ] + [(None, None, None, None, None, float("nan"), 0), (-1, "", Decimal("-9.99"), _AT, dt.date(1969, 1, 1), -0.0, 0)]
 
 
-@pytest.mark.rotating(of=4, every=2)
 @pytest.mark.parametrize("format_", ["delta", "iceberg"])
 @pytest.mark.parametrize("keys", [["id"], ["s"], ["d", "y"], ["t"], ["f"]], ids="-".join)
 def test_spark_merges_alike(spark: SparkSession, tmp_path: Path, format_: str, keys: list[str]) -> None:

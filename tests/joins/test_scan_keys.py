@@ -11,7 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +22,7 @@ import metaindex as mi
 from metaindex.cli import main
 from tests.answers.conftest import fill
 from tests.answers.lakes import FIVE, opened_files
+from tests.duck import connected
 from tests.tables import FORMATS, settle
 
 
@@ -77,7 +77,7 @@ def test_every_engine_that_reads_rows_here_joins(table: mi.Table) -> None:
     assert scan.to_dataset().to_table(filter=pc.field("id") > 3).to_pylist() == [{"id": 25}]
     assert scan.to_dataset().count_rows() == 2
     assert scan.to_polars().filter(pl.col("id") > 3).collect().rows() == [(25,)]
-    with duckdb.connect() as con:
+    with connected() as con:
         assert scan.to_duckdb(con).filter("id > 3").fetchall() == [(25,)]
     limited = table.scan(keys=pa.table({"id": list(range(0, 60, 7))}), on=["id"], limit=3).to_arrow()
     assert limited.num_rows == 3
@@ -143,7 +143,7 @@ _SCHEMA = pa.schema([(name, t) for name, (t, _) in _TYPES.items()])
 _ROW = st.fixed_dictionaries({name: st.none() | values for name, (_, values) in _TYPES.items()})
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 @given(
     rows=st.lists(_ROW, min_size=1, max_size=30),
     keys=st.lists(_ROW, max_size=12),
@@ -174,7 +174,7 @@ def test_as_duckdb_joins(
             given_keys = pa.table(coded, names=names)
         found = table.scan(columns=["n"], keys=given_keys, on=names).to_arrow().column("n").to_pylist()
         plain = pa.Table.from_pylist(keys, _SCHEMA)
-        with duckdb.connect() as con:
+        with connected() as con:
             con.register("rows", content)
             con.register("given_keys", plain)
             equal = " AND ".join(f"r.{name} = k.{name}" for name in names)

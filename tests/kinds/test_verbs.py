@@ -44,7 +44,7 @@ def test_every_kind_is_here() -> None:
     assert {kind.name for kind, _, _ in KINDS.values()} == {kind.name for kind in registry.KINDS}
 
 
-@pytest.mark.rotating(of=16)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", HERE)
@@ -53,7 +53,6 @@ def test_a_kind_lives_through_every_verb(name: str, format_: str, tmp_path: Path
     story(Lake(tmp_path, format_), kind, partition, "local", left_out)
 
 
-@pytest.mark.rotating(of=36, every=2)
 @pytest.mark.spark
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", KINDS)
@@ -62,7 +61,7 @@ def test_built_by_spark(name: str, format_: str, spark: SparkSession, tmp_path: 
     story(Lake(tmp_path, format_), kind, partition, "spark", left_out)
 
 
-@pytest.mark.rotating
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_kind_that_knows_nothing_of_equality(format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +78,7 @@ def installed(kind: type[Kind], place: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.syspath_prepend(str(place))
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_command_line_takes_it_too(tmp_path: Path) -> None:
     lake = Lake(tmp_path, "delta")

@@ -50,7 +50,7 @@ def test_it_is_of_this_format_and_has_every_case() -> None:
     assert {p.name for p in (KIT / "broken").iterdir() if p.is_dir()} == set(BROKEN)
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_it_is_what_the_program_writes(tmp_path: Path) -> None:
     make(tmp_path / "kit")
@@ -74,6 +74,7 @@ def test_its_reader_imports_nothing_of_the_program(name: str) -> None:
     assert rooms <= {"pyarrow", "xxhash", "reader"}
 
 
+@pytest.mark.slow
 def test_its_reader_answers_everything() -> None:
     assert list(check().wrong(loaded("kit_reader", SOURCES), KIT)) == []
 
@@ -245,7 +246,7 @@ MUTANTS: dict[str, tuple[str, str]] = {
 stands there then."""
 
 
-@pytest.mark.rotating(of=8)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_reader_that_misreads_a_sentence_fails(name: str) -> None:

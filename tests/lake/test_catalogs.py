@@ -92,6 +92,7 @@ def test_on_the_command_line(tmp_path: Path, catalog: SqlCatalog, call: Call) ->
         (["scan", "db.t", "a = 1", "--catalog", "prod"], ["PYICEBERG_CATALOG__PROD__URI"], ["--uri", "-option"]),
     ],
 )
+@pytest.mark.slow
 def test_a_catalog_that_is_not_configured_is_told_where_it_would_be(
     tmp_path: Path, words: list[str], told: list[str], not_told: list[str]
 ) -> None:
@@ -113,6 +114,7 @@ def test_no_environment_variable_is_named_that_pyiceberg_would_read_as_another_c
     assert Config().get_known_catalogs() == ["my-prod"]
 
 
+@pytest.mark.slow
 def test_a_catalog_by_the_name_that_pyiceberg_is_configured_for(tmp_path: Path, catalog: SqlCatalog) -> None:
     named = {f"PYICEBERG_CATALOG__LAKE__{key.upper()}": value for key, value in sql(tmp_path).items()}
     words = [sys.executable, "-m", "metaindex", "lake", "catalog:lake", "--json"]

@@ -89,6 +89,7 @@ def rest(folder: Path, names: list[Names], *, behind: bool = False) -> Iterator[
         thread.join()
 
 
+@pytest.mark.slow
 def test_tables_whose_names_join_alike_are_told_apart(tmp_path: Path) -> None:
     with rest(tmp_path, ALIKE) as uri:
         told = mi.open_lake({"type": "rest", "uri": uri})
@@ -112,6 +113,7 @@ def _catalog(uri: str) -> Any:
     return RestCatalog("rest", uri=uri)
 
 
+@pytest.mark.slow
 def test_tables_whose_names_join_alike_are_all_followed(tmp_path: Path) -> None:
     events: list[Event] = []
     with rest(tmp_path, ALIKE, behind=True) as uri:

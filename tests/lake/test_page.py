@@ -7,6 +7,7 @@ import base64
 import hashlib
 from urllib.parse import unquote
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ def test_its_policy_names_its_script_and_its_style() -> None:
     assert "unsafe" not in html
 
 
+@pytest.mark.slow
 def test_a_large_lake_makes_a_page_of_bounded_size() -> None:
     rows = tuple(LakeTable(f"t{number}", f"/lake/t{number}", "delta", "1", 1, 10, 1000) for number in range(12_000))
     html = page_of(Lake("/lake", rows, 1)).html()

@@ -80,6 +80,7 @@ for number in range(1, 21):
 """
 
 
+@pytest.mark.slow
 def test_processes_racing_for_numbers_have_one_winner_each(tmp_path: Path) -> None:
     said = raced(RACER, [[str(tmp_path), str(who)] for who in range(4)])
     won = [(int(line), who) for who, words in enumerate(said) for line in words.split()]

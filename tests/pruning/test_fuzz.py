@@ -24,6 +24,7 @@ _WRONG = 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.slow
 def test_queries_answer_whatever_lies_among_the_objects_of_an_index(part: int, tmp_path: Path) -> None:
     seed = int(os.environ.get("METAINDEX_SEED", "0")) + part
     wrong: list[str] = []

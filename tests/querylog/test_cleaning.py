@@ -170,6 +170,7 @@ for number in range(80):
 """
 
 
+@pytest.mark.slow
 def test_writers_readers_and_cleans_at_once(tmp_path: Path) -> None:
     table = noted(delta_lake(tmp_path))
     code = f"import sys\nif len(sys.argv) == 2:\n{_indented(_CLEANS)}\nelse:\n{_indented(_WRITES)}"
@@ -191,6 +192,7 @@ def _indented(code: str) -> str:
 
 
 @pytest.mark.parametrize("kills", [5])
+@pytest.mark.slow
 def test_killed_cleans_lose_and_double_nothing(kills: int, tmp_path: Path) -> None:
     table = noted(delta_lake(tmp_path))
     storage = storage_of(table)

@@ -128,6 +128,7 @@ def test_without_a_log_nothing_is_written_and_no_thread_begins(made: Callable[[P
     assert threading.active_count() <= threads + 1  # another test's log may have begun it
 
 
+@pytest.mark.slow
 def test_where_it_is_off_nothing_of_it_is_loaded(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     lake.append(rows(0))
@@ -141,6 +142,7 @@ def test_where_it_is_off_nothing_of_it_is_loaded(tmp_path: Path) -> None:
     assert done.stdout == b"[]\n"
 
 
+@pytest.mark.slow
 def test_the_environment_switches_it_on_and_the_end_of_a_process_writes(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     lake.append(rows(0))
@@ -240,6 +242,7 @@ for number in range(100):
 """
 
 
+@pytest.mark.slow
 def test_processes_lose_and_double_nothing(tmp_path: Path) -> None:
     table = noted(delta_lake(tmp_path))
     raced(_ASKS, [[table.path], [table.path]], lambda: [table.clean_query_log() for _ in range(20)])
@@ -317,6 +320,7 @@ def test_a_broken_folder_fails_no_query(what: str, tmp_path: Path, said: Callabl
     assert table.clean_index("stats").notes  # the index is clean, whatever became of the log
 
 
+@pytest.mark.slow
 def test_too_many_rows_are_dropped_and_counted(tmp_path: Path, said: Callable[[], list[str]]) -> None:
     table = noted(delta_lake(tmp_path))
     place = noting.place_of(handle_of(table))
@@ -337,6 +341,7 @@ def test_a_condition_with_very_many_values_is_noted_by_its_columns(tmp_path: Pat
     assert table.query_log().column("predicate").to_pylist() == ["metaindex_unread(`id`)"]
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_whole_files_only(tmp_path: Path) -> None:
     table = noted(delta_lake(tmp_path))
     code = (

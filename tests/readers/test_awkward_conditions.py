@@ -12,7 +12,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,6 +25,7 @@ import metaindex as mi
 from metaindex.expressions import Opaque, bind, leaves, matches
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
+from tests.duck import connected
 from tests.tables import settle
 
 TEXTS = ["", "a'b", 'a"b', "a\\b", "a\nb", "%_", "\x00", "é" * 60, "x" * 99 + "é", "日本" * 40, "x" + "日本" * 200,
@@ -109,7 +109,7 @@ def test_long_lists_of_texts_find_their_rows(lake: mi.Table, k: int) -> None:
     assert lake.scan(condition).to_arrow()["n"].to_pylist() == [9]
     assert lake.scan().to_dataset().to_table(filter=condition)["n"].to_pylist() == [9]
     quoted = ", ".join("'" + text.replace("'", "''") + "'" for text in [*others, TEXTS[9]])
-    with duckdb.connect() as con:
+    with connected() as con:
         found = lake.scan().to_duckdb(con).filter(f"s IN ({quoted})").project("n").fetchall()
     assert found == [(9,)]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import duckdb
 import pyarrow as pa
 import pytest
 
 import metaindex as mi
+from tests.duck import connected
 
 COLLATED = {"c": {"__COLLATIONS": {"c": "spark.UTF8_LCASE"}}, "x": {"__COLLATIONS": {"x": "spark.UTF8_LCASE"}}}
 
@@ -79,7 +79,7 @@ def test_who_reads_the_column_gets_the_texts(tmp_path: Path, indexed: bool, part
     assert found.to_pylist() == [row for row in own.sort_by(order).to_pylist() if 10 <= row["id"] < 13]
     assert found.schema.field("c").type == pa.string()
     assert table.scan("id = 11", ["c"]).to_arrow().to_pylist() == [{"c": "A"}]
-    with duckdb.connect() as con:
+    with connected() as con:
         relation = table.scan("id < 20").to_duckdb(con)
         assert sorted(relation.filter("c = 'A'").project("id").fetchall()) == [(1,), (11,)]
         assert sorted(relation.filter("c IS NULL").project("id").fetchall()) == [(3,), (13,)]

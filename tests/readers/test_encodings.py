@@ -29,7 +29,6 @@ NAMES = sorted(
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(commits=4)
 def test_every_byte_of_an_encoding_is_the_character_that_java_has(spark: SparkSession) -> None:
     assert spark._jvm is not None
     charset, string = spark._jvm.java.nio.charset.Charset, spark._jvm.java.lang.String

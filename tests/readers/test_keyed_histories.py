@@ -29,7 +29,6 @@ SEEDS = range(100, 120) if SOAK else range(100, 101)
 STEPS = 20 if SOAK else 8
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_a_look_up_at_every_version(spark: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -18,6 +17,7 @@ import metaindex as mi
 from metaindex import rule
 from metaindex.readers import Scan
 from tests.compiling import uncompiled
+from tests.duck import connected
 from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, settle
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ ENGINES: dict[str, Callable[[Scan], Any]] = {
     "pyarrow": lambda scan: scan.to_arrow(),
     "dataset": lambda scan: scan.to_dataset().to_table(),
     "polars": lambda scan: scan.to_polars().collect().to_arrow(),
-    "duckdb": lambda scan: scan.to_duckdb(duckdb.connect()).arrow(),
+    "duckdb": lambda scan: scan.to_duckdb(connected()).arrow(),
     "deltalake": lambda scan: scan.to_deltalake().to_table(),
     "pyiceberg": lambda scan: scan.to_pyiceberg().to_arrow(),
 }
@@ -93,7 +93,7 @@ def written(folder: Path, name: str, files: list[list[Any]]) -> mi.Table:
 
 def answers(rows: pa.Table, texts: list[str]) -> list[list[int]]:
     """As DuckDB reads each text over the rows."""
-    with duckdb.connect() as con:
+    with connected() as con:
         con.register("t", rows)
         return [sorted(k for (k,) in con.execute(f"SELECT k FROM t WHERE {text}").fetchall()) for text in texts]
 
@@ -103,7 +103,7 @@ def ks(rows: Any) -> list[int]:
     return sorted(table.column("k").to_pylist())
 
 
-@pytest.mark.rotating(of=6)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LAKES)
 @settings(max_examples=settings.default.max_examples * 30 // 100)
 @given(files=FILES, indexed=st.booleans(), texts=st.lists(st.sampled_from(TEXTS), min_size=2, max_size=2))
@@ -170,7 +170,6 @@ def test_what_is_no_count_proves_nothing(tmp_path: Path, count: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("name", LAKES)
 def test_spark_gives_the_rows_with_the_rule_and_without(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """And the log that Spark itself writes counts lists and maps."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +20,7 @@ from metaindex.expressions.statistics import ColumnBounds
 from metaindex.expressions.tree import ColumnRef, Opaque
 from metaindex.formats.model import Field, Schema
 from metaindex.readers import ScanError
+from tests.duck import connected
 from tests.formats.footer_surgery import I64, ROW_GROUPS, Struct, change
 from tests.readers.lake import Lake, fields_of
 from tests.tables import settle
@@ -184,11 +184,10 @@ def test_files_of_other_formats_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_duckdb_and_polars_give_the_same_rows(numbers: Lake) -> None:
-    import duckdb
 
     numbers.delete(1, [0])
     expected = numbers.read("a IS NOT NULL")
-    with duckdb.connect() as con:
+    with connected() as con:
         relation = numbers.scan("a IS NOT NULL").to_duckdb(con)
         assert relation.order("a").fetchall() == [tuple(r.values()) for r in expected]
         assert relation.filter("a > 1").aggregate("count(*)").fetchall() == [(2,)]
@@ -197,12 +196,11 @@ def test_duckdb_and_polars_give_the_same_rows(numbers: Lake) -> None:
 
 
 def test_an_empty_result_has_the_schema(numbers: Lake) -> None:
-    import duckdb
 
     empty = numbers.scan("a > 100")
     assert empty.to_arrow().schema == empty.schema
     assert empty.to_polars().collect().columns == ["a", "b"]
-    with duckdb.connect() as con:
+    with connected() as con:
         assert empty.to_duckdb(con).columns == ["a", "b"]
 
 
@@ -224,5 +222,5 @@ def test_a_type_that_duckdb_has_not_is_said(tmp_path: Path) -> None:
     settle(tmp_path)
     table = open_table(tmp_path)
     with pytest.raises(ScanError, match=r"columns of types that it has.*leave it out with columns="):
-        table.scan().to_duckdb(duckdb.connect())
-    assert table.scan(columns=["k"]).to_duckdb(duckdb.connect()).fetchall() == [(1,)]
+        table.scan().to_duckdb(connected())
+    assert table.scan(columns=["k"]).to_duckdb(connected()).fetchall() == [(1,)]

@@ -78,6 +78,7 @@ def scans(table: Table, catalog: SqlCatalog) -> Iterator[tuple[mi.Table, str | N
             yield opened, None if entry is None else str(entry.snapshot_id), entry and entry.snapshot_id
 
 
+@pytest.mark.slow
 def test_every_version_is_pyicebergs_own_full_scan(written: Table, catalog: SqlCatalog) -> None:
     for opened, version, snapshot_id in scans(written, catalog):
         found = opened.scan(version=version).to_pyiceberg()

@@ -11,7 +11,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -23,6 +22,7 @@ from metaindex.expressions.references import leaves
 from metaindex.expressions.tree import Opaque
 from metaindex.readers import Scan, ScanError
 from metaindex.spark.frames import arrow_of
+from tests.duck import connected
 from tests.readers.histories import History
 from tests.readers.lake import bound
 from tests.readers.test_spark_scan import of_arrow
@@ -38,7 +38,6 @@ SEEDS = range(20) if SOAK else range(1)
 STEPS = 20 if SOAK else 8
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_every_version_reads_as_spark_reads_it(
@@ -106,7 +105,7 @@ def check_pushed_down(scan: Scan, predicate: str, expected: pa.Table, where: str
     if not readable(predicate, scan):
         return
     tree, schema = bound(predicate, scan.snapshot.schema), scan.snapshot.schema.arrow()
-    with duckdb.connect() as con:
+    with connected() as con:
         con.execute("SET TimeZone = 'UTC'")
         found = scan.to_duckdb(con).filter(to_duckdb(tree, schema)).to_arrow_table()
     compare(found, expected, f"{where}, DuckDB's own {predicate}")
@@ -124,7 +123,7 @@ def in_arrow(scan: Scan) -> pa.Table:
 
 
 def in_duckdb(scan: Scan) -> pa.Table:
-    with duckdb.connect() as con:
+    with connected() as con:
         con.execute("SET TimeZone = 'UTC'")
         return scan.to_duckdb(con).to_arrow_table()
 

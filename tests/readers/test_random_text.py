@@ -42,7 +42,6 @@ def session(spark: SparkSession) -> SparkSession:
     return spark.newSession()
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_files_are_read_as_spark_reads_them(session: SparkSession, tmp_path: Path, seed: int) -> None:
     for number in range(TABLES):

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
 import metaindex as mi
 from metaindex.log.sealed import seal
 from metaindex.readers.scan import Scan
+from tests.duck import connected
 from tests.tables import FORMATS, Lake
 
 ENGINES: dict[str, Callable[[Scan], pa.Table]] = {
@@ -25,7 +25,7 @@ ENGINES: dict[str, Callable[[Scan], pa.Table]] = {
     "stream": pa.table,
     "dataset": lambda scan: scan.to_dataset().to_table(filter=pa.compute.field("id") >= 0),
     "polars": lambda scan: scan.to_polars().collect().to_arrow(),
-    "duckdb": lambda scan: scan.to_duckdb(duckdb.connect()).filter("id >= 0").to_arrow_table(),
+    "duckdb": lambda scan: scan.to_duckdb(connected()).filter("id >= 0").to_arrow_table(),
     "whole": lambda scan: scan.whole().to_arrow(),
 }
 

@@ -7,7 +7,6 @@ import datetime as dt
 import math
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +21,7 @@ from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.pruning.condition import AtMoment
 from metaindex.readers.residual import RowScalars
 from tests.answers.lakes import FIVE
+from tests.duck import connected
 
 _NOW = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
 _FILES, _ROWS = 6, 40
@@ -225,7 +225,7 @@ def test_each_engine_gives_the_rows(lake: Path, rows: pa.Table) -> None:
     expected = _all_rows(condition, rows)
     table = mi.open_table(str(lake))
     scan = table.scan(condition, ["id"])
-    con = duckdb.connect()
+    con = connected()
     given_rows = {
         "arrow": scan.to_arrow()["id"].to_pylist(),
         "pandas": scan.to_pandas()["id"].tolist(),

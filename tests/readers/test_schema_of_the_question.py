@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +24,7 @@ import metaindex as mi
 from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.formats.protocol import At
 from metaindex.table.face import handle_of
+from tests.duck import connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,7 +135,7 @@ def _arrow(name: str, value: int | None) -> pc.Expression:
 
 
 def _duckdb(scan: Any, name: str, value: int | None) -> Rows:
-    with duckdb.connect() as con:
+    with connected() as con:
         where = f'"{name}" IS NULL' if value is None else f'"{name}" = {value}'
         return list(scan.to_duckdb(con).filter(where).to_arrow_table().to_pylist())
 
@@ -191,7 +191,7 @@ CHANGES: dict[str, Callable[[Shape], None]] = {
 }
 
 
-@pytest.mark.rotating(of=6)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("asked", [None, *(pytest.param(one, marks=pytest.mark.slow) for one in ("main", "snapshot"))])
 def test_a_change_without_a_snapshot(shape: Shape, change: str, asked: str | None) -> None:
@@ -235,6 +235,7 @@ STEPS = ["append", "rename", "swap", "again", "add", "drop", "widen", "index", "
 
 @settings(max_examples=settings.default.max_examples * 30 // 100)
 @given(data=st.data())
+@pytest.mark.slow
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     with made(tmp_path_factory.mktemp("history")) as shape:
         shape.rng = data.draw(st.randoms(use_true_random=False))

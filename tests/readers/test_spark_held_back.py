@@ -18,7 +18,7 @@ import metaindex as mi
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 VALUES = [1.0, math.nan, -5.0, 0.0, -0.0, None, -0.0, -0.0, math.inf, 7.5, math.nan, math.nan]
 CONDITIONS = ("{} > 100", "{} >= 0", "{} = 0", "{} IN (0, 3)", "NOT ({} <= 100)", "{} <=> 0", "{} < 0.1",

@@ -31,7 +31,7 @@ from tests.readers.test_spark_scan import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 
 def jobs(spark: SparkSession, task: Callable[[], Any]) -> int:
@@ -69,7 +69,6 @@ def test_files_of_delta_are_found_without_a_job(spark: SparkSession, tmp_path: P
             assert made[1] == of_arrow(some.to_arrow())
 
 
-@pytest.mark.rotating(family="files of Delta handed to Spark", of=6)
 def test_filters_on_partitions_of_a_frame_leave_out_its_files(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "t")
     columns = ", ".join(f"{name} {type_}" for name, (type_, _) in PARTITIONS.items())
@@ -91,7 +90,6 @@ def test_filters_on_partitions_of_a_frame_leave_out_its_files(spark: SparkSessio
     assert frame.where("pd IS NULL").count() + frame.where("pd IS NOT NULL").count() == 8
 
 
-@pytest.mark.rotating(family="files of Delta handed to Spark", of=6)
 def test_a_shallow_clone_of_delta_is_read_where_its_files_are(spark: SparkSession, tmp_path: Path) -> None:
     root, clone = str(tmp_path / "t o%20t"), str(tmp_path / "clone")
     spark.sql(
@@ -109,7 +107,6 @@ def test_a_shallow_clone_of_delta_is_read_where_its_files_are(spark: SparkSessio
     check_delta(spark, clone, range(3))
 
 
-@pytest.mark.rotating(family="files of Delta handed to Spark", of=6)
 def test_row_ids_of_delta_are_those_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "t")
     spark.sql(
@@ -146,7 +143,6 @@ def location_of(spark: SparkSession, name: str) -> str:
     return str(found).removeprefix("file:")
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_deletes_of_every_kind_travel_with_the_kept_files(
     spark: SparkSession, tmp_path: Path, format_version: int

@@ -22,7 +22,7 @@ from tests.readers.lake import Lake, bound, fields_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 
 def canonical(value: Any) -> Any:
@@ -133,7 +133,6 @@ def check_delta(spark: SparkSession, root: str, versions: Iterable[int]) -> None
         assert sorted(by_file, key=repr) == expected, version
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 def test_delta_histories_are_read_alike_at_every_version(spark: SparkSession, tmp_path: Path, mapping: str) -> None:
     root = str(tmp_path / "t")
@@ -210,7 +209,6 @@ def iceberg_snapshot(root: str, version: int | None = None) -> Snapshot:
     return IcebergFormat().snapshot(TableRef(LocalStorage(root), root), At(version=version))
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("format_version", [1, 2, 3])
 def test_iceberg_histories_are_read_alike_at_every_version(spark: SparkSession, format_version: int) -> None:
     name = f"iceberg.readers.history{format_version}"
@@ -323,7 +321,6 @@ def test_iceberg_partition_values_of_every_type_are_read_alike(spark: SparkSessi
     assert of_spark(scan_of(snapshot, snapshot.table).to_spark(spark)) == expected
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
 def test_hive_folders_of_every_type_are_read_alike(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
     from metaindex.formats.files.table import FilesFormat

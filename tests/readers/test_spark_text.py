@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.facts import Facts
 
 
-@pytest.mark.rotating(kept=True)
 def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     csv_cases, json_cases = CSV + REFUSED_CSV + whole.CSV + whole.REFUSED_CSV, JSON + whole.JSON + whole.REFUSED_JSON
     for file_format, cases in (("csv", csv_cases), ("json", json_cases)):
@@ -35,7 +34,6 @@ def test_the_cases_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> N
             assert got == [tuple(plain(v) for v in row) for row in expected], (data, schema, options)
 
 
-@pytest.mark.rotating(kept=True)
 def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     for i, (type_, cases) in enumerate(TYPED.items()):
         file = tmp_path / f"{i}.csv"
@@ -44,7 +42,6 @@ def test_the_values_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> 
         assert dict(found) == {n: e for n, (text, e) in enumerate(cases) if "," not in text}, type_
 
 
-@pytest.mark.rotating(kept=True)
 def test_the_patterns_are_what_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     for i, (option, pattern, type_, cases) in enumerate(whole.PATTERNS):
         file = tmp_path / f"{i}.csv"

@@ -42,6 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_field_of_300_megabytes_leaves_its_file_uncovered_and_the_builder_small(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _BUILD, str(folder)], capture_output=True, text=True, check=True, cwd=_ROOT

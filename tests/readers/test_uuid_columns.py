@@ -23,6 +23,7 @@ from pyiceberg.types import FixedType, IntegerType, NestedField, StructType, Tim
 import metaindex as mi
 from metaindex.expressions.errors import LiteralTypeError
 from metaindex.readers import ScanError
+from tests.duck import connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,7 +116,7 @@ def test_what_is_refused_says_so(table: mi.Table) -> None:
 
 def test_what_engines_filter_further_is_of_the_bytes_that_they_see(table: mi.Table) -> None:
     whole = table.scan("id >= 0")
-    with duckdb.connect() as con:
+    with connected() as con:
         assert whole.to_duckdb(con).filter(f"u = unhex('{WANTED.hex}')").project("id").fetchall() == [(11,)]
     assert whole.to_polars().filter(pl.col("u") == WANTED.bytes).collect()["id"].to_list() == [11]
     found = whole.to_dataset().to_table(filter=pc.field("u") >= pa.scalar(IDS[12].bytes, pa.binary(16)))
@@ -152,7 +153,7 @@ def test_times_and_fixed_bytes(tmp_path: Path) -> None:
     assert table.scan(mi.col("f") > b"00").to_pyiceberg().to_arrow().num_rows == 4
     assert sorted(table.scan(mi.col("t") >= dt.time(1, 59, 59,
         999999)).to_pyiceberg().to_arrow()["id"].to_pylist()) == [2, 3]  # fmt: skip
-    with duckdb.connect() as con:
+    with connected() as con:
         found = table.scan("id >= 0").to_duckdb(con).filter("t > TIME '01:00:00'").project("id").fetchall()
     assert sorted(found) == [(2,), (3,)]
     catalog.engine.dispose()
@@ -165,7 +166,6 @@ QUERIES = [f"u = '{WANTED}'", f"u != '{WANTED}'", "u >= '0'", "u < 'a'", "u LIKE
     f"NOT (u = '{WANTED}')"]  # fmt: skip
 
 
-@pytest.mark.rotating(commits=3)
 def test_sparks_own_sql_loses_no_row(spark: SparkSession, written: Table, table: mi.Table) -> None:
     """With the indexes as without. `scan` answers as Spark does of the texts themselves: Iceberg's own planning
     compares UUIDs by sign, and drops files of ranges beyond it."""

@@ -14,7 +14,7 @@ from tests.remembering.lake import FILES, flushed, remembering, six_files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 
 def test_sparks_queries_leave_out_what_a_scan_has_read(spark: SparkSession, tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def conditions(random: Random, count: int) -> list[str]:
     ]
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16, every=2)
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_same_rows_whatever_is_asked_and_whatever_became_of_the_table(
     sorting: SparkSession, tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
@@ -84,7 +83,6 @@ def test_the_same_rows_whatever_is_asked_and_whatever_became_of_the_table(
     assert lake.table().verify_index("cov", files=None).sound
 
 
-@pytest.mark.rotating(commits=3)
 def test_parts_are_left_out_by_every_column(
     sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,6 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
     spark.sql("DROP TABLE IF EXISTS catalogued")
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_partitions_that_the_catalog_keeps(session: SparkSession, tmp_path: Path, file_format: str) -> None:
     path = tmp_path / "t"

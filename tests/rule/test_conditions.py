@@ -194,7 +194,6 @@ def _node(of: str, children: int, more: Mapping[str, Any] = {}) -> dict[str, Any
     return {"class": of if "." in of else _CATALYST + of, "num-children": children, **more}
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.uncompiled
 def test_a_condition_keeps_its_rows_with_the_rule(spark: SparkSession, lake: Path, part: int) -> None:

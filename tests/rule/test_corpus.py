@@ -103,7 +103,6 @@ def looked_at(session: SparkSession, view: lakes.Lake, *, bounded: bool = False)
     lakes.dim(session).createOrReplaceTempView("dim")
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_every_answer_is_that_without_the_rule(
@@ -122,7 +121,6 @@ def test_every_answer_is_that_without_the_rule(
     assert (counts.failed, counts.timed_out, idle) == (0, 0, []), counts
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_a_covering_index_in_place_of_the_table_gives_the_same(
@@ -153,7 +151,6 @@ def test_a_covering_index_in_place_of_the_table_gives_the_same(
         assert covered * 3 >= asked, (covered, asked)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_first_rows_and_aggregates_are_those_without_the_rule(
@@ -168,7 +165,6 @@ def test_first_rows_and_aggregates_are_those_without_the_rule(
     assert (counts.failed, counts.timed_out) == (0, 0), counts
 
 
-@pytest.mark.rotating(of=10)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("keys", ["by broadcasts", "by queries"])
 @pytest.mark.parametrize("name", lakes.FORMATS)
@@ -196,7 +192,6 @@ def test_joins_that_leave_files_out_are_those_without_the_rule(
         count("scans that joins narrow", narrowed)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("name", lakes.FORMATS)
 def test_a_cached_frame_gives_the_same(
     session: SparkSession, made: Callable[[str], list[lakes.Lake]], name: str
@@ -216,7 +211,6 @@ def test_a_cached_frame_gives_the_same(
 
 
 @pytest.mark.skipif(not IN_SOAK, reason="a writer and a reader of Delta on two cores take minutes; make soak")
-@pytest.mark.rotating(commits=3)
 def test_a_writer_commits_meanwhile(spark: SparkSession, session: SparkSession, tmp_path: Path) -> None:
     """What it adds and takes away the queries do not ask for, so that the answers stay the same; and it refreshes and
     optimizes the indexes that they use."""
@@ -262,7 +256,6 @@ def test_a_writer_commits_meanwhile(spark: SparkSession, session: SparkSession, 
     assert (rule.counts(session).failed, rule.counts(session).rewritten > 0) == (0, True), rule.counts(session)
 
 
-@pytest.mark.rotating(family="a corpus for many at once", of=4)
 def test_ten_sessions_on_two_threads(spark: SparkSession, made: Callable[[str], list[lakes.Lake]]) -> None:
     """Each session is enabled for itself, with its own settings, and answers as without."""
     every = [*made("parquet"), *made("csv")]
@@ -286,7 +279,6 @@ def test_ten_sessions_on_two_threads(spark: SparkSession, made: Callable[[str], 
     assert failed == []
 
 
-@pytest.mark.rotating(family="a corpus for many at once", of=4)
 def test_an_index_goes_while_queries_are_planned(spark: SparkSession, session: SparkSession, tmp_path: Path) -> None:
     """Deleted, vacuumed and made again under them: the answers stay, and no query fails."""
     path = str(tmp_path / "going")

@@ -90,7 +90,6 @@ def every_query(spark: SparkSession, name: str, *, shuffles: int = 0, sorts: boo
         assert plan.count("Exchange hashpartitioning") == 0, (text, plan)
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     spark = sorting
@@ -105,7 +104,6 @@ def test_a_fresh_index_stands_for_scans(sorting: SparkSession, tmp_path: Path, m
             asked(spark, text.format(t=lake.name), by=None)
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("make", MAKERS)
 def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     """The index is behind: rows deleted by position, whole files gone, files it does not have. Joins shuffle the
@@ -139,7 +137,6 @@ def test_what_was_deleted_and_appended_since(sorting: SparkSession, tmp_path: Pa
             asked(spark, text.format(t=lake.name), by="cov: covering" if text != GROUPS[0] else "")
 
 
-@pytest.mark.rotating(family="covering indexes under queries", of=6)
 def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSession, tmp_path: Path) -> None:
     """A frame that was made before a file went, or came, or was replaced by another of the same name."""
     spark = sorting
@@ -159,7 +156,6 @@ def test_a_listing_of_spark_decides_which_plain_files_there_are(sorting: SparkSe
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16, every=2)
 @pytest.mark.parametrize("make", [make_iceberg, make_delta])
 def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     """Spark then has one scan in several places; an Iceberg scan that others read by cannot be changed in place."""
@@ -180,7 +176,6 @@ def test_one_frame_in_several_places(sorting: SparkSession, tmp_path: Path, make
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="covering indexes under queries", of=6)
 def test_settings_bound_a_hybrid_scan(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path))
@@ -199,7 +194,6 @@ def test_settings_bound_a_hybrid_scan(sorting: SparkSession, tmp_path: Path) -> 
             spark.conf.unset(f"spark.metaindex.{name}")
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("make", [make_delta, make_iceberg])
 def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_path: Path, make: Make) -> None:
     spark = sorting
@@ -223,7 +217,6 @@ def test_dml_streams_and_samples_do_not_see_an_index(sorting: SparkSession, tmp_
     assert "metaindex" not in plan_of(sample)
 
 
-@pytest.mark.rotating(family="covering indexes under queries", of=6)
 def test_rows_deleted_by_their_values_are_the_tables_to_leave_out(sorting: SparkSession, tmp_path: Path) -> None:
     """Iceberg's equality deletes: files before one are read from the table, those after it, and versions before it,
     from the index."""
@@ -267,7 +260,6 @@ def _delete_by_value(lake: Lake, ids: list[int]) -> None:
     spark.sql(f"REFRESH TABLE {lake.name}")
 
 
-@pytest.mark.rotating(family="covering indexes under queries", of=6)
 def test_ranges_leave_parts_out(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path), mi.CoveringRange(indexed=["d", "k"], included=["id", "v"]))
@@ -282,7 +274,6 @@ def test_ranges_leave_parts_out(sorting: SparkSession, tmp_path: Path) -> None:
     asked(spark, text.format(t=lake.name))
 
 
-@pytest.mark.rotating(family="covering indexes under queries", of=6)
 def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     path = str(tmp_path / "csv")
@@ -299,7 +290,6 @@ def test_csv(sorting: SparkSession, tmp_path: Path) -> None:
     asked(spark, FILTERS[0].format(t="texts"), by=None)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     """Of texts a scan reads every byte: an index with the columns is taken for them, whatever the filters are, but
@@ -342,7 +332,6 @@ def test_texts_are_read_by_columns_alone(sorting: SparkSession, tmp_path: Path, 
     asked(sorting, "SELECT name, count(*), sum(id) FROM texts GROUP BY name", by="files that it lacks")
 
 
-@pytest.mark.rotating(family="covering indexes under queries", of=6)
 def test_explain_tells_which_index_stands_for_a_scan(sorting: SparkSession, tmp_path: Path) -> None:
     spark = sorting
     lake = covered(make_delta(spark, tmp_path))

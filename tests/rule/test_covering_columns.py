@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.uncompiled
 
 
-@pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path: Path) -> None:
     """Renamed columns are the same ones; a column that was re-typed since is served only by runs that have the new
     type."""
@@ -46,7 +45,6 @@ def test_columns_of_another_type_and_other_names(sorting: SparkSession, tmp_path
         asked(spark, "SELECT * FROM typed WHERE k = 3", by=by)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
 def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     """An index of fields stands for a scan of which nothing else of the struct is asked."""
@@ -84,7 +82,6 @@ def test_fields_of_structs(sorting: SparkSession, tmp_path: Path, form: str) -> 
         asked(spark, text.format(t=name), by=None)
 
 
-@pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path: Path) -> None:
     """`a.b` is a column, a.b a field: an index of the one does not stand for the other."""
     spark = sorting
@@ -107,7 +104,6 @@ def test_a_column_called_as_a_field_of_a_struct(sorting: SparkSession, tmp_path:
         asked(spark, text.format(t=name), by=None)
 
 
-@pytest.mark.rotating(commits=2)
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
 def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     """A field that is dropped and added again is NULL in the rows before, whatever the index has by its name; so are
@@ -170,7 +166,6 @@ def test_fields_of_structs_that_were_dropped_and_renamed(sorting: SparkSession, 
     assert table.verify_index("cov", files=None).sound
 
 
-@pytest.mark.rotating(family="columns of covering indexes", of=6)
 def test_texts_with_a_collation_are_compared_by_spark(sorting: SparkSession, tmp_path: Path) -> None:
     """Neither the bytes' order nor their hash says which of them are equal: who means the bytes names the columns, and
     what is indexed so is nothing for Spark."""

@@ -96,7 +96,6 @@ def _heard(spark: SparkSession) -> None:
     jvm_of(spark).org.apache.spark.SparkContext.getOrCreate().listenerBus().waitUntilEmpty()
 
 
-@pytest.mark.rotating
 def test_what_is_damaged_before_planning_leaves_the_index_out(lake: Lake, sorting: SparkSession) -> None:
     spark = sorting
     texts = [text.format(t=lake.name) for text in (GROUPS, JOIN, LOOK_UP)]
@@ -125,7 +124,6 @@ def _flipped_pages(parts: list[Path]) -> None:
         part.write_bytes(data)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("damage", [_missing, _truncated, _flipped_pages])
 def test_what_is_damaged_after_planning_fails_one_query_and_the_next_reads_the_table(
     sorting: SparkSession, tmp_path: Path, damage: Callable[[list[Path]], None], caplog: pytest.LogCaptureFixture

@@ -55,7 +55,6 @@ def iceberg_vectors(spark: SparkSession, folder: Path) -> Lake:
     return _iceberg(spark, folder, 3)
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("make", [delta_vectors, iceberg_position_deletes, iceberg_vectors])
 def test_a_look_up_reads_as_much_as_before_the_deletes(
     sorting: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Lake]
@@ -93,7 +92,6 @@ def test_a_look_up_reads_as_much_as_before_the_deletes(
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 def test_more_deleted_rows_than_a_mask_holds_are_left_out_by_a_join(
     sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

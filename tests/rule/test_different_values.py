@@ -88,7 +88,6 @@ def enabled(spark: SparkSession) -> Iterator[SparkSession]:
     rule.disable(spark)
 
 
-@pytest.mark.rotating(family="different values", of=2, every=2)
 @pytest.mark.parametrize("name", ["parquet", "delta"])
 def test_different_values_are_counted_without_their_files(
     enabled: SparkSession, tables: dict[str, str], name: str
@@ -121,7 +120,6 @@ def test_different_values_are_counted_without_their_files(
         assert enabled.sql(frame).schema == schema
 
 
-@pytest.mark.rotating(family="different values", of=2)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_different_values_of_iceberg_and_in_larger_plans(
     enabled: SparkSession, tables: dict[str, str], adaptive: str
@@ -175,7 +173,6 @@ def test_too_many_values_leave_the_plan_as_it_was(
     assert "TOO_MANY_GROUPS" in str(mi.explain(enabled.sql(text)))
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("of", ["delta", "iceberg"])
 def test_values_of_deleted_rows_are_none(enabled: SparkSession, tmp_path: Path, of: str) -> None:
     """A file with deletes is read, unless it has one value; older versions have their own."""
@@ -209,7 +206,6 @@ def test_values_of_deleted_rows_are_none(enabled: SparkSession, tmp_path: Path, 
         enabled.sql(f"DROP TABLE {t}")
 
 
-@pytest.mark.rotating(of=4, every=2)
 @pytest.mark.parametrize("kept", [mi.ValueList("k"), mi.Values("k", by="value")], ids=lambda kind: kind.name)
 def test_random_tables_are_counted_as_without(enabled: SparkSession, tmp_path: Path, kept: Any) -> None:
     """Some files that the index has not read, some without rows, groups of NULL."""

@@ -31,7 +31,6 @@ def lake(sorting: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) 
     return covered(request.param(sorting, tmp_path), KIND)
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("lake", MAKERS, indirect=True)
 def test_a_look_up_is_read_of_the_index_and_the_rest_by_partitions(lake: Lake, sorting: SparkSession) -> None:
     spark, text = sorting, JOIN.format(t=lake.name) + " AND f.k = 7"
@@ -49,7 +48,6 @@ def test_a_look_up_is_read_of_the_index_and_the_rest_by_partitions(lake: Lake, s
             lake.append(rows_of(spark, 600, 60, files=1))
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("lake", MAKERS, indirect=True)
 def test_where_partitions_are_left_out_no_join_or_group_takes_the_whole_index(
     lake: Lake, sorting: SparkSession
@@ -67,7 +65,6 @@ def test_where_partitions_are_left_out_no_join_or_group_takes_the_whole_index(
         asked(spark, sides, by="")
 
 
-@pytest.mark.rotating(commits=2)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_side_that_an_index_stands_for_leaves_partitions_out(
     sorting: SparkSession, tmp_path: Path, adaptive: str

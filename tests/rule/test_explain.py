@@ -271,7 +271,6 @@ def test_an_index_is_credited_with_what_the_log_does_not_leave_out(enabled: Spar
     assert re.search(r"values: used: leaves out [12] files? by k more than the table's own statistics", str(both))
 
 
-@pytest.mark.rotating(commits=2)
 @pytest.mark.parametrize(
     "kind", [mi.Values("id"), mi.ColumnStats(), mi.Covering("id", "k")], ids=lambda kind: kind.name
 )
@@ -298,7 +297,6 @@ def test_a_damaged_index_is_told_as_damaged_with_the_cure(
     assert row["reason"].endswith("; REFRESH INDEX i ON table FULL")
 
 
-@pytest.mark.rotating(commits=2)
 def test_figures_stand_where_everything_is_read(enabled: SparkSession, lake: Path, tmp_path: Path) -> None:
     """Of scans that no filter, no index or a reason keeps from being asked about, too."""
     rows = enabled.range(0, 40, 1, 2).selectExpr("id", "id % 2 AS p")

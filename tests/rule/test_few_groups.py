@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.rotating(family="buckets of joins and groups", of=6)
 def test_few_keys_and_many(sorting: SparkSession, tmp_path: Path) -> None:
     spark, path = sorting, str(tmp_path / "t")
     frame = spark.range(0, 20_000, 1, 4).selectExpr(
@@ -41,7 +40,6 @@ def test_few_keys_and_many(sorting: SparkSession, tmp_path: Path) -> None:
     assert "Exchange hashpartitioning" not in plan
 
 
-@pytest.mark.rotating(family="buckets of joins and groups", of=6)
 def test_buckets_without_rows_are_no_tasks(sorting: SparkSession, tmp_path: Path) -> None:
     """Those that a filter leaves out are none either; rows of one key still meet in one task."""
     spark, path = sorting, str(tmp_path / "t")
@@ -84,7 +82,6 @@ def _facts_and_names(spark: SparkSession, folder: Path) -> tuple[str, str]:
     )
 
 
-@pytest.mark.rotating(family="buckets of joins and groups", of=6, every=2)
 def test_both_sides_of_a_join_leave_out_buckets_alike(sorting: SparkSession, tmp_path: Path) -> None:
     """Where few are left on either side, no side is exchanged, and no task is made for the others."""
     spark = sorting
@@ -102,7 +99,6 @@ def test_both_sides_of_a_join_leave_out_buckets_alike(sorting: SparkSession, tmp
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="buckets of joins and groups", of=6, every=2)
 @pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
 def test_a_side_without_a_partner_keeps_its_rows(sorting: SparkSession, tmp_path: Path, kind: str) -> None:
     """Whatever is asked of either side, and whichever buckets that leaves out."""

@@ -101,7 +101,6 @@ def same(spark: SparkSession, text: str) -> DataFrame:
     return frame
 
 
-@pytest.mark.rotating(family="few files", always="parquet")
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_few_files_are_opened(enabled: SparkSession, tables: dict[str, str], name: str) -> None:
     t, iceberg = tables[name], name == "iceberg"
@@ -122,7 +121,6 @@ def test_few_files_are_opened(enabled: SparkSession, tables: dict[str, str], nam
     json.dumps(told.to_json())
 
 
-@pytest.mark.rotating(family="sums", always="delta")
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_sums_are_answered_for(enabled: SparkSession, tables: dict[str, str], name: str) -> None:
     """Of integers and narrow decimals, with their types, beside other answers; NULL where a group has no value."""
@@ -157,7 +155,6 @@ def test_each_index_that_answers_is_credited(enabled: SparkSession, tmp_path: Pa
     assert {verdict.index for verdict in scan.indexes if verdict.reason is None} == {"stats", "totals"}
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("name", ["parquet", "delta", "iceberg"])
 def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dict[str, str], name: str) -> None:
     """Of the first and the last file some rows pass, of those between all do; none is left out."""
@@ -172,7 +169,6 @@ def test_some_rows_are_of_certain_files_first(enabled: SparkSession, tables: dic
     assert rule.counts(enabled).failed == 0, rule.counts(enabled).last_error
 
 
-@pytest.mark.rotating(of=8)
 @pytest.mark.parametrize(
     "text",
     [
@@ -256,7 +252,6 @@ def damaged(source: Path, to: Path, change: dict[str, Any]) -> str:
     return str(to)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize(
     "change",
     [
@@ -306,7 +301,6 @@ def test_files_that_are_gone_or_others_prove_nothing(enabled: SparkSession, tmp_
     same(enabled, counted)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_cached_reused_and_adaptive(enabled: SparkSession, tables: dict[str, str], adaptive: str) -> None:
     t = tables["delta"]
@@ -321,7 +315,6 @@ def test_cached_reused_and_adaptive(enabled: SparkSession, tables: dict[str, str
         few.unpersist()
 
 
-@pytest.mark.rotating(commits=2)
 def test_types_and_overflow_are_those_of_spark(enabled: SparkSession, tmp_path: Path) -> None:
     """Extremes of every type that is told, keys of the same, all NULL, and -0.0."""
     from decimal import Decimal

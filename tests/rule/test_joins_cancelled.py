@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 ENDLESS = "(SELECT CAST(max(id) AS int) AS k FROM range(100000000000000))"
 """One row, as Spark's statistics have it, that takes days."""

@@ -18,7 +18,7 @@ from tests.rule.lakes import location_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 PARTS, FILES, KEYS = 4, 5, 10  # partitions, files of each, keys of each
 GROUPED = {

@@ -20,7 +20,7 @@ from tests.rule.joined_lakes import FEW, FILES, MAKERS, Fact, delta, iceberg, is
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 TYPES = [
     # the query, files that the narrowed scan reads at most, does a query of its own bring the keys?
@@ -70,7 +70,6 @@ WHOLE = [
 """None of their scans of `t` may be narrowed: rows would be lost, or it is not known."""
 
 
-@pytest.mark.rotating(family="formats under joins that skip", of=6, every=2)
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_each_type_of_join_leaves_out_files_without_its_keys(
@@ -93,7 +92,6 @@ def test_each_type_of_join_leaves_out_files_without_its_keys(
             assert not is_narrowed(spark, text), text
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", [delta, iceberg])
 def test_versions_appends_and_deletes_keep_their_rows(
     narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
@@ -386,7 +384,6 @@ WRITES = [
 ]
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", [delta, iceberg])
 def test_what_writes_by_a_join_writes_the_same(
     narrowing: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], Fact]
@@ -459,7 +456,6 @@ def test_a_cached_join_and_a_second_run_give_the_same(narrowing: SparkSession, t
     cached.unpersist()
 
 
-@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [parquet, delta, iceberg])
 def test_random_joins(

@@ -58,7 +58,6 @@ TOO_MANY = 2_001  # fiftieths of members that are not told
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [changing_lakes.INDEXED, mi.ColumnStats()], ids=["covering", "stats"])
 @pytest.mark.parametrize("make", changing_lakes.MAKERS)
-@pytest.mark.rotating(family="large plans", every=2)
 def test_work_grows_as_the_plan_does(sorting: SparkSession, tmp_path: Path, make: Make, kind: Any) -> None:
     """By the turns of the loops of the rule's Java, which are the same on every machine. The index is behind its
     table, so that scans are kept beside a covering one."""

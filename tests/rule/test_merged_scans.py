@@ -83,7 +83,6 @@ def _merged(spark: SparkSession, text: str) -> str:
     return plan
 
 
-@pytest.mark.rotating(always="bigint", every=2)
 @pytest.mark.parametrize("type_", KEYS)
 def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     sides = _sides(sorting, tmp_path, KEYS[type_])
@@ -96,7 +95,6 @@ def test_keys_of_every_type(sorting: SparkSession, tmp_path: Path, type_: str) -
         assert plan.count("Sort [") == plan.count("MergeSorted") == 2, plan
 
 
-@pytest.mark.rotating(of=8, always="default", every=2)
 @pytest.mark.parametrize(
     "conf",
     [
@@ -130,7 +128,6 @@ def test_columns_are_chosen_below_a_scan_that_no_filter_asks(sorting: SparkSessi
     assert not any("Project" in line for line in above), plan
 
 
-@pytest.mark.rotating(family="scans that are merged", of=6, every=2)
 def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_path: Path) -> None:
     """After refreshes: nothing is shuffled, nothing sorted; deleted rows and files that came since as ever."""
     sides = _sides(sorting, tmp_path, KEYS["int"])
@@ -153,7 +150,6 @@ def test_runs_are_merged_before_they_are_made_one(sorting: SparkSession, tmp_pat
     assert "MergeSorted" not in asked(sorting, JOINS[0].format(**sides), by="cov: covering>")
 
 
-@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Merges stand above each other: what one asks of the one below must not grow with every step. Runs stay apart here
     as large ones do."""
@@ -186,7 +182,6 @@ def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> N
         assert (_strategy(spark, loader, name, _new(spark, loader, "metaindex.Limit", conf, 1.0)) is not None) == fits
 
 
-@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     rows = "SELECT CAST(id % 7 AS int) AS x, concat('y', id % 11) AS y, id FROM range({}, {}, 1, 2)"
@@ -201,7 +196,6 @@ def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_
     _merged(sorting, text.format(t=lake.name))
 
 
-@pytest.mark.rotating(family="scans that are merged", of=6)
 def test_a_frame_that_is_kept_and_one_that_is_written(sorting: SparkSession, tmp_path: Path) -> None:
     sides = _sides(sorting, tmp_path, KEYS["bigint"])
     text = JOINS[0].format(**sides)

@@ -57,7 +57,6 @@ def test_enabling_says_in_a_line_why_not_and_leaves_the_session_as_it_was(spark:
     mi.disable(spark)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("name", "known", "without"),
     [

@@ -6,8 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from metaindex.spark.jobs import setting
 from tests.rule.changing_lakes import asked, covered, make_delta, rows_of
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.rotating(family="buckets of joins and groups", of=6)
 def test_a_join_with_other_keys_besides_has_no_exchange_where_the_session_says_so(
     sorting: SparkSession, tmp_path: Path
 ) -> None:

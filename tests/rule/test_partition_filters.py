@@ -28,7 +28,6 @@ CONDITIONS = (
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
-@pytest.mark.rotating
 def test_every_condition_is_planned(sorting: SparkSession, tmp_path: Path, form: str) -> None:
     spark, path = sorting, str(tmp_path / form)
     rows = spark.range(0, 4_000, 1, 2).selectExpr(
@@ -56,7 +55,6 @@ DELTA_CONDITIONS = (
 )
 
 
-@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_files_of_delta_are_listed_without_a_query(sorting: SparkSession, tmp_path: Path) -> None:
     """Delta's own list of named files asks for them by a query whenever it is listed; that of ours holds them."""
     spark, path = sorting, str(tmp_path / "t")

@@ -70,7 +70,6 @@ def _append(dim: Lake, frame: DataFrame) -> None:
         dim.append(frame)
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16, every=2)
 @pytest.mark.parametrize("kind", [STATS, COPY, RANGES], ids=["stats", "buckets", "ranges"])
 @pytest.mark.parametrize("lakes", MAKERS, indirect=True)
 def test_partitions_are_left_out_by_a_table_that_is_read_by_its_index(
@@ -91,7 +90,6 @@ def test_partitions_are_left_out_by_a_table_that_is_read_by_its_index(
             _append(dim, _rows(spark, 400, 30, 1))  # an index of rows is used together with the new file
 
 
-@pytest.mark.rotating(family="formats under covering indexes", of=16)
 @pytest.mark.parametrize("kind", [STATS, COPY], ids=["stats", "buckets"])
 @pytest.mark.parametrize("lakes", MAKERS, indirect=True)
 def test_a_filter_that_is_made_at_run_time_is_of_the_whole_table(

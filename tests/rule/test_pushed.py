@@ -32,7 +32,6 @@ def _pushed(frame: DataFrame) -> list[set[str]]:
 
 @pytest.mark.parametrize("form", ["parquet", "delta"])
 @pytest.mark.parametrize("condition", ["st.n = 7", "st.s = 'n9'", "`day:1` BETWEEN 5 AND 9", "id = 11 AND st.n < 40"])
-@pytest.mark.rotating(of=8)
 def test_fewer_files_are_asked_as_all_are(sorting: SparkSession, tmp_path: Path, form: str, condition: str) -> None:
     path = str(tmp_path / "t")
     rows = sorting.range(0, 400, 1, 4).selectExpr(*COLUMNS)

@@ -60,7 +60,6 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
     rule.disable(found)
 
 
-@pytest.mark.rotating(family="random histories with indexes", every=2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_indexes_follow_a_random_history(session: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:

@@ -94,7 +94,6 @@ def alike(session: SparkSession, ask: Callable[[], DataFrame]) -> tuple[list[Any
     return found, query
 
 
-@pytest.mark.rotating
 def test_a_file_replaced_under_the_same_size_and_time_is_read(session: SparkSession, folder: Path) -> None:
     table = indexed(folder, mi.ColumnStats(), mi.Values("id"))
 
@@ -120,7 +119,6 @@ def test_a_file_replaced_under_the_same_size_and_time_is_read(session: SparkSess
     assert (len(rows), read_files(query)) == (1, 1)
 
 
-@pytest.mark.rotating
 def test_a_covering_index_gives_no_row_of_a_replaced_file(session: SparkSession, folder: Path) -> None:
     indexed(folder, mi.Covering(["id"], ["v"]), spark=session)
 
@@ -149,7 +147,6 @@ def test_a_covering_index_gives_no_row_of_a_replaced_file(session: SparkSession,
     assert [scan.refused["ix"] for scan in mi.explain(query).scans] == [rule.Reason.NOTHING_SERVED]
 
 
-@pytest.mark.rotating
 def test_files_that_were_only_touched_are_said_to_be_read(session: SparkSession, folder: Path) -> None:
     indexed(folder, mi.ColumnStats())
     for number in range(FILES):

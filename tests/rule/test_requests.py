@@ -99,6 +99,7 @@ def test_a_filter_of_many_terms_is_answered_and_remembered(lake: Path) -> None:
     assert told(skipping(request(lake, [35]))) != told(asking()(many))
 
 
+@pytest.mark.slow
 def test_an_answer_that_nobody_waits_for_is_not_computed_to_its_end(lake: Path) -> None:
     skipping = asking(timeout_seconds=0.001)
     assert skipping(request(lake, range(2_000))) == ""

@@ -9,7 +9,6 @@ import pytest
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.rotating(family="a JVM of its own", of=4)
 def test_a_session_is_stopped_and_another_one_started(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tests.rule.restarted", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)

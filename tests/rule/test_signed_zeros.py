@@ -17,7 +17,6 @@ SCHEMA = "id INT, v DOUBLE, f FLOAT"
 ROWS = "".join(f"{i},{'-0.0' if i < 40 else i % 5 + 1},{'-0.0' if i < 40 else i % 5 + 1}\n" for i in range(400))
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize(
     "kind",
     [mi.Covering(["v"], ["id", "f"], buckets=1), mi.CoveringRange(["v"], ["id", "f"]), mi.Covering(["id"], ["v", "f"])],

@@ -105,7 +105,6 @@ def make_iceberg(spark: SparkSession, folder: Path) -> str:
 MAKERS = [make_parquet, make_delta, make_iceberg]
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_query_reads_only_files_that_can_match(
     enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
@@ -126,7 +125,6 @@ def test_a_query_reads_only_files_that_can_match(
         assert read_files(query) <= most, (condition, len(found), query._jdf.queryExecution().toString())
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_joins_subqueries_views_and_unions_give_the_same(
     enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
@@ -147,7 +145,6 @@ def test_joins_subqueries_views_and_unions_give_the_same(
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_one_frame_in_several_places_of_a_query(
     enabled: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path], str]
@@ -167,7 +164,6 @@ def test_one_frame_in_several_places_of_a_query(
     assert rule.counts(spark).failed == 0, rule.counts(spark).last_error
 
 
-@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     name = make_delta(spark, tmp_path)
@@ -184,7 +180,6 @@ def test_old_versions_are_asked_at_their_version(enabled: SparkSession, tmp_path
     assert read_files(query) <= 1
 
 
-@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_delta_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, vectors: str) -> None:
     spark = enabled
@@ -192,7 +187,6 @@ def test_delta_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, 
     _dml(spark, name)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_iceberg_dml_changes_the_same_rows(enabled: SparkSession, tmp_path: Path, mode: str) -> None:
     spark = enabled
@@ -232,7 +226,6 @@ def _dml(spark: SparkSession, name: str) -> None:
     assert {row["id"] for row in spark.sql(f"SELECT id FROM {name} WHERE name = 'merged'").collect()} == {410}
 
 
-@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_what_depends_on_more_than_a_row_is_not_rewritten(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_parquet(enabled, tmp_path)
     before = rule.counts(spark).rewritten
@@ -250,7 +243,6 @@ def test_what_depends_on_more_than_a_row_is_not_rewritten(enabled: SparkSession,
     assert (counts.rewritten, counts.failed) == (0, 0), (before, counts)
 
 
-@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_a_replaced_and_a_new_file_are_read(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     path = tmp_path / "plain"
@@ -268,7 +260,6 @@ def test_a_replaced_and_a_new_file_are_read(enabled: SparkSession, tmp_path: Pat
     assert read_files(query) == 2
 
 
-@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_a_schema_of_the_session_is_not_that_of_the_files(enabled: SparkSession, tmp_path: Path) -> None:
     spark = enabled
     path = str(tmp_path / "typed")
@@ -342,7 +333,6 @@ def test_a_session_is_enabled_for_itself(spark: SparkSession, tmp_path: Path) ->
         rule.counts(spark)
 
 
-@pytest.mark.rotating(family="files left out under queries", of=6)
 def test_a_stream_and_a_cached_frame_are_right(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_delta(enabled, tmp_path)
     path = name.removeprefix("delta.").strip("`")

@@ -68,7 +68,6 @@ def _keys_of(plan: str, kind: str) -> int:
     return plan.count(f"{kind}(keys=[k") + plan.count(f"{kind}(key=[k") + plan.count(f"{kind}(key=[renamed")
 
 
-@pytest.mark.rotating(always="bigint")
 @pytest.mark.parametrize("type_", KEYS)
 def test_small_groups_are_counted_as_they_come(sorting: SparkSession, tmp_path: Path, type_: str) -> None:
     table = _table(sorting, tmp_path / "t", 3, KEYS[type_])
@@ -80,7 +79,6 @@ def test_small_groups_are_counted_as_they_come(sorting: SparkSession, tmp_path: 
         assert _keys_of(plan, "HashAggregate") == 0, plan
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize(
     "settings",
     [
@@ -110,7 +108,6 @@ def test_groups_are_the_same_under_every_setting(
         kept.unpersist()
 
 
-@pytest.mark.rotating(family="groups that are sorted", of=6)
 def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: SparkSession, tmp_path: Path) -> None:
     middle, large = _table(sorting, tmp_path / "middle", 20), _table(sorting, tmp_path / "large", 100)
     for table in (middle, large):
@@ -132,7 +129,6 @@ def test_large_groups_are_hashed_but_where_a_join_would_sort_them(sorting: Spark
         assert "SortAggregate" not in asked(sorting, JOINED.format(t=middle), by="")
 
 
-@pytest.mark.rotating(family="groups that are sorted", of=6)
 def test_what_is_in_no_order_is_hashed(sorting: SparkSession, tmp_path: Path) -> None:
     table = _table(sorting, tmp_path / "t", 3)
     count = f"SELECT k, count(*), sum(v) FROM {table} GROUP BY k"
@@ -161,7 +157,6 @@ def test_what_is_in_no_order_is_hashed(sorting: SparkSession, tmp_path: Path) ->
     assert "SortAggregate(key=[k" in asked(sorting, count)  # a mask takes the deleted rows away, which keeps the order
 
 
-@pytest.mark.rotating(family="groups that are sorted", of=6)
 def test_two_keys_are_in_their_own_order(sorting: SparkSession, tmp_path: Path) -> None:
     table = _table(sorting, tmp_path / "t", 30, indexed="k,w")
     both = "SELECT k, w, count(*), sum(v) FROM {t} GROUP BY {by}"

@@ -38,7 +38,6 @@ def session(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
     session.sql("DROP TABLE claimed")
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("setting", [None, "false"])
 def test_a_table_said_to_be_sorted_is_sorted_all_the_same(session: SparkSession, setting: str | None) -> None:
     expected = sorted(map(tuple, session.sql(JOIN).collect()))

@@ -133,7 +133,6 @@ def test_the_parser_that_was_there_comes_back(spark: SparkSession) -> None:
     assert _plan(ours, "SHOW INDEXES ON t") == plain, "one that was taken out takes nothing any more"
 
 
-@pytest.mark.rotating(family="statements of a session")
 def test_a_catalog_with_indexes_of_its_own_keeps_its_statements(spark: SparkSession) -> None:
     """Spark's catalog of JDBC; Derby's dialect refuses indexes, in the same words with us and without."""
     from pyspark.errors import PySparkException

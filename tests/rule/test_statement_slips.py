@@ -15,8 +15,6 @@ from tests.rule.stated import sql as sql  # the fixture
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.rotating(family="slips in statements of a session")
-
 
 def test_an_option_that_nobody_knows_is_refused_by_statements_and_passed_by_queries(
     sql: SparkSession, tmp_path: Path

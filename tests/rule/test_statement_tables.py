@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.rotating(family="statements of a session")
 def test_names_of_a_session(sql: SparkSession, tmp_path: Path) -> None:
     """Temporary views, databases, catalogs; quoted, with dots, in other letters, amid comments, by variables."""
     sql.createDataFrame([(1,)], "a INT")  # the thread's active session is this one, whichever made something last
@@ -101,7 +100,6 @@ def test_a_database_that_is_named_as_a_format(sql: SparkSession, tmp_path: Path)
         sql.sql("DROP DATABASE csv CASCADE")
 
 
-@pytest.mark.rotating(family="statements of a session")
 def test_a_data_frame_stands_for_its_table(sql: SparkSession, tmp_path: Path) -> None:
     name, _ = made(sql, "delta", tmp_path)
     frame = sql.read.format("delta").load(str(tmp_path / "t x"))

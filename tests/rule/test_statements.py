@@ -35,7 +35,6 @@ KINDS = (
 )
 
 
-@pytest.mark.rotating(of=90)
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("kinds", KINDS)
 def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str, tmp_path: Path) -> None:
@@ -66,7 +65,6 @@ def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str,
     assert rows(sql, f"DROP INDEX IF EXISTS `a.b` ON {name}")[0]["changed"] is False
 
 
-@pytest.mark.rotating(family="statements of a session")
 def test_a_statement_runs_once_when_it_is_given(sql: SparkSession, tmp_path: Path) -> None:
     """As commands do; its rows are kept, whatever is done with them."""
     name, query = made(sql, "parquet", tmp_path)

@@ -138,7 +138,6 @@ CONDITIONS = [
 ]
 
 
-@pytest.mark.rotating
 @pytest.mark.spark
 @pytest.mark.parametrize("file_format", ["csv", "json"])
 def test_only_files_that_can_match_are_read(session: SparkSession, tmp_path: Path, file_format: str) -> None:

@@ -41,7 +41,6 @@ def ids(spark: SparkSession, text: str) -> list[int]:
     return sorted(row[0] for row in spark.sql(text).collect())
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", MAKERS)
 def test_sources_of_plain_inserts_are_read_by_the_indexes(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     spark, name = enabled, make(enabled, tmp_path)
@@ -65,7 +64,6 @@ def test_sources_of_plain_inserts_are_read_by_the_indexes(enabled: SparkSession,
         spark.sql("DROP TABLE IF EXISTS made")
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", [make_parquet, make_iceberg])
 def test_inserts_into_iceberg_tables_read_their_sources_by_the_indexes(
     enabled: SparkSession, tmp_path: Path, make: Make
@@ -94,7 +92,6 @@ def test_inserts_into_iceberg_tables_read_their_sources_by_the_indexes(
     assert ids(spark, f"SELECT id FROM {made} WHERE name = 'changed'") == [one for one in wanted if one > 206]
 
 
-@pytest.mark.rotating(family="statements that write", of=6)
 def test_of_inserts_into_iceberg_tables_delta_pins_no_source(enabled: SparkSession, tmp_path: Path) -> None:
     """It leaves plans of such writes alone, so that nobody knows before they run which version they read."""
     spark, path = enabled, str(tmp_path / "plain")
@@ -106,7 +103,6 @@ def test_of_inserts_into_iceberg_tables_delta_pins_no_source(enabled: SparkSessi
     assert ids(spark, f"SELECT id FROM {made}") == list(range(20, 31))
 
 
-@pytest.mark.rotating(family="statements that write", of=6)
 def test_a_table_that_is_written_to_is_not_read_by_an_index(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_iceberg(enabled, tmp_path)
     path = make_parquet(enabled, tmp_path).removeprefix("parquet.").strip("`")
@@ -131,7 +127,6 @@ def test_a_table_that_is_written_to_is_not_read_by_an_index(enabled: SparkSessio
     assert location_of(spark, name)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("make", [make_parquet, make_delta])
 def test_numbers_that_are_drawn_for_what_is_shown(enabled: SparkSession, tmp_path: Path, make: Make) -> None:
     spark, name = enabled, make(enabled, tmp_path)
@@ -148,7 +143,6 @@ def test_numbers_that_are_drawn_for_what_is_shown(enabled: SparkSession, tmp_pat
     assert ids(spark, f"SELECT id FROM parquet.`{new}`") == [210]
 
 
-@pytest.mark.rotating(family="statements that write", of=6)
 def test_numbers_that_choose_rows_or_were_given_a_seed(enabled: SparkSession, tmp_path: Path) -> None:
     spark, name = enabled, make_parquet(enabled, tmp_path)
     for text in [

@@ -124,6 +124,7 @@ _NOT_ASKED = (
 
 
 @pytest.mark.parametrize("face", _FACES)
+@pytest.mark.slow
 def test_no_error_that_can_be_read_in_the_source_names_what_another_face_takes(face: str) -> None:
     raised = [(name, text) for name, text in [*_raised(), *_raised_of_tables()] if not name.startswith(_NOT_ASKED)]
     assert len(raised) > 300

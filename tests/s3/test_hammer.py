@@ -14,7 +14,6 @@ from .server import S3Server
 PROCESSES, SECONDS = (64, 120.0) if os.environ.get("METAINDEX_SOAK") else (6, 9.0)
 
 
-@pytest.mark.rotating(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("killing", [False, True], ids=["all live", "some are killed"])
 def test_many_processes_on_one_index_are_some_serial_order(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
 def test_spark_builds_what_the_local_builder_builds(
     spark: SparkSession, s3: S3Server, bucket: str, tmp_path: Path, kind: str

@@ -54,7 +54,6 @@ def uses(table: mi.Table) -> bool:
     return any(report.used for report in table.prune("id = 15").indexes if report.name == "main")
 
 
-@pytest.mark.rotating(of=6)
 def test_a_table_is_indexed_pruned_read_and_refreshed(lake: S3Lake) -> None:
     table = lake.open()
     assert table.path == lake.path
@@ -82,7 +81,6 @@ def test_a_table_is_indexed_pruned_read_and_refreshed(lake: S3Lake) -> None:
     assert len(fresh.prune("id > 25", version=before.version.id).files) == 1
 
 
-@pytest.mark.rotating(of=6)
 def test_engines_read_the_same_rows(lake: S3Lake) -> None:
     scan = lake.open().scan("id BETWEEN 8 AND 12")
     expected = scan.to_arrow().sort_by("id")
@@ -92,7 +90,6 @@ def test_engines_read_the_same_rows(lake: S3Lake) -> None:
     assert scan.to_polars().sort("id").collect().to_dicts() == expected.to_pylist()
 
 
-@pytest.mark.rotating(of=6)
 def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
     table = lake.open()
     table.create_index("main", mi.ColumnStats())
@@ -110,7 +107,6 @@ def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
     assert len(lake.open().prune("id = 15").files) == 1
 
 
-@pytest.mark.rotating(of=6)
 def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from metaindex.build.local import LocalBuilder
 
@@ -134,7 +130,6 @@ def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatc
     assert len(lake.open().prune("id = 35").files) == 1
 
 
-@pytest.mark.rotating(of=6)
 @pytest.mark.parametrize("where", ["s3", "local"])
 def test_indexes_lie_where_the_location_says(lake: S3Lake, bucket: str, tmp_path: Path, where: str) -> None:
     location = f"s3://{bucket}/elsewhere/indexes" if where == "s3" else str(tmp_path / "indexes")

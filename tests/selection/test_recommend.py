@@ -55,7 +55,7 @@ def told(answer: Recommendation) -> str:
     return json.dumps(said, allow_nan=False)
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("share", [0.15, 0.4, 1.0])
 def test_it_chooses_what_brute_force_over_all_sets_does(tmp_path: Path, share: float) -> None:
     table = filled(tmp_path, "parquet")
@@ -78,6 +78,7 @@ def test_it_chooses_what_brute_force_over_all_sets_does(tmp_path: Path, share: f
     assert sum(index.adds_bytes.expected for index in answer.indexes) == pytest.approx(answer.saved_bytes)
 
 
+@pytest.mark.slow
 def test_what_was_refused_is_not_recommended_once_the_others_are_there(tmp_path: Path) -> None:
     """Beside the others it leaves out too little of what was read, and no less of what is read then."""
     draw = np.random.default_rng(3)
@@ -100,6 +101,7 @@ def test_what_was_refused_is_not_recommended_once_the_others_are_there(tmp_path:
 
 
 @pytest.mark.parametrize("format_", ["delta", "parquet", "csv"])
+@pytest.mark.slow
 def test_what_it_says_comes_and_nothing_was_written_before(tmp_path: Path, format_: str) -> None:
     table = filled(tmp_path, format_)
     before = tree(tmp_path)
@@ -118,6 +120,7 @@ def test_what_it_says_comes_and_nothing_was_written_before(tmp_path: Path, forma
     assert again is None or (again.indexes, again.unused) == ((), ())
 
 
+@pytest.mark.slow
 def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
     table = skewed(tmp_path, 4, files=20)
     queries = ["heavy = 3 and some = '41'", "id = 5", "near between 5 and 9", "some = '7' or heavy = 1"]
@@ -126,7 +129,7 @@ def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
     assert answers[0].indexes
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 def test_the_bounds_hold_what_comes(tmp_path: Path) -> None:
     held = []
     for seed in range(4):
@@ -154,6 +157,7 @@ def test_a_budget_of_nothing_recommends_nothing_and_says_so(tmp_path: Path, budg
     assert answer.create() == ()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     table = filled(tmp_path, "parquet")
     texts = ["SELECT FROM WHERE", "SELECT * FROM elsewhere WHERE a = 1", "SELECT * FROM lake WHERE nothing = 3"]
@@ -223,6 +227,7 @@ def test_conditions_of_or_are_helped_by_keys_together(tmp_path: Path) -> None:
     assert answer.saved_bytes > 0
 
 
+@pytest.mark.slow
 def test_a_lake_shares_the_budget_among_the_tables_that_are_named(tmp_path: Path) -> None:
     for name in ("orders", "items", "others"):
         filled(tmp_path / "lake" / name, "delta")
@@ -279,6 +284,7 @@ def test_what_is_no_budget_is_refused(tmp_path: Path, number: int) -> None:
         filled(tmp_path, "parquet", files=1).recommend(QUERIES, **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_creates_only_where_it_is_told_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,6 +362,7 @@ def test_values_that_a_query_log_hides_are_not_asked(tmp_path: Path, literals: s
     assert "values; those of one are hashed or left out; let the log keep them" in str(answer)
 
 
+@pytest.mark.slow
 def test_another_layout_is_not_for_what_an_index_answers_already(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     place = str(tmp_path / "sales")
@@ -438,7 +445,7 @@ def test_of_few_literals_all_are_asked_and_what_is_told_comes(tmp_path: Path) ->
     assert index.left_out.low <= index.left_out.expected <= index.left_out.high
 
 
-@pytest.mark.rotating(commits=2)
+@pytest.mark.exhaustive
 def test_of_many_literals_some_are_drawn_and_the_bounds_hold_what_comes(tmp_path: Path) -> None:
     kept: list[bool] = []
     for seed in range(5):

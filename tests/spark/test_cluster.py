@@ -130,7 +130,6 @@ def asked(site: Site, path: str, form: str, query: str, says: str = "") -> None:
     assert says in found["plan"], found["plan"]
 
 
-@pytest.mark.rotating(family="a cluster at work")
 def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "events"
     write(folder, "delta")
@@ -147,11 +146,10 @@ def test_a_cluster_builds_and_uses_an_index(site: Site, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "form",
     [
-        pytest.param("delta", marks=pytest.mark.rotating(family="a cluster at work")),
+        "delta",
         pytest.param("parquet", marks=pytest.mark.skipif(not SOAK, reason="soak")),
     ],
 )
-@pytest.mark.rotating(commits=4)
 def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     """Table and indexes on S3: built, used, used beside files that came since, refreshed and merged there, by tasks
     that read and write through the project's own storage."""
@@ -181,7 +179,6 @@ def test_a_cluster_keeps_indexes_on_a_store(site: Site, form: str) -> None:
     assert rows_held(mi.open_table(uri, storage_options=server.options), runs=1) == (FILES + 2) * ROWS
 
 
-@pytest.mark.rotating(family="a cluster at work")
 def test_a_worker_is_lost_in_mid_build(site: Site, tmp_path: Path) -> None:
     """The job goes on with the other one, and the index is whole."""
     for number in range(SEEN_AT_LAST):
@@ -204,7 +201,6 @@ def test_a_worker_is_lost_in_mid_build(site: Site, tmp_path: Path) -> None:
     assert not any(spills.rglob("*.*"))
 
 
-@pytest.mark.rotating(family="a cluster at work")
 def test_a_worker_is_lost_while_rows_are_put_into_buckets_and_merged(site: Site, tmp_path: Path) -> None:
     """What it had read for others is read again, what it had written is not named; the index has every row once."""
     folder = tmp_path / "events"

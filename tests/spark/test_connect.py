@@ -26,7 +26,6 @@ from .test_extension import FILES, PRUNED, ROWS, jar, needle, users
 __all__ = ["jar", "users"]  # fixtures
 
 pytestmark = [
-    pytest.mark.rotating(commits=3),
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.skipif(

@@ -34,7 +34,7 @@ from .applications import (
 )
 from .cluster import cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.rotating(commits=4)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES = 20
 JOB = Path(__file__).with_name("extension_job.py")

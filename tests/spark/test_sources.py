@@ -12,7 +12,7 @@ import metaindex
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.rule.looking import looking
 from metaindex.spark.gateway import jvm_of
-from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, installed_release, release_of
+from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, release_of
 from metaindex.spark.sources import java_sources, session_sources, source_loader
 
 if TYPE_CHECKING:
@@ -22,12 +22,10 @@ PACKAGE = Path(metaindex.__file__).parent
 ROOMS = sorted(
     folder.parent.name for folder in PACKAGE.glob("*/java") if folder.is_dir() and folder.parent.name != "spark"
 )
-TURNS = [pytest.mark.rotating] if installed_release() is NEWEST else []  # other tests compile what they need of it
-COMPILED = [pytest.param(room, marks=TURNS) for room in ROOMS]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("room", COMPILED)
+@pytest.mark.parametrize("room", ROOMS)
 def test_every_class_compiles_in_this_spark(spark: SparkSession, room: str) -> None:
     """Whoever writes Java runs it in every Spark: `make test-spark SPARK=3.5 ARGS=tests/spark/test_sources.py`."""
     from py4j.protocol import Py4JJavaError

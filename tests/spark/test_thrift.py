@@ -17,7 +17,6 @@ from .test_extension import PRUNED, jar, needle, users
 __all__ = ["jar", "users"]  # fixtures
 
 pytestmark = [
-    pytest.mark.rotating(commits=3),
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.skipif(

@@ -282,6 +282,7 @@ def test_whatever_the_text_nothing_but_our_error_is_raised(text: str) -> None:
         assert pointed(wrong)
 
 
+@pytest.mark.slow
 def test_hostile_texts_take_no_time() -> None:
     for text in (
         "'" * 30_000,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import metaindex as mi
 from metaindex.store.cache import _OBJECTS, StoreCache
@@ -18,6 +19,7 @@ def held(cache: StoreCache) -> tuple[int, int, int]:
     return len(cache.manifests), len(cache.footers), len(cache.derived)
 
 
+@pytest.mark.slow
 def test_many_refreshes_leave_no_more_behind_than_one(tmp_path: Path) -> None:
     lake = FORMATS["delta"](tmp_path)
     lake.append(pa.table({"id": pa.array(range(10), pa.int64()), "s": [f"n{i}" for i in range(10)]}))

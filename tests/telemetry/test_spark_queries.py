@@ -15,7 +15,7 @@ from .test_telemetry import watching as watching
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark]
 
 
 def test_plans_of_spark_are_told(spark: SparkSession, tmp_path: Path, watching: Watching) -> None:

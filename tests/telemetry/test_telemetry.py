@@ -130,6 +130,7 @@ def test_its_faults_reach_no_query(table: mi.Table, monkeypatch: pytest.MonkeyPa
     assert table.prune("id = 12").kept_files == 1
 
 
+@pytest.mark.slow
 def test_a_part_of_opentelemetry_is_told_nothing_and_said_once(table: mi.Table, tmp_path: Path) -> None:
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry" / "__init__.py").touch()  # as other packages of its namespace leave it
@@ -144,6 +145,7 @@ def test_a_part_of_opentelemetry_is_told_nothing_and_said_once(table: mi.Table, 
     assert ran.stderr.count("OpenTelemetry is not told") == 1, ran.stderr
 
 
+@pytest.mark.slow
 def test_who_does_not_load_it_loads_nothing(table: mi.Table) -> None:
     code = (
         "import sys, metaindex as mi; t = mi.open_table(sys.argv[1]); t.create_index('i', mi.Values('id'));"

@@ -194,6 +194,7 @@ def test_a_process_short_of_memory_or_files_says_nothing_of_the_index(tmp_path: 
     assert ended
 
 
+@pytest.mark.slow
 def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = indexed(lake)

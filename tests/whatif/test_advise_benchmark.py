@@ -13,7 +13,7 @@ from metaindex.whatif.posterior import Estimate
 
 
 @pytest.mark.slow
-@pytest.mark.rotating(commits=4)
+@pytest.mark.exhaustive
 def test_it_runs_and_saves_as_much_as_the_best_subset_at_least_nearly(tmp_path: Path) -> None:
     figures = measure(tmp_path, True, PARTS, "needle")
     (truth,) = [figure for figure in figures if "what-if" in figure]

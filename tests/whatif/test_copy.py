@@ -121,6 +121,7 @@ def test_a_copy_in_ranges_follows_from_a_range(tmp_path: Path) -> None:
     assert names[-2:] == ["covering_range(id; cat)", "covering_curve(id, cat)"]
 
 
+@pytest.mark.slow
 def test_rows_along_a_curve_are_asked_by_each_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By as many parts as the index would have: as it has when it is built, where the sample is the table."""
     monkeypatch.setattr("metaindex.kinds.covering.parts.LEAST_STRETCH_BYTES", 1 << 16)
@@ -261,7 +262,6 @@ def test_what_is_suggested_is_what_spark_uses(spark: SparkSession, tmp_path: Pat
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [mi.CoveringRange("at", ["user"]), mi.Covering("user", ["at"], buckets=8)])
-@pytest.mark.rotating(commits=3)
 def test_the_size_is_that_of_what_spark_builds(spark: SparkSession, tmp_path: Path, kind: mi.CoveringRange) -> None:
     table = wide(tmp_path)
     (weighed,) = table.what_if("at < 100", kind, sample=0.3).candidates

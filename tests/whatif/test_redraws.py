@@ -70,6 +70,7 @@ def test_an_index_that_cannot_be_read_is_left_out_of_each(tmp_path: Path) -> Non
 SEVERAL: Sequence[Kind] = [mi.Values("id", "heavy"), mi.Bloom("some"), mi.CoveringRange("near", ["id"])]
 
 
+@pytest.mark.slow
 def test_a_query_is_told_the_same_beside_others(tmp_path: Path) -> None:
     table = skewed(tmp_path, 4)
     queries = ["id = 4001", "id = 100001", "heavy = 1", "heavy = 7", "near < 20", "near < 20 and id = 4001"]

@@ -48,6 +48,7 @@ CANDIDATES: dict[str, list[mi.Kind]] = {
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(CANDIDATES)), st.floats(0.001, 0.6), st.integers(0, 2**FILES - 1))
+@pytest.mark.slow
 def test_no_more_is_read_than_the_limit(table: mi.Table, name: str, share: float, wanted: int) -> None:
     handle = handle_of(table)
     snapshot = handle.snapshot(At())

@@ -33,6 +33,7 @@ def told(rng: np.random.Generator, values: np.ndarray, many: int) -> Estimate:
     return spread.total([Estimate.exactly(float(values[place])) for place in drawn], [MOST] * many)
 
 
+@pytest.mark.slow
 def test_the_bounds_hold_the_sum_over_all_that_were_asked() -> None:
     shares = {}
     for name, population in POPULATIONS.items():

@@ -95,7 +95,7 @@ def groups_read(table: mi.Table, result: mi.PruneResult) -> int:
     return sum(int(one.kept.sum()) for one in found)
 
 
-@pytest.mark.rotating(of=10)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("format_", sorted(MAKERS))
 @pytest.mark.parametrize("kinds", sorted(CANDIDATES))
 def test_it_is_as_it_comes_where_the_sample_is_the_table(tmp_path: Path, kinds: str, format_: str) -> None:
@@ -230,6 +230,7 @@ def test_nothing_is_built_among_the_files_of_the_table(tmp_path: Path, monkeypat
         table.report(tmp_path / "report.html", queries="id = 3")
 
 
+@pytest.mark.slow
 def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
     table = skewed(tmp_path, 4, files=20)
     queries = asked_of(table, 4)[:8]

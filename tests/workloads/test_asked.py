@@ -86,6 +86,7 @@ def test_what_is_drawn_is_of_the_whole_workload_as_often_as_it_came() -> None:
         assert max(others) > 700
 
 
+@pytest.mark.slow
 def test_of_long_texts_fewer_are_kept() -> None:
     """Each may have a million characters."""
     lists = (", ".join(str(10_000 * place + number) for number in range(8_000)) for place in range(9))

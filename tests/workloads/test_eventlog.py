@@ -336,6 +336,7 @@ def test_a_log_that_is_cut_counts_to_there(tmp_path: Path) -> None:
         assert seen == whole.seen
 
 
+@pytest.mark.slow
 def test_a_small_log_cut_at_every_byte(tmp_path: Path) -> None:
     events = [start(0, scan("/t", "[(a#1L = 1)]")), end(0), start(1, scan("/t", "[(b#2 = x)]"), "SELECT 1"), end(1)]
     text = written(tmp_path / "log", events).read_bytes()
@@ -413,6 +414,7 @@ def test_any_event_is_read_or_told_and_the_rest_goes_on(tmp_path: Path, event: o
     str(found), found._repr_html_(), json.dumps(found.to_json())
 
 
+@pytest.mark.slow
 def test_deep_plans_and_large_ones_are_told(tmp_path: Path) -> None:
     deep: dict[str, Any] = scan("/t", "[]")
     for _ in range(400):
@@ -452,6 +454,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     assert any("unpacks to more" in problem.reason for problem in found.problems)
 
 
+@pytest.mark.slow
 def test_many_events_are_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose ends never come, too."""
     import tracemalloc

@@ -58,7 +58,6 @@ def told(workload: mi.Workload, lake: Path) -> list[list[tuple[str, str, tuple[s
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(commits=3)
 def test_texts_and_frames_are_analysed_and_not_run(spark: SparkSession, lake: Path) -> None:
     texts = queries(lake)
     found = mi.workload(texts, spark=spark)
@@ -78,7 +77,6 @@ def test_texts_and_frames_are_analysed_and_not_run(spark: SparkSession, lake: Pa
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(commits=3)
 def test_what_if_of_frames_in_an_enabled_session(spark: SparkSession, lake: Path) -> None:
     texts = queries(lake)
     table = mi.open_table(f"{lake}/p")
@@ -120,7 +118,6 @@ def listeners(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(commits=3)
 def test_event_logs_tell_what_spark_says_of_the_same_queries(
     spark: SparkSession, lake: Path, tmp_path: Path, listeners: dict[str, Any]
 ) -> None:

@@ -19,6 +19,7 @@ from metaindex.workloads import streams
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.patience import LONGEST
+from tests.processes import terminal
 
 
 class WhenSaid(logging.Handler):
@@ -60,12 +61,12 @@ def test_a_pipe_that_is_written_to_at_once_is_read_without_a_word(caplog: pytest
 
 
 def test_a_terminal_is_read_as_it_is_typed_into() -> None:
-    keyboard, terminal = os.openpty()
+    keyboard, screen = terminal()
     try:
         os.write(keyboard, b"select * from t where a = 1\n\x04\x04")  # Ctrl-D: no more, and again
-        assert mi.workload(Path(os.ttyname(terminal))).seen == 1
+        assert mi.workload(Path(os.ttyname(screen))).seen == 1
     finally:
-        os.close(terminal)
+        os.close(screen)
         os.close(keyboard)
 
 

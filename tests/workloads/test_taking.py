@@ -176,6 +176,7 @@ def test_files_of_statements(tmp_path: Path) -> None:
         mi.workload(tmp_path / "cut.sql.gz")
 
 
+@pytest.mark.slow
 def test_a_long_file_is_not_held(tmp_path: Path) -> None:
     with (tmp_path / "q.sql").open("w") as file:
         for number in range(20_000):

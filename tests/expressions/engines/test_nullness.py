@@ -136,7 +136,6 @@ def test_duckdb_gives_the_same_three_values(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking asks Spark a thousand times
 )
 @given(files(REFS, max_rows=6), st.lists(CONDITIONS, min_size=20, max_size=20))
-@pytest.mark.rotating(commits=3)
 def test_spark_gives_the_same_three_values(spark: Any, ansi: str, lake: Files, texts: list[str]) -> None:
     rows = _held(lake)
     frame = spark.createDataFrame(pa.Table.from_pylist([dict(row) for _, row in rows], schema=SCHEMA)).coalesce(1)

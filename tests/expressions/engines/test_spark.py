@@ -309,7 +309,6 @@ SPARK_TYPES = [t for t in TYPES if not pa.types.is_unsigned_integer(t) and t != 
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking asks Spark a thousand times
 )
 @given(st.data())
-@pytest.mark.rotating(commits=3)
 def test_a_column_answers_as_the_reference_in_three_values(spark: Any, data: st.DataObject) -> None:
     schema = data.draw(schemas(SPARK_TYPES, max_columns=6))
     known = arrow_schema(schema)

@@ -146,7 +146,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_deletion_vectors_optimize_restore_and_checkpoints(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -172,7 +171,6 @@ def test_deletion_vectors_optimize_restore_and_checkpoints(spark: SparkSession, 
     assert list((path / "_delta_log").glob("*.checkpoint.parquet"))
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_column_mapping_renames_drops_and_adds_again(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -196,7 +194,6 @@ def test_column_mapping_renames_drops_and_adds_again(spark: SparkSession, path: 
     assert sorted(v for v in bounds.lower.to_pylist() if v is not None) == [7] * bounds.lower.drop_null().__len__()
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_column_mapping_by_id(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -216,7 +213,6 @@ def test_column_mapping_by_id(spark: SparkSession, path: Path) -> None:
     }
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_type_widening(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -239,7 +235,6 @@ def test_type_widening(spark: SparkSession, path: Path) -> None:
         assert bounds.lower.null_count == 0
 
 
-@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("stats", ["json", "struct"])
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -> None:
@@ -270,7 +265,6 @@ def test_checkpoints(spark: SparkSession, path: Path, stats: str, policy: str) -
         assert bounds.upper.null_count == len(newest.files.table.column("deletes").drop_null())
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_multi_part_checkpoints(spark: SparkSession, path: Path) -> None:
     spark.conf.set("spark.databricks.delta.checkpoint.partSize", "3")
     try:
@@ -284,7 +278,6 @@ def test_multi_part_checkpoints(spark: SparkSession, path: Path) -> None:
     check_all(spark, path)
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_partition_values_of_every_type(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -321,7 +314,6 @@ def test_partition_values_of_every_type(spark: SparkSession, path: Path) -> None
             assert bounds.lower[row].as_py() <= physical <= bounds.upper[row].as_py()
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10, every=2)
 def test_a_shallow_clone_reads_its_source(spark: SparkSession, path: Path, tmp_path: Path) -> None:
     clone = tmp_path / "clone é"
     t, c = f"delta.`{path}`", f"delta.`{clone}`"
@@ -340,7 +332,6 @@ def test_a_shallow_clone_reads_its_source(spark: SparkSession, path: Path, tmp_p
     assert any(not p.startswith("/") for p in found[-1].files.paths.to_pylist())
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_replace_vacuum_and_a_table_made_anew(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -360,7 +351,6 @@ def test_replace_vacuum_and_a_table_made_anew(spark: SparkSession, path: Path) -
     assert rows_of_ours(snapshot(path)) == ["a", "b"]
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_in_commit_timestamps(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(
@@ -377,7 +367,6 @@ def test_in_commit_timestamps(spark: SparkSession, path: Path) -> None:
         assert snapshot(path, row["version"]).timestamp_ms == row["ms"]
 
 
-@pytest.mark.rotating(family="what Spark writes into a log of Delta", of=10)
 def test_generated_identity_default_and_variant_columns(spark: SparkSession, path: Path) -> None:
     t = f"delta.`{path}`"
     sql(

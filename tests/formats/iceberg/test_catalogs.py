@@ -153,7 +153,6 @@ print("shared")
 
 
 @pytest.mark.spark
-@pytest.mark.rotating(family="a JVM of its own", of=4, every=2)
 def test_one_sqlite_file_is_the_catalog_of_spark_and_of_pyiceberg(catalog: Any, tmp_path: Path) -> None:
     """In a process of its own: the driver for sqlite must be on the JVM's class path when it starts."""
     script = tmp_path / "share.py"

@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from metaindex.formats.diff import compare
 from metaindex.formats.model import FileTable
 from metaindex.formats.protocol import At
 from metaindex.spark.frames import arrow_of
+from tests.duck import connected
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
@@ -33,7 +33,7 @@ def read(history: History) -> dict[int, list[str]]:
     """The rows of each snapshot by the Arrow reader; the two other readers must agree."""
     table = mi.open_table(str(history.root))
     out = {}
-    with duckdb.connect() as con:
+    with connected() as con:
         for version in history.expected:
             scan = table.scan(version=version)
             rows = scan.to_arrow().to_pylist()
@@ -81,7 +81,6 @@ def as_rows(files: FileTable) -> list[dict[str, Any]]:
     return sorted(rows, key=str)
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.spark
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_live_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path, format_version: int) -> None:

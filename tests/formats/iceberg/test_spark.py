@@ -120,7 +120,6 @@ def check_bounds(snapshot: Snapshot) -> int:
     return stated
 
 
-@pytest.mark.rotating(family="histories that Spark wrote", of=10)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_history_reads_as_spark_reads_it(spark: SparkSession, version: int) -> None:
     t = f"iceberg.formats.history{version}"

@@ -247,6 +247,7 @@ def test_every_format_is_read_as_its_table_shows_it(form: str, tmp_path: Path) -
     assert table.verify_index("c").sound
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_wrote_is_seen_by_nobody_and_cleaned(tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake", 1)
     table = mi.open_table(str(root))

@@ -38,7 +38,6 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
         spark.conf.unset(name)
 
 
-@pytest.mark.rotating(family="covering indexes that Spark builds", of=6)
 def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake")
     table = mi.open_table(str(root), spark=spark)
@@ -71,7 +70,6 @@ def test_every_type_as_spark_reads_it_in_its_own_buckets(spark: SparkSession, tm
     assert table.prune("k = 3").paths  # the covering key is no key to look up
 
 
-@pytest.mark.rotating(every=2)
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path: Path, vectorized: str) -> None:
     """Keys that hardly repeat are stored as differences: pages before the asked one are passed over, rows of it
@@ -110,7 +108,6 @@ def test_rows_amid_pages_of_differences_are_found(spark: SparkSession, tmp_path:
             assert of_frame(stored.where(span)) == of_frame(plain.select(key, "price").where(span)), span
 
 
-@pytest.mark.rotating(family="covering indexes that Spark builds", of=6)
 def test_the_table_behind_a_frame(spark: SparkSession, tmp_path: Path) -> None:
     lake, delta, texts = tmp_path / "lake", tmp_path / "delta", tmp_path / "csv"
     rows = spark.range(0, 20, 1, 1).selectExpr("id", "id % 3 AS k", "concat('é ', id) AS s")
@@ -170,7 +167,6 @@ def test_files_in_doubt_are_left_to_the_table_before_and_behind_their_first_rows
     assert objects(held.index) == named  # nothing is left of the first try
 
 
-@pytest.mark.rotating(family="covering indexes that Spark builds", of=6, every=2)
 def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "delta"
     spark.sql(
@@ -244,7 +240,6 @@ def test_delta_deletes_versions_refresh_and_merge(spark: SparkSession, tmp_path:
     Held.of(table, "c").check(spark)
 
 
-@pytest.mark.rotating(family="covering indexes that Spark builds", of=6)
 def test_iceberg_with_deletes_renames_and_partitions_that_changed(spark: SparkSession, tmp_path: Path) -> None:
     name = "iceberg.covering.t"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.covering")
@@ -280,7 +275,6 @@ def test_iceberg_with_deletes_renames_and_partitions_that_changed(spark: SparkSe
     Held.of(table, "c").check(spark)
 
 
-@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: str) -> None:
     root = tmp_path / "tëxt lake"
@@ -329,7 +323,6 @@ def test_texts_are_what_spark_reads(spark: SparkSession, tmp_path: Path, form: s
         )
 
 
-@pytest.mark.rotating(family="covering indexes that Spark builds", of=6)
 def test_damage_is_found_and_repaired_and_a_failed_build_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake", 2)
     table = mi.open_table(str(root), spark=spark, schema=awkward(0).schema)

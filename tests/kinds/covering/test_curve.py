@@ -142,6 +142,7 @@ def rows_and_conjuncts(draw: st.DrawFn) -> tuple[list[pa.DataType], list[tuple[A
 
 @settings(max_examples=300)
 @given(rows_and_conjuncts(), st.integers(1, 5), st.integers(0, 20))
+@pytest.mark.slow
 def test_no_matching_row_is_left_out(
     case: tuple[list[pa.DataType], list[tuple[Any, ...]], list[Predicate]], parts: int, sampled: int
 ) -> None:

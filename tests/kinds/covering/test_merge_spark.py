@@ -25,7 +25,7 @@ from .served import Held, index_folder, objects
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.uncompiled, pytest.mark.rotating(commits=3)]
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
 
 KINDS = (
     mi.Covering(["k", "s"], [one for one in ALL if one not in ("k", "s")], buckets=5),
@@ -50,7 +50,6 @@ def with_three_runs(spark: SparkSession, folder: Path, *names: str) -> mi.Table:
     return table
 
 
-@pytest.mark.rotating(family="covering indexes that Spark merges", of=6, every=2)
 def test_tasks_merge_what_this_process_merges(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +103,6 @@ def test_a_build_is_told_of_task_by_task(spark: SparkSession, tmp_path: Path) ->
     assert said[-1] == ("covering indexes written", 1, 1)
 
 
-@pytest.mark.rotating(family="covering indexes that Spark merges", of=6)
 def test_a_damaged_part_is_found_by_tasks_and_nothing_is_merged(spark: SparkSession, tmp_path: Path) -> None:
     table = with_three_runs(spark, tmp_path, "c")
     held = Held.of(table, "c")
@@ -135,7 +133,6 @@ def test_small_pieces_share_tasks() -> None:
     assert tasks_for([512 << 20] * 200, 4) == 200
 
 
-@pytest.mark.rotating(family="covering indexes that Spark merges", of=6)
 def test_the_command_line_merges_by_spark(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,7 +43,7 @@ def told(script: str, *words: str, packages: Path | None) -> None:
     assert done.stdout.strip() == "told", done.stderr[-4000:]
 
 
-@pytest.mark.rotating(family="a kind from outside", every=2)
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_verb_over_every_format(packages: Path, tmp_path: Path, format_: str) -> None:
@@ -54,7 +54,6 @@ def test_every_verb_over_every_format(packages: Path, tmp_path: Path, format_: s
     told("later.py", format_, str(tmp_path), str(packages), str(tmp_path / "site"), packages=tmp_path / "site")
 
 
-@pytest.mark.rotating(family="a kind from outside")
 @pytest.mark.spark
 def test_spark_builds_it(packages: Path, tmp_path: Path) -> None:
     told("story.py", "delta", str(tmp_path), "spark", packages=packages)

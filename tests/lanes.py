@@ -1,0 +1,89 @@
+"""Which tests run when: a test has its lane by its marks, the same in every run.
+
+    make test-fast    needs no JVM and no server, takes a moment: all but the marks below
+    make test         those, `slow` ones, and the tests of Spark that `tests/promises.txt` names, in one JVM
+    make test-all     `exhaustive` ones too, in parts (`tests/parts.py`)
+
+`exhaustive` is whatever needs an S3 server, whatever needs Spark and is not named in that file, and by its mark:
+
+    @pytest.mark.exhaustive                  a matrix, every case of it
+    @pytest.mark.exhaustive(but="delta")     all cases but the one of this name
+
+Whoever calls pytest itself gets every case of what they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.mutants.written import MUTANTS
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+def promises(text: str) -> tuple[str, ...]:
+    """The tests that a list names, one a line; lines of `#` are for its readers."""
+    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+PROMISES: Final = promises((ROOT / "tests" / "promises.txt").read_text("utf-8"))
+_PROMISED: Final = frozenset(PROMISES)
+_OF_MUTANTS: Final = frozenset(test for mutant in MUTANTS for test in mutant.tests)
+
+
+def is_named(nodeid: str, names: Collection[str]) -> bool:
+    """Is this test, its function, its file or a folder of it among these names?"""
+    function = nodeid.partition("[")[0]
+    file = function.partition("::")[0]
+    if nodeid in names or function in names or file in names:
+        return True
+    folder = file.rpartition("/")[0]
+    return bool(folder) and is_named(folder, names)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` chooses. Whoever takes the session needs a JVM, also without having said so: `-m "not spark"` must
+    never start one."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        for fixture, mark in (("spark", pytest.mark.spark), ("s3_server", pytest.mark.s3)):
+            if fixture in fixtures:
+                item.add_marker(mark)
+        if is_named(item.nodeid, _PROMISED):
+            item.add_marker(pytest.mark.promise)
+        if mark_of := item.get_closest_marker("exhaustive"):
+            _check(item, mark_of)
+            if item.nodeid.endswith(f"[{mark_of.kwargs.get('but')}]"):
+                item.own_markers.remove(mark_of)
+        if item.get_closest_marker("s3") or (
+            item.get_closest_marker("spark") and not item.get_closest_marker("promise")
+        ):
+            item.add_marker(pytest.mark.exhaustive)
+
+
+def _check(item: pytest.Item, mark: pytest.Mark) -> None:
+    if mark.args or mark.kwargs.keys() - {"but"}:
+        raise pytest.UsageError(f"`exhaustive` takes but= alone; {item.nodeid} has {mark}")
+    # Mutants are run without Spark and servers.
+    if not (item.get_closest_marker("spark") or item.get_closest_marker("s3")) and is_named(item.nodeid, _OF_MUTANTS):
+        raise pytest.UsageError(
+            f"a test that a mutant names runs at each commit; {item.nodeid} is marked `exhaustive`; take the mark away"
+        )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """With `--dist loadfile` all promises of Spark are one worker's, which starts one JVM for them."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduler = LoadFileScheduling(config, log)
+    by_file = scheduler._split_scope
+    scheduler._split_scope = lambda nodeid: "promises" if is_named(nodeid, _PROMISED) else by_file(nodeid)
+    return scheduler
