@@ -38,6 +38,7 @@ def refreshed(table: mi.Table) -> int:
     return sum(run.files for run in outcome.entry.content.runs if run.run not in before and run.builder == "local")
 
 
+@pytest.mark.slow
 def test_deltalake_restores_compacts_and_checkpoints(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     path = str(tmp_path)

@@ -237,6 +237,7 @@ def test_refreshes_at_once_all_count_and_no_file_counts_twice(lake: DeltaHistory
     assert opened(lake).prune("id >= 0").total_files == len(lake.live)
 
 
+@pytest.mark.slow
 def test_older_versions_move_out_of_the_entry_and_are_found(lake: DeltaHistory) -> None:
     with patch.multiple("metaindex.log.history", MAX_INLINE=5, KEPT_INLINE=2, MAX_VERSIONS=9):
         for step in range(18):

@@ -140,6 +140,7 @@ def test_a_dropped_column_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format_", ["delta", "parquet"])
+@pytest.mark.slow
 def test_a_lost_column_of_a_format_without_ids_does_not_stop_the_others(tmp_path: Path, format_: str) -> None:
     root = tmp_path / "t"
 

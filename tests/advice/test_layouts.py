@@ -112,6 +112,7 @@ def test_a_layout_of_all_rows_is_the_one_that_is_predicted(seed: int, files: int
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32))
+@pytest.mark.slow
 def test_a_part_of_the_rows_says_much_the_same_as_all(seed: int) -> None:
     random = np.random.default_rng(seed)
     files, rows = 32, 400

@@ -154,6 +154,7 @@ def test_without_statistics_all_files_are_read_and_the_rows_are_right(tmp_path: 
 
 
 @pytest.mark.parametrize(("lake", "part"), list(zip(itertools.cycle(FIVE), PARTS, strict=False)))
+@pytest.mark.slow
 def test_a_damaged_index_changes_no_answer(tmp_path: Path, lake: str, part: str) -> None:
     made = fill(FIVE[lake](tmp_path))
     for name, damage in DAMAGE.items():

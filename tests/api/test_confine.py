@@ -154,6 +154,7 @@ def test_a_name_that_comes_to_lead_elsewhere_is_refused_when_it_is_opened(tmp_pa
 
 
 @pytest.mark.parametrize("call", ["read", "open_input"])
+@pytest.mark.slow
 def test_a_pipe_is_refused_and_waited_for_by_nobody(tmp_path: Path, call: str) -> None:
     """Who writes the table may make one where its log names a file."""
     code = f"""

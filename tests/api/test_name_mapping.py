@@ -149,6 +149,7 @@ def test_files_that_were_taken_in_are_indexed_and_pruned(lake: Lake) -> None:
     agrees(lake, opened)
 
 
+@pytest.mark.slow
 def test_a_column_that_is_renamed(lake: Lake) -> None:
     opened = mi.open_table(lake.path)
     opened.create_index("found", *KINDS, builder="local")

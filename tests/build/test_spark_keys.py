@@ -186,6 +186,7 @@ def test_tasks_write_the_rows_of_the_local_builder(name: str, tmp_path: Path) ->
 
 @settings(max_examples=max(5, settings().max_examples // 4))
 @given(data=st.data())
+@pytest.mark.slow
 def test_any_shares_and_any_bound_of_memory_give_the_same_rows(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -75,6 +75,7 @@ def test_columns_together_are_columns_one_by_one(tmp_path: Path, partitions: int
         assert together == apart
 
 
+@pytest.mark.slow
 def test_columns_merged_together_are_columns_merged_one_by_one(tmp_path: Path) -> None:
     root = tmp_path / "lake"
     for number in range(4):

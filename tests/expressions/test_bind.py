@@ -346,6 +346,7 @@ def test_what_is_bound_already_stays_the_tree_that_it_is() -> None:
     assert bind(other, schema) == other
 
 
+@pytest.mark.slow
 def test_a_predicate_is_found_again_in_another_process() -> None:
     """A hash that is kept is that of the process that it was worked out in."""
     p = Or(tuple((col("a") == n) & ~(col("s") == f"v{n}") for n in range(5)))

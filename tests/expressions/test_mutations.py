@@ -181,6 +181,7 @@ def corpus() -> Corpus:
     return Corpus()
 
 
+@pytest.mark.slow
 def test_the_package_itself_is_never_wrong(corpus: Corpus) -> None:
     assert corpus.wrong(expressions) is None
 

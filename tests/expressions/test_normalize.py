@@ -161,6 +161,7 @@ def _flat(parts: list[Predicate]) -> Predicate:
 
 
 @pytest.mark.parametrize("nest", [_left, _right, _flat])
+@pytest.mark.slow
 def test_ten_thousand_ors_are_one_list_whatever_their_nesting(nest: Callable[[list[Predicate]], Predicate]) -> None:
     p = nest([col("a") == i for i in range(10_000)])
     normal = normalize(p)

@@ -146,6 +146,7 @@ assert storage.read("a") == b"x"
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_was_forked_after_a_store_was_used_is_refused_and_does_not_wait_for_ever() -> None:
     subprocess.run([sys.executable, "-c", _FORKING, os.getcwd()], check=True, timeout=600)
 
@@ -189,6 +190,7 @@ def endpoint() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("by_environment", [False, True])
+@pytest.mark.slow
 def test_an_object_of_any_size_is_put_in_one_request(
     endpoint: str, monkeypatch: pytest.MonkeyPatch, by_environment: bool
 ) -> None:

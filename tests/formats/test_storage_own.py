@@ -146,6 +146,7 @@ getattr(OwnFolder(sys.argv[1]), sys.argv[2])("kind/run/part.mix", b"a value")
 
 
 @pytest.mark.parametrize("put", ["put", "put_if_absent"])
+@pytest.mark.slow
 def test_what_a_killed_put_leaves_is_found_and_can_be_removed(tmp_path: Path, put: str) -> None:
     done = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path / "own"), put], check=False)
     assert done.returncode == -signal.SIGKILL

@@ -107,6 +107,7 @@ def test_folders_named_by_numbers_that_hold_tables_are_no_dates(tmp_path: Path) 
         assert walked(storage) == [("tenants/2001", "delta"), ("tenants/2002", "delta")]
 
 
+@pytest.mark.slow
 def test_a_large_folder_is_known_by_its_beginning(tmp_path: Path) -> None:
     many = [f"wide/a{number:05}.parquet" for number in range(2_500)]
     files = [*many, "wide/_delta_log/00000000000000000000.json"]

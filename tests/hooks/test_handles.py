@@ -8,6 +8,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import metaindex as mi
 from metaindex import hooks
@@ -35,6 +36,7 @@ def check(path: Path) -> None:
     assert table.verify_index("stats", files=None).sound
 
 
+@pytest.mark.slow
 def test_a_table_that_was_dropped_and_made_again(tmp_path: Path) -> None:
     path = tmp_path / "lake"
     for commits in (1, 3, 2):

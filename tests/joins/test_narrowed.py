@@ -123,6 +123,7 @@ def _merge(table: DeltaTable, source: pa.Table, more: str) -> dict[str, Any]:
     sorted(set(_TYPES) - {"f"})  # deltalake's own join of floats tells zeros apart
 ), most=st.sampled_from([1, 1000]))  # fmt: skip
 @settings(max_examples=15, deadline=None)
+@pytest.mark.slow
 def test_deltalake_merges_alike(rows: list[Any], keys: list[Any], name: str, most: int) -> None:
     def table_of(those: list[Any]) -> pa.Table:
         kept = pa.Table.from_pylist(those, _SCHEMA).select([name]).rename_columns(["id"])

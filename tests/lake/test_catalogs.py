@@ -186,6 +186,7 @@ def served(catalog: SqlCatalog) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_half_a_catalog_that_does_not_answer_holds_nobody_up(tmp_path: Path, catalog: SqlCatalog) -> None:
     with served(catalog) as uri:
         told = mi.open_lake({"type": "rest", "uri": uri}, timeout_seconds=3)

@@ -43,6 +43,7 @@ def run(number: int) -> RunRef:
 
 
 @pytest.mark.parametrize(("commits", "removed"), [(1500, 2), (1500, 1400)])
+@pytest.mark.slow
 def test_an_entry_stays_small_over_many_versions(commits: int, removed: int) -> None:
     """Commits that take out many files that lie apart have bitmaps of 3 to 4 KB each, just below what a record may
     hold."""

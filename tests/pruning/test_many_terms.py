@@ -104,6 +104,7 @@ def told(result: PruneResult) -> object:
 )
 @given(p=terms())
 @pytest.mark.parametrize("stale", [False, True])
+@pytest.mark.slow
 def test_they_are_answered_as_leaf_by_leaf(table: mi.Table, stale: bool, p: Predicate) -> None:
     version = None if stale else table.versions()[-2]
     found = told(table.prune(p, version))

@@ -212,6 +212,7 @@ def test_readers_of_indexes_pass_over_it(tmp_path: Path) -> None:
     assert len(lake.open().snapshot().files) == 2
 
 
+@pytest.mark.slow
 def test_threads_lose_and_double_nothing(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     table = noted(lake, flush_rows=7)

@@ -29,6 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_every_version_is_deltalakes_own_full_scan(root: str) -> None:
     opened = mi.open_table(root)
     for version in range(4):

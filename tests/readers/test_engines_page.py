@@ -27,6 +27,7 @@ def orders(file: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
     delta = str(tmp_path / "orders")
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")

@@ -78,6 +78,7 @@ def test_delta_by_deltalake_at_every_version(tmp_path: Path) -> None:
         check(snapshot, root, pa.table(whole).select(snapshot.schema.names).cast(snapshot.schema.arrow()))
 
 
+@pytest.mark.slow
 def test_iceberg_by_pyiceberg_at_every_version(tmp_path: Path) -> None:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.partitioning import PartitionField, PartitionSpec

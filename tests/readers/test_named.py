@@ -97,6 +97,7 @@ def test_a_commit_is_seen_by_the_next_scan(tmp_path: Path) -> None:
     assert table.scan("id = 5").to_arrow().num_rows == 2
 
 
+@pytest.mark.slow
 def test_a_look_up_in_a_new_process_loads_no_pandas(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)
     for first in range(0, 20, 4):

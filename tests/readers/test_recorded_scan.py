@@ -81,6 +81,7 @@ def craft(lake: Lake, change: Callable[[list[dict[str, Any]], pa.Schema], pa.Sch
 
 
 @pytest.mark.parametrize("crafted", [name for name in CRAFTED if "missing" not in name])
+@pytest.mark.slow
 def test_the_table_itself_answers_where_an_index_recorded_other_columns(lake: Lake, crafted: str) -> None:
     expected = lake.open(config=mi.Config(use_indexes=False)).scan("id = 23").to_arrow()
     craft(lake, CRAFTED[crafted])

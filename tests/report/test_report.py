@@ -78,6 +78,7 @@ def tree(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("kind", sorted(LAKES))
+@pytest.mark.slow
 def test_every_format_has_its_page_and_nothing_else_is_written(tmp_path: Path, kind: str) -> None:
     (tmp_path / "out").mkdir()
     table = filled(tmp_path, kind)
@@ -189,6 +190,7 @@ def test_names_of_strangers_stay_names(tmp_path: Path) -> None:
     assert "\x07" not in page.text
 
 
+@pytest.mark.slow
 def test_a_wide_table_has_a_page_of_bounded_size(tmp_path: Path) -> None:
     wide = pa.table({f"c{number:04d}": [number, number + 1] for number in range(700)})
     for _ in range(2):

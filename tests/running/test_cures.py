@@ -183,6 +183,7 @@ def test_a_cure_of_a_query_can_be_pasted_into_it(tmp_path: Path, form: str, caps
     assert mi.sql(form.format(f"SELECT * FROM {cure} WHERE id = 1")).rows.num_rows
 
 
+@pytest.mark.slow
 def test_a_name_of_other_queries_is_given_as_the_cure_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "q"
     path.mkdir()

@@ -17,6 +17,7 @@ from tests.tables import settle
 
 
 @pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "csv"])  # a query says no options
+@pytest.mark.slow
 def test_a_query_is_explained_weighed_and_advised(format_: str, tmp_path: Path) -> None:
     lake = filled(tmp_path, format_)
     table = named(lake)

@@ -150,6 +150,7 @@ def test_the_bounds_hold_what_comes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [{"budget_bytes": 0}, {"budget_cpu": 0}])
+@pytest.mark.slow
 def test_a_budget_of_nothing_recommends_nothing_and_says_so(tmp_path: Path, budget: dict[str, float]) -> None:
     answer = filled(tmp_path, "parquet").recommend(QUERIES, **budget)  # type: ignore[arg-type]
     assert answer.indexes == ()
@@ -306,6 +307,7 @@ def test_the_command_prints_and_creates_only_where_it_is_told_to(
     assert main([*words, "--budget", "much"]) == 2
 
 
+@pytest.mark.slow
 def test_lines_that_create_run_as_they_stand(tmp_path: Path) -> None:
     table = filled(tmp_path, "delta")
     answer = table.recommend(QUERIES, copies=False)
@@ -389,6 +391,7 @@ def test_no_copy_of_rows_is_for_engines_that_read_none(tmp_path: Path) -> None:
     assert sorted(template.tables[0].every_column for template in queries.templates) == [False, True]
 
 
+@pytest.mark.slow
 def test_what_is_expected_of_queries_that_stand_for_others_is_as_wide_as_they_differ(tmp_path: Path) -> None:
     table = filled(tmp_path, "parquet")
     alone = table.recommend(["name = 'n041'"], candidates=[mi.Values("name")]).indexes[0].left_out
@@ -429,6 +432,7 @@ def truth_of(table: mi.Table, queries: Sequence[str]) -> tuple[float, float, int
     )
 
 
+@pytest.mark.slow
 def test_of_few_literals_all_are_asked_and_what_is_told_comes(tmp_path: Path) -> None:
     table = in_files(tmp_path, 0)
     queries = [f"SELECT n FROM sales WHERE customer = 'c{number * 11:05d}'" for number in range(21)]

@@ -111,6 +111,7 @@ def test_each_has_a_token_of_its_own() -> None:
     assert callbacks.function(str)[0] != callbacks.function(str)[0]
 
 
+@pytest.mark.slow
 def test_nothing_else_is_given_to_the_jvm_to_call() -> None:
     """A class with py4j's `implements`, or one that PySpark makes one of, can be called by any process of the host."""
     found = []

@@ -144,6 +144,7 @@ def test_wrapper_in_a_cache_that_cannot_be_made_is_a_clear_error(tmp_path: Path)
         java_of(environ(tmp_path, JAVA_HOME=str(home)))
 
 
+@pytest.mark.slow
 def test_command_says_which_java_and_fails_without_one(tmp_path: Path) -> None:
     home = make_java(tmp_path / "jdk", "17.0.1")
     command = [sys.executable, "-m", "metaindex.spark", "java"]

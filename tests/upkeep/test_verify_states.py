@@ -162,6 +162,7 @@ def test_files_with_rows_that_cannot_be_read_are_told(tmp_path: Path, kinds: lis
 
 
 @pytest.mark.parametrize("kinds", ALL_KINDS)
+@pytest.mark.slow
 def test_an_index_of_which_nothing_was_compared_is_not_right(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kinds: list[object]
 ) -> None:

@@ -47,6 +47,7 @@ def wide(folder: Path, files: int = 20, count: int = 20_000) -> mi.Table:
     return mi.open_table(str(lake))
 
 
+@pytest.mark.slow
 def test_the_share_of_the_rows_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a page more, of the twenty that the rows take."""
     monkeypatch.setattr("metaindex.whatif.copy._BUFFER", 0)
@@ -70,6 +71,7 @@ def test_the_share_of_the_rows_is_counted(tmp_path: Path, monkeypatch: pytest.Mo
     assert found["at < 100"].effects[0].reads.size_bytes.expected < 0.1 * cost.size_bytes.expected
 
 
+@pytest.mark.slow
 def test_a_query_reads_its_own_columns_of_a_copy(tmp_path: Path) -> None:
     table = wide(tmp_path)
     kind = mi.CoveringRange("at", ["user", "text"])
@@ -80,6 +82,7 @@ def test_a_query_reads_its_own_columns_of_a_copy(tmp_path: Path) -> None:
     assert at.instead_of_bytes < user.instead_of_bytes < text.instead_of_bytes / 2
 
 
+@pytest.mark.slow
 def test_each_value_that_is_looked_up_takes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("metaindex.whatif.copy._BUFFER", 0)
     table = wide(tmp_path)
@@ -214,6 +217,7 @@ NEEDED: dict[str, list[str] | None] = {
 
 
 @pytest.mark.parametrize("query", NEEDED)
+@pytest.mark.slow
 def test_a_copy_has_the_columns_that_the_rule_asks_for(tmp_path: Path, query: str) -> None:
     """A struct as such where it is read whole, lists and maps too; fields where only they are."""
     table = nested(tmp_path)

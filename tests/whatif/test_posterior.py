@@ -54,6 +54,7 @@ def test_the_mixture_finds_the_shares_that_values_have() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.004, 0.05, 0.3, 0.95])
+@pytest.mark.slow
 def test_the_bounds_hold_the_truth_in_most_samples(share: float) -> None:
     """Values of one share, a sample of 12 of 300 files; each value has a file that it is surely in."""
     rng = np.random.default_rng(5)

@@ -146,6 +146,7 @@ def skewed(folder: Path, seed: int, files: int = 60) -> mi.Table:
 
 
 @pytest.mark.parametrize("floats", [False, True])
+@pytest.mark.slow
 def test_the_size_of_statistics_is_what_footers_of_all_files_make_of_it(tmp_path: Path, floats: bool) -> None:
     rng = np.random.default_rng(3)
     for number in range(100):
@@ -408,6 +409,7 @@ def test_what_is_no_candidate_is_refused(tmp_path: Path, wrong: object) -> None:
         table.what_if([])
 
 
+@pytest.mark.slow
 def test_files_that_footers_prove_out_are_not_expected_to_be_kept(tmp_path: Path) -> None:
     """Of a column that lies together a sample of a tenth says next to nothing; the bounds of all files do."""
     lake = tmp_path / "lake"

@@ -111,6 +111,7 @@ def told(workload: mi.Workload) -> list[tuple[str, int]]:
 
 
 @given(st.integers(1, 30), st.integers(1, 10))
+@pytest.mark.slow
 def test_templates_that_ask_a_table_alike_are_asked_as_one(templates: int, many: int) -> None:
     texts = [
         f"SELECT t.a FROM t JOIN u{number} ON t.a = u{number}.b WHERE t.a = {10 * number + place}"

@@ -351,6 +351,7 @@ def test_a_small_log_cut_at_every_byte(tmp_path: Path) -> None:
             assert all(each.columns == ("a", "b") for each in reads if each.table == "/t")
 
 
+@pytest.mark.slow
 def test_a_log_with_bytes_that_are_others(tmp_path: Path) -> None:
     chance = random.Random(5)
     text = text_of(SOURCES_V2)
@@ -434,6 +435,7 @@ def test_a_log_without_queries_is_told(tmp_path: Path) -> None:
     assert "this one has none" in problem.reason
 
 
+@pytest.mark.slow
 def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
     long = '{"Event":"SparkListenerTaskEnd","x":"' + "x" * (3 * MOST_BYTES) + '"}'
     found = mi.workload(written(tmp_path / "log", [long, start(0, scan("/t", "[(a#1L = 1)]"))]))

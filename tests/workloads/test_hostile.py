@@ -110,6 +110,7 @@ def test_a_question_of_very_many_questions_is_opaque() -> None:
     assert isinstance(to_predicate("a IS NULL" + " IS NULL" * 50, schema), Opaque)
 
 
+@pytest.mark.slow
 def test_a_condition_that_ends_the_stack_while_it_is_written_is_opaque() -> None:
     assert isinstance(to_predicate(LONG["casts of casts"](3_000)), Opaque)
 
@@ -121,11 +122,13 @@ def test_a_type_of_a_size_that_none_has_is_not_understood(kind: str, condition: 
     assert isinstance(to_predicate(condition.format(kind), schema), Opaque | Comparison)
 
 
+@pytest.mark.slow
 def test_a_query_of_very_many_queries_is_told() -> None:
     (problem,) = mi.workload("SELECT * FROM t WHERE " + " AND ".join(["a IN (SELECT b FROM u)"] * 2_001)).problems
     assert "2,000 at most; one is of 2,002" in problem.reason
 
 
+@pytest.mark.slow
 def test_a_query_of_very_many_tables_is_told() -> None:
     (problem,) = mi.workload(TEXTS["many tables"]).problems
     assert "200 tables at most in one FROM; one has 3,000" in problem.reason

@@ -42,6 +42,7 @@ def test_anything_else_is_refused_with_what_is_taken(condition: object) -> None:
         to_predicate(condition)
 
 
+@pytest.mark.slow
 def test_no_engine_is_imported_before_it_is_needed() -> None:
     check = (
         "import sys, metaindex.expressions.engines as e, pyarrow.compute as pc; e.to_predicate(pc.field('a') == 5);"

@@ -136,6 +136,7 @@ def test_any_value_in_any_place_is_read_or_refused(
     assert not said or str(table) in said
 
 
+@pytest.mark.slow
 def test_a_log_that_grows_and_is_cleaned_while_it_is_read_gives_whole_versions(tmp_path: Path) -> None:
     """A writer appends, checkpoints and cleans. Version v has the files 0 to v, neither more nor fewer."""
     last = 150

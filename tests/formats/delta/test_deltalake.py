@@ -122,6 +122,7 @@ def check_partitions(path: Path, found: Snapshot) -> None:
             assert (bounds.null_count[row].as_py() > 0) == (value is None)
 
 
+@pytest.mark.slow
 def test_statistics_enclose_the_rows(tmp_path: Path) -> None:
     write(tmp_path, rows(0, 60))
     write(tmp_path, rows(60, 40))

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
 
 _ASKED = """
@@ -20,6 +22,7 @@ print([name for name in ("pandas", "pyarrow.compute", "pyarrow.dataset", "polars
 """
 
 
+@pytest.mark.slow
 def test_a_snapshot_and_changes_load_little(tmp_path: Path) -> None:
     # Without blanks, as writers do.
     stats = '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":2},"nullCount":{"id":0}}'

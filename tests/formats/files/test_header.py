@@ -181,6 +181,7 @@ def test_whatever_options_say_no_error_is_another_librarys(
         ("id,né\n1,x\n".encode("latin-1"), "say --option encoding="),
     ],
 )
+@pytest.mark.slow
 def test_what_is_no_utf8_is_told_with_its_cure(data: bytes, cure: str, tmp_path: Path) -> None:
     """By a process of its own: where Arrow cannot decode a row that it hands over, it prints a traceback, which nothing
     catches, and a thread of its stream may outlive the process and abort it."""

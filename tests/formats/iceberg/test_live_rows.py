@@ -56,6 +56,7 @@ def test_live_rows_are_those_of_the_model(format_version: int, steps: Any) -> No
 
 @settings(max_examples=settings.default.max_examples * 30 // 100, deadline=None)
 @given(st.sampled_from([2, 3]), STEPS)
+@pytest.mark.slow
 def test_the_log_says_what_a_comparison_of_snapshots_says(format_version: int, steps: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         history = History(Path(folder) / "t", format_version)

@@ -27,6 +27,7 @@ def filter_bytes(values: pa.Array, blocks: int) -> bytes:
 
 
 @given(st.sets(HASHES), st.integers(1, 3000))
+@pytest.mark.slow
 def test_filters_are_the_specified_ones(hashes: set[int], blocks: int) -> None:
     words = np.zeros((blocks, 8), np.uint32)
     set_bits(words, np.array(sorted(hashes), np.uint64), blocks)

@@ -57,6 +57,7 @@ def check(lake: Lake, files: int) -> None:
     assert table.prune("group IS NULL").kept_files >= -(-files // 2)  # a log may know more
 
 
+@pytest.mark.slow
 def test_created_refreshed_and_merged(lake: Lake) -> None:
     lake.open().create_index("bloom", KIND, builder="local")
     check(lake, 3)

@@ -102,6 +102,7 @@ def test_a_lost_row_is_no_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("share", [1, 1 << 12, 1 << 40])
+@pytest.mark.slow
 def test_ranges_are_merged_in_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """The same rows in the same order, whatever the stretches; and the parts' names ascend with them."""
     root = parquet_folder(tmp_path / "lake", 2)

@@ -135,6 +135,7 @@ def test_queries_answer_whatever_it_does(package: Path, tmp_path: Path, place: s
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.slow
 def test_an_answer_that_cannot_be_hides_no_row(package: Path, tmp_path: Path, answer: str) -> None:
     folder = indexed(package, tmp_path / "t")
     grouped = pa.table({"id": range(1000, 1100), "s": ["g"] * 100})
