@@ -112,12 +112,12 @@ def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, li
 def _told_apart(measure: Measure, files: KnownFiles) -> Mask:
     """Of which files the different values are known."""
     assert measure.field is not None
-    column = files.columns.get(measure.field.name)
+    column = files.columns.get(measure.field)
     none = np.zeros(len(files.deletes), np.bool_)
     if measure.how is How.APPROX_DISTINCT:
-        sketches = files.sketches.get(measure.field.name)
+        sketches = files.sketches.get(measure.field)
         return (none if sketches is None else _whole(sketches, files)) | (none if column is None else column.all_null)
-    values = files.values.get(measure.field.name)
+    values = files.values.get(measure.field)
     kept = none if values is None else values.known & ~files.deletes
     return kept | (none if column is None else column.constant.known)
 
@@ -125,7 +125,7 @@ def _told_apart(measure: Measure, files: KnownFiles) -> Mask:
 def _partial(measure: Measure, files: KnownFiles) -> Attained:
     if measure.field is None:
         return _counts(files.live.values, files.live.known)
-    column = files.columns.get(measure.field.name)
+    column = files.columns.get(measure.field)
     if column is None:
         return _nothing(measure, files)
     match measure.how:
@@ -137,7 +137,7 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
             extreme = column.least if measure.how is How.MIN else column.greatest
             return Attained(extreme.values, extreme.known & (~files.deletes | column.constant.known))
         case How.SUM:
-            kept = files.sums.get(measure.field.name)
+            kept = files.sums.get(measure.field)
             if kept is None:  # of NULLs alone
                 return Attained(pa.nulls(len(files.deletes), measure.partial_type), column.all_null)
             return _sums(kept, column, measure, files)
@@ -162,7 +162,7 @@ def _whole(kept: KeptSums | KeptSketches, files: KnownFiles) -> Mask:
 
 
 def _constant(files: KnownFiles, key: Field) -> Attained:
-    column = files.columns.get(key.name)
+    column = files.columns.get(key)
     if column is not None:
         return column.constant
     raise AssertionError("what is grouped by has an order, and so bounds")

@@ -29,7 +29,7 @@ class AggregateQuestion:
     def fields(self) -> tuple[Field, ...]:
         """The columns that are asked, each once."""
         named = [*self.keys, *(m.field for m in self.measures if m.field is not None)]
-        return tuple({f.name: f for f in named}.values())
+        return tuple(dict.fromkeys(named))
 
     @property
     def added_up(self) -> tuple[Measure, ...]:
@@ -41,9 +41,9 @@ class AggregateQuestion:
         """Those about different values."""
         return tuple(m for m in self.measures if m.tells_apart)
 
-    def named(self, how: How) -> list[str]:
-        """Of which columns this is asked."""
-        return [m.field.name for m in self.measures if m.how is how and m.field is not None]
+    def asked(self, how: How) -> list[Field]:
+        """The columns of which this is asked."""
+        return [m.field for m in self.measures if m.how is how and m.field is not None]
 
 
 def asked_of(
@@ -79,7 +79,7 @@ def asked_of(
                 f"what is {use} has an order; column {column.name!r} is {column.type}; ask for another column, or"
                 " read the scan with an engine that compares such values"
             )
-        return column if use != "counted" else shown
+        return column
 
     measures = [
         *(Measure(How.COUNT, None if name == "*" else field(name, "counted")) for name in count),

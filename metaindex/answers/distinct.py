@@ -61,7 +61,7 @@ class DifferentValues:
         of_rows = dict(zip(rows.tolist(), self._tuples(keys, len(rows)), strict=True))
         for key in of_rows.values():
             self._group(key)  # one of files that hold nothing but NULL is there, too
-        kept = files.sketches.get(self._field.name)
+        kept = files.sketches.get(self._field)
         if kept is not None:
             wanted = np.zeros(len(kept.known), np.bool_)
             wanted[rows] = True

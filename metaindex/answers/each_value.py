@@ -45,7 +45,7 @@ class EachValue:
         count = len(files.deletes)
         unsaid, place = np.zeros(count, np.bool_), np.full(count, -1, np.int64)
         place[rows] = np.arange(len(rows))
-        column, kept = files.columns.get(self._field.name), files.values.get(self._field.name)
+        column, kept = files.columns.get(self._field), files.values.get(self._field)
         wanted = place >= 0
         if column is not None:
             constant = column.constant

@@ -7,7 +7,8 @@ and is no answer. Sources that differ about a number of rows are believed in no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from metaindex.expressions.order import as_compared, compared_type
 from metaindex.expressions.physical import column_domain_has_nan
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
-from metaindex.formats.model import FileTable, Leaf
+from metaindex.formats.model import Field, FileTable, Leaf
 from metaindex.kinds.states import StatState
 
 from .asked import AggregateQuestion
@@ -26,6 +27,8 @@ from .kept import KeptSketches, KeptSums, sketches_of, sums_of
 from .kept_values import KeptValues, values_of
 from .live import KnownCounts, agreed, deleted_rows, physical_rows, with_deletes
 from .measures import How
+
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,39 +83,36 @@ class KnownColumn:
 
 @dataclass(frozen=True, slots=True)
 class KnownFiles:
-    """The files of a snapshot. `live`: rows that are not deleted; `deletes`: where some may be."""
+    """The files of a snapshot. `live`: rows that are not deleted; `deletes`: where some may be. By the columns of the
+    snapshot's schema: whoever asks may call them otherwise."""
 
     live: KnownCounts
     deletes: Mask
-    columns: Mapping[str, KnownColumn]
-    sums: Mapping[str, KeptSums]
-    sketches: Mapping[str, KeptSketches]
-    values: Mapping[str, KeptValues]
+    columns: Mapping[Field, KnownColumn]
+    sums: Mapping[Field, KeptSums]
+    sketches: Mapping[Field, KeptSketches]
+    values: Mapping[Field, KeptValues]
 
     @classmethod
     def of(cls, bounds: BoundsOf, question: AggregateQuestion) -> KnownFiles:
         """As far as it is asked."""
         files = bounds.snapshot.files
-        leaves = {leaf.parts[0]: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.parts) == 1}
-        asked = [leaves[f.name] for f in question.fields if f.name in leaves]
-        columns = {told.leaf.parts[0]: KnownColumn.of(told) for told in bounds.columns(asked)}
-        sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(bounds, leaves[name])) is not None}
-        sketches = {
-            name: sketched
-            for name in question.named(How.APPROX_DISTINCT)
-            if name in leaves and (sketched := sketches_of(bounds, leaves[name])) is not None
-        }
-        values = {
-            name: listed
-            for name in question.named(How.COUNT_DISTINCT)
-            if name in leaves and (listed := values_of(bounds, leaves[name])) is not None
-        }
-        counted = [*(kept.rows for kept in sums.values()), *(kept.rows for kept in sketches.values())]
+        leaves = {leaf.field: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.path) == 1}
+        asked = [leaves[field] for field in question.fields if field in leaves]
+        columns = {told.leaf.field: KnownColumn.of(told) for told in bounds.columns(asked)}
+
+        def kept(how: How, of: Callable[[BoundsOf, Leaf], _Kept | None]) -> dict[Field, _Kept]:
+            told = {field: of(bounds, leaves[field]) for field in question.asked(how) if field in leaves}
+            return {field: answer for field, answer in told.items() if answer is not None}
+
+        sums, sketches = kept(How.SUM, sums_of), kept(How.APPROX_DISTINCT, sketches_of)
+        values = kept(How.COUNT_DISTINCT, values_of)
+        counted = [*(told.rows for told in sums.values()), *(told.rows for told in sketches.values())]
         return cls(_live(files, bounds, columns, counted), with_deletes(files), columns, sums, sketches, values)
 
 
 def _live(
-    files: FileTable, bounds: BoundsOf, columns: Mapping[str, KnownColumn], counted: Sequence[KnownCounts]
+    files: FileTable, bounds: BoundsOf, columns: Mapping[Field, KnownColumn], counted: Sequence[KnownCounts]
 ) -> KnownCounts:
     told = [physical_rows(files), *(column.rows for column in columns.values()), *counted]
     if not agreed(told).known.all() and (leaf := _covered(bounds)) is not None:

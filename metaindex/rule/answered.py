@@ -83,24 +83,25 @@ def _tells_apart(asked: AggregateAsked) -> bool:
 
 def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = True) -> Answered | Reason:
     """`values_kept`: an index that keeps each value is asked of them. LeftOut where it is damaged; TooManyValues."""
-    leaves: dict[str, Leaf] = {}
+    meant: dict[str, Leaf] = {}
     for name in asked.columns:
         leaf = known.leaf(name)
         if isinstance(leaf, Reason):
             return leaf
-        leaves[name] = leaf
+        meant[name] = leaf
     if known.scan.text is not None and not known.scan.needs:
         return Reason.LINES
-    told = list(known.bounds.columns(list(leaves.values())))
-    columns = {facts.leaf.parts[0]: KnownColumn.of(facts) for facts in told}
-    measures = tuple(Measure(how, None if name is None else leaves[name].field) for how, name in asked.measures)
-    question = AggregateQuestion(tuple(leaves[name].field for name in asked.keys), measures)
+    told = list(known.bounds.columns(list(meant.values())))
+    columns = {facts.leaf.field: KnownColumn.of(facts) for facts in told}
+    measures = tuple(Measure(how, None if name is None else meant[name].field) for how, name in asked.measures)
+    question = AggregateQuestion(tuple(meant[name].field for name in asked.keys), measures)
     if len(question.told_apart) > 1:
         return Reason.NOTHING_ANSWERED
     live = known.live
-    sums = {name: kept for name in question.named(How.SUM) if (kept := sums_of(known.bounds, leaves[name])) is not None}
+    added = {field: sums_of(known.bounds, Leaf((field,))) for field in question.asked(How.SUM)}
+    sums = {field: kept for field, kept in added.items() if kept is not None}
     asks = values_kept and known.scan.text is None
-    values = kept_values(question, known.bounds, leaves) if asks else {}
+    values = kept_values(question, known.bounds) if asks else {}
     files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {}, values)
     asked_first, question = question, told_apart(question, files_known, known.certain)
     shown = place_shown(asked_first, question)
@@ -115,7 +116,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
         if field is not None and pa.types.is_floating(field.type):
             sure &= ~_zero(compared)
     for facts in told:
-        if facts.leaf.parts[0] in sums:
+        if facts.leaf.field in sums:
             sure &= _cannot_overflow(facts, known) | (numbers(facts.facts.column("state")) == StatState.ALL_NULL)
     files = np.flatnonzero(sure & known.certain)
     files = files[~known.changed(files)]

@@ -7,7 +7,7 @@ rows that are shown the value has to be the very one: of floats the two zeros ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +23,7 @@ from metaindex.answers.known import KnownFiles
 from metaindex.answers.measures import How, Measure
 from metaindex.expressions.order import as_shown
 from metaindex.expressions.vectors import Mask, from_vector
-from metaindex.formats.model import Leaf
+from metaindex.formats.model import Field, Leaf
 from metaindex.kinds.theta.hashed import can_be_sketched
 
 from .stored_values import as_texts
@@ -33,13 +33,13 @@ MOST_ENTRIES: Final = 1_000_000
 """So many entries of indexes are read for a plan at most."""
 
 
-def kept_values(question: AggregateQuestion, bounds: BoundsOf, leaves: Mapping[str, Leaf]) -> dict[str, KeptValues]:
+def kept_values(question: AggregateQuestion, bounds: BoundsOf) -> dict[Field, KeptValues]:
     """Of the columns whose values are told apart what indexes keep."""
-    names = question.named(How.COUNT_DISTINCT)
+    fields = question.asked(How.COUNT_DISTINCT)
     if not question.measures:
-        names = [key.name for key in question.keys if not pa.types.is_floating(key.type)]
-    told = {name: values_of(bounds, leaves[name]) for name in names if can_be_sketched(leaves[name].type)}
-    return {name: kept for name, kept in told.items() if kept is not None}
+        fields = [key for key in question.keys if not pa.types.is_floating(key.type)]
+    told = {field: values_of(bounds, Leaf((field,))) for field in fields if can_be_sketched(field.type)}
+    return {field: kept for field, kept in told.items() if kept is not None}
 
 
 def told_apart(question: AggregateQuestion, files: KnownFiles, certain: Mask) -> AggregateQuestion:
@@ -47,9 +47,9 @@ def told_apart(question: AggregateQuestion, files: KnownFiles, certain: Mask) ->
     different values of one column, by the others."""
     if question.measures or not files.values:
         return question
-    keys = [key for key in question.keys if key.name in files.values]
-    others = {key.name: tuple(other for other in question.keys if other.name != key.name) for key in keys}
-    questions = [AggregateQuestion(others[key.name], (Measure(How.COUNT_DISTINCT, key),)) for key in keys]
+    keys = [key for key in question.keys if key in files.values]
+    others = {key: tuple(other for other in question.keys if other != key) for key in keys}
+    questions = [AggregateQuestion(others[key], (Measure(How.COUNT_DISTINCT, key),)) for key in keys]
     return max(questions, key=lambda asked: int(np.count_nonzero(from_metadata(asked, files)[0] & certain)))
 
 
@@ -65,7 +65,7 @@ def nulls_are_known(question: AggregateQuestion, files: KnownFiles) -> Mask:
     known: Mask = files.live.known & (files.live.values == 0)
     for measure in question.told_apart:
         assert measure.field is not None
-        column = files.columns[measure.field.name]
+        column = files.columns[measure.field]
         known |= column.all_null | column.nulls.known
     return known
 
@@ -115,7 +115,7 @@ def each_different(
         return None
     *groups, values = told
     if shown is not None:
-        column = files.columns[field.name]
+        column = files.columns[field]
         null = column.all_null[live] | (column.nulls.values[live] > 0)
         place = from_vector(np.flatnonzero(null & ~unsaid[live]), None, pa.int64())
         without = pa.table([key.take(place) for key in of_files], names=list(map(str, range(len(of_files)))))

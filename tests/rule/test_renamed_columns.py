@@ -3,10 +3,15 @@ those of its time. Filters are of columns, whatever they are called."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
 from metaindex import rule
@@ -16,9 +21,12 @@ from metaindex.expressions.tree import And, Opaque
 from metaindex.formats.iceberg.schema import read_schema
 from metaindex.formats.model import Schema
 from metaindex.pruning.condition import OfSchema
+from metaindex.rule.reasons import Reason
 from metaindex.rule.request import Delta, Filters, Iceberg, SparkScan
 from metaindex.rule.scans import at_version
 from tests.rule.lakes import location_of
+from tests.rule.test_first_requests import taken
+from tests.rule.test_requests import asked_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,3 +92,55 @@ def test_names_that_were_used_before(spark: SparkSession) -> None:
         assert rule.counts(spark).failed == 0
     finally:
         rule.disable(spark)
+
+
+AGGREGATES: dict[
+    str, list[tuple[str | None, ...]]
+] = {  # of columns x (ones), which was called a, and a (1,000 and more), which was called b
+    "sum(x), sum(a)": [("40", "40039")],
+    "min(x), max(a)": [("1", "1002")],
+    "count(x), sum(a)": [("40", "40039")],
+    "sum(x), min(a), max(x)": [("40", "1000", "1")],
+    "count(DISTINCT x), max(a)": [(None, "1002"), ("1", None)],
+    "count(DISTINCT a), sum(x)": [(None, "40"), *((str(value), None) for value in (1000, 1001, 1002))],
+    "x, sum(a)": [("1", "40039")],
+    "x, count(DISTINCT a)": [("1", None), *(("1", str(value)) for value in (1000, 1001, 1002))],
+    "DISTINCT x": [("1",)],
+    "DISTINCT a": [("1000",), ("1001",), ("1002",)],
+    "DISTINCT x, a": [("1", "1000"), ("1", "1001"), ("1", "1002")],
+}
+"""What whole files bring in: of values that are told apart a row each."""
+_ASKED = re.compile(r"(DISTINCT )?(\w+)(?:\((DISTINCT )?(\w)\))?")
+
+
+def _aggregate(text: str, names: Mapping[str, str]) -> dict[str, object]:
+    """As the rule asks it."""
+    keys, measures = [], []
+    for _, word, distinct, column in _ASKED.findall(text):
+        if column:
+            measures.append({"how": "count_distinct" if distinct else word, "column": names[column]})
+        else:
+            keys.append(names[word])
+    return {"keys": keys, "measures": measures}
+
+
+@pytest.mark.parametrize("names", [("x", "a"), ("b", "a"), ("A", "B")], ids=["moved on", "swapped", "other case"])
+def test_an_aggregate_is_of_columns_whatever_they_are_called(tmp_path: Path, names: tuple[str, str]) -> None:
+    """Of a snapshot whose columns 2 and 3 were a and b."""
+    catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("db")
+    rows = pa.table({"id": range(40), "a": [1] * 40, "b": [1000 + at % 3 for at in range(40)]})
+    written = catalog.create_table("db.t", rows.schema)
+    for at in range(0, 40, 10):
+        written.append(rows.slice(at, 10))
+    root = tmp_path / "warehouse" / "db" / "t"
+    kinds = mi.ColumnStats(), mi.Sums("a", "b"), mi.ValueList("a", "b")
+    mi.open_table(str(root)).create_index("x", *kinds, builder="local")
+    first, second = names
+    ids = [[["id"], 1, []], [[first], 2, []], [[second], 3, []]]
+    of_names = {"kind": "iceberg", "ids": ids, "needs": [{"name": name, "type": "long"} for name in names]}
+    for asked, expected in AGGREGATES.items():
+        aggregate = _aggregate(asked, {"x": first, "a": second})
+        found = taken(asked_of(root, {}, aggregate=aggregate, **of_names))
+        assert not isinstance(found, Reason), (asked, found)
+        assert sorted(map(tuple, found.rows), key=str) == sorted(expected, key=str), asked
