@@ -19,14 +19,13 @@ from metaindex.kinds.kind import KeyKind, Kind
 from metaindex.kinds.served import RowKind
 from metaindex.pruning.ranking import MARGIN
 from metaindex.whatif.answer import Reads
-from metaindex.whatif.asking import Standing
-from metaindex.whatif.built import Built, asks, reads_with
+from metaindex.whatif.built import Built, asks, narrowed, reads_with
 from metaindex.whatif.candidates import Candidate, named
 from metaindex.whatif.copy import CopyRead, read_of
 from metaindex.whatif.effect import Now
-from metaindex.whatif.narrowing import narrowed
 from metaindex.whatif.posterior import Estimate
 from metaindex.whatif.spread import Spread, most_read
+from metaindex.whatif.trial import Standing
 from metaindex.whatif.weigh import Weighing
 
 from .choosing import NONE, Some

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from metaindex.expressions.vectors import numbers
-from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import asked_columns
+from metaindex.whatif.trial import Standing
 
 from .judging import TableCase
 

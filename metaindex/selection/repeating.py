@@ -24,10 +24,10 @@ from metaindex.expressions.tree import And, Constant, Leaf, Not, Opaque, Or, Pre
 from metaindex.pruning.condition import predicate_of
 from metaindex.querylog.texts import text_of
 from metaindex.remembering.key import FilterMeaning
-from metaindex.whatif.asking import Standing
 from metaindex.whatif.built import reads_with
 from metaindex.whatif.copy import read_of
 from metaindex.whatif.effect import Now
+from metaindex.whatif.trial import Standing
 from metaindex.workloads.shape import shown_predicate
 
 from .asked import LEAST, TableAsked

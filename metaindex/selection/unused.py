@@ -10,7 +10,7 @@ from metaindex.expressions.references import columns
 from metaindex.expressions.tree import Predicate
 from metaindex.kinds.registry import served_keys
 from metaindex.pruning.open_index import OpenIndex
-from metaindex.whatif.asking import Standing
+from metaindex.whatif.trial import Standing
 
 from .judging import TableCase
 from .pieces import UnusedIndex

@@ -28,8 +28,8 @@ from metaindex.selection.recommending import recommended
 from metaindex.selection.texts import table_sql
 from metaindex.statements.printing import with_text
 from metaindex.statements.tree import Value
-from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import named
+from metaindex.whatif.trial import Standing
 from metaindex.whatif.weigh import Asked
 from metaindex.workloads.asked import OfTable, TableNames, of_table
 from metaindex.workloads.taking import from_query_log, workload

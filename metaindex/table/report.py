@@ -17,7 +17,7 @@ from metaindex.local_paths import local_path
 from metaindex.report.facts import TableSeen
 from metaindex.report.sections import page_of
 from metaindex.report.written import Reported, check_page, write_page
-from metaindex.whatif.growth import rate_of
+from metaindex.whatif.cost import rate_of
 
 from .asked import TimestampLike, VersionLike, at_version, check_since, paths_of
 from .handle import Handle

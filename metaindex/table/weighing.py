@@ -17,9 +17,9 @@ from metaindex.formats.model import Leaf, Schema
 from metaindex.kinds.columns import columns_of
 from metaindex.kinds.kind import Kind
 from metaindex.readers.scan import Scan
-from metaindex.whatif.asking import Standing
 from metaindex.whatif.candidates import A_PART, named
-from metaindex.whatif.growth import rate_of
+from metaindex.whatif.cost import rate_of
+from metaindex.whatif.trial import Standing
 from metaindex.whatif.weigh import Asked, AskedQuery, AtHand, weigh
 from metaindex.workloads.asked import OfTable, TableNames, TableQuery, of_table
 from metaindex.workloads.plans import is_frame

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import field
+from collections.abc import Set as AbstractSet
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -19,14 +20,14 @@ from metaindex.kinds.kind import AskedColumns, Kind
 from metaindex.kinds.registry import KINDS
 from metaindex.pruning.open_index import OpenIndex
 
-from .answer import Cost, Rate, Reads
+from .answer import Cost, Rate, Reads, Upkeep
 from .candidates import Candidate
 from .copy import Copy, copied
 from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
 from .effect import Now, idle, with_candidate
 from .posterior import Estimate
 from .sight import Sight, is_float
-from .trial import Bench, Rows, Trial, tried
+from .trial import Bench, Rows, Trial, narrowed_to, tried
 
 logger = logging.getLogger("metaindex")
 
@@ -194,3 +195,25 @@ def asks(sight: Sight, now: Now, built: Built) -> bool:
     return bool(exact or sampled) and not idle(
         sight.standing.with_more(*exact, *sampled).answer(now.tree), exact, sampled
     )
+
+
+def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -> Built:
+    """`stables`: of the columns that stay, which are a `share` of all; its cost is this share, too."""
+    cost = built.cost
+    size, seconds, upkeep = cost.size_bytes, cost.build_cpu_seconds, cost.upkeep
+    return Built(
+        replace(
+            cost,
+            candidate=name,
+            size_bytes=None if size is None else Estimate(size.low * share, size.expected * share, size.high * share),
+            build_cpu_seconds=None if seconds is None else seconds * share,
+            upkeep=None if upkeep is None else Upkeep(upkeep.size_bytes * share, upkeep.cpu_seconds * share),
+        ),
+        built.rows,
+        _trials(built.exact, stables),
+        _trials(built.sampled, stables),
+    )
+
+
+def _trials(trials: Sequence[Trial], stables: AbstractSet[str]) -> list[Trial]:
+    return [replace(trial, index=narrowed_to(trial.index, trial.index.name, stables)) for trial in trials]

@@ -14,7 +14,6 @@ from metaindex.pruning.open_index import OpenIndex
 from metaindex.pruning.result import PruneResult
 
 from .answer import Reads
-from .asking import Standing
 from .posterior import (
     Estimate,
     Floats,
@@ -25,11 +24,10 @@ from .posterior import (
     together,
     with_nan,
 )
-from .redraw import PredicateShape
-from .redraws import Redrawn
+from .redraws import PredicateShape, Redrawn
 from .row_groups import groups_of, home_groups, mask_of, of_rest, row_groups
 from .sight import Sight
-from .trial import Rows
+from .trial import Rows, Standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ others it keeps follows by Bayes:
     nothing more is known    any share of them is as likely before (Jeffreys' prior)
     the query names values   files keep such a value each by itself with a share p. How p is spread follows from values
                              that were drawn from rows of the sample and asked of the sampled files that they were not
-                             drawn from (`Drawn`): see `mixture`. The value asked has a home, a file in which it is,
+                             drawn from (`Drawn`): see `shares_of`. The value asked has a home, a file in which it is,
                              which may be a sampled one or another one. It may also (`ABSENT`) be in no file, which are
                              then kept by chance alone, and with a little weight (`UNLIKE`) it is like none of those
                              drawn
@@ -18,7 +18,6 @@ that equal questions have equal answers. Where all files were tried the number s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +25,14 @@ import numpy.typing as npt
 from metaindex.expressions.records import dataclass
 
 Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 PARTICLES = 20_000
 ABSENT = 0.1
 """How likely a value that is asked is in no row of the table."""
 UNLIKE = 0.05
 _SEED = 17
-_ROUNDS = 60
-_LEAST = np.geomspace(1e-4, 0.5, 36)
-_GRID = np.concatenate([[0.0], _LEAST, 1 - _LEAST[-2::-1], [1.0]])
-_FREE = 2.0
-"""What the likeliest mixture of any shares has to tell what was drawn the better by, for each order of draws."""
+_ALIKE = (0.5, 50.0)
+"""By as many files values are thought to be like each other, at least and at most."""
 _EXACT = 0.9
 _BY_CHANCE = 0.05
 """Of files without a value, a share that a filter keeps all the same, at most."""
@@ -110,9 +105,7 @@ class Tried:
             shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
             shares = 1 - (1 - shares) ** self.larger
             return rng.binomial(left, shares).astype(np.float64), np.ones(PARTICLES)
-        shares = rng.choice(_GRID, PARTICLES, p=mixture(drawn.kept, drawn.asked))
-        unlike = rng.random(PARTICLES) < UNLIKE
-        shares = np.where(unlike, rng.random(PARTICLES), shares)
+        shares = np.where(rng.random(PARTICLES) < UNLIKE, rng.random(PARTICLES), shares_of(rng, drawn))
         absent = rng.random(PARTICLES) < ABSENT
         by_chance = shares_by_chance(rng, self.chance)
         shares = np.where(absent, by_chance, shares)
@@ -132,7 +125,7 @@ def shares_by_chance(rng: np.random.Generator, chance: Drawn | None) -> Floats:
     keep the same values by chance, so that the shares of values differ more than chance alone would have it."""
     if chance is None:
         return np.where(rng.random(PARTICLES) < 0.5, 0.0, _BY_CHANCE * rng.random(PARTICLES))
-    shares: Floats = rng.choice(_GRID, PARTICLES, p=mixture(chance.kept, chance.asked))
+    shares = shares_of(rng, chance)
     return shares if any(chance.kept) else np.where(rng.random(PARTICLES) < _EXACT, 0.0, shares)
 
 
@@ -173,60 +166,24 @@ def together(several: Sequence[Floats], weights: Sequence[Floats], files: int) -
     return union.astype(np.float64)
 
 
-def mixture(kept: Sequence[int], asked: Sequence[int]) -> Floats:
-    """How likely each share of `_GRID` is, by what was drawn: of independent trials, `kept` of `asked`. Two ways to say
-    how shares are spread are weighed against each other by how well they tell what was drawn: Beta distributions, each
-    as far as it does so, and the likeliest mixture of any shares, which has to tell it the better as it may be
-    anything."""
-    told, times = np.unique(np.array([kept, asked], np.float64), axis=1, return_counts=True)
-    hits, trials = told[0][:, None], told[1][:, None]
-    likely = _GRID[None, :] ** hits * (1 - _GRID[None, :]) ** (trials - hits)
-    smooth, smooth_log = _of_betas(likely, times)
-    free = _likeliest(likely, times)
-    free_log = float(times @ np.log(np.maximum(likely @ free, 1e-300))) - _FREE * np.log(len(kept) + 1)
-    share = 1 / (1 + np.exp(np.clip(free_log - smooth_log, -50, 50)))
-    weights: Floats = share * smooth + (1 - share) * free
-    return weights
+def shares_of(rng: np.random.Generator, drawn: Drawn) -> Floats:
+    """Particles of the share of files that are kept for a value: that of one of those drawn, as far as the files that
+    it was asked of tell, and as many more that are as those of all values, as these are alike."""
+    kept, asked = np.array(drawn.kept, np.float64), np.array(drawn.asked, np.float64)
+    mean = rng.beta(kept.sum() + 0.25, (asked - kept).sum() + 0.5, PARTICLES)
+    more = _alike(kept[asked > 0], asked[asked > 0])
+    one = rng.integers(len(kept), size=PARTICLES)
+    shares: Floats = rng.beta(kept[one] + more * mean, (asked - kept)[one] + more * (1 - mean))
+    return shares
 
 
-def _of_betas(likely: Floats, times: Counts) -> tuple[Floats, float]:
-    """The mean of the Beta distributions by how well each tells what was drawn, and the logarithm of how well they do
-    together."""
-    betas = _betas()
-    logs = times @ np.log(np.maximum(likely @ betas.T, 1e-300))
-    most = float(logs.max())
-    parts = np.exp(logs - most)
-    weights: Floats = parts @ betas / parts.sum()
-    return weights, most + float(np.log(parts.mean()))
-
-
-def _likeliest(likely: Floats, times: Counts) -> Floats:
-    """By expectation and maximization, from where all shares are alike."""
-    even = np.full(len(_GRID), 1 / len(_GRID))
-    shares = even
-    for _ in range(_ROUNDS):
-        parts = likely * shares
-        parts /= np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
-        shares = (times @ parts + even) / (times.sum() + 1)
-    weights: Floats = shares / shares.sum()
-    return weights
-
-
-@cache
-def _betas() -> Floats:
-    """Beta distributions over `_GRID`, a row each: of means, and of how much shares are alike."""
-    edges = np.concatenate([[0.0], (_GRID[1:] + _GRID[:-1]) / 2, [1.0]])
-    inner = _GRID[1:-1]
-    rows = []
-    for mean in np.concatenate([np.geomspace(1e-4, 0.5, 18), 1 - np.geomspace(1e-4, 0.5, 18)[-2::-1]]):
-        for alike in np.geomspace(0.2, 500, 14):
-            a, b = mean * alike, (1 - mean) * alike
-            logs = (a - 1) * np.log(inner) + (b - 1) * np.log1p(-inner) + np.log(np.diff(edges)[1:-1])
-            ends = (a * np.log(edges[1]) - np.log(a), b * np.log1p(-edges[-2]) - np.log(b))
-            logs = np.concatenate([[ends[0]], logs, [ends[1]]])
-            parts = np.exp(logs - logs.max())
-            rows.append(parts / parts.sum())
-    return np.array(rows)
+def _alike(kept: Floats, asked: Floats) -> float:
+    """The sum of both numbers of the Beta distribution that shares differ by, from how much more those that were seen
+    differ than chance alone has it."""
+    mean, trials = kept.sum() / asked.sum(), float(asked.mean())
+    chance = max(mean * (1 - mean), 1e-9)
+    more = (float((kept / asked).var()) / chance - 1 / trials) / (1 - 1 / trials) if trials > 1 else 0.0
+    return float(np.clip(1 / max(more, 1e-3) - 1, *_ALIKE))
 
 
 def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: Floats) -> Floats:

@@ -9,11 +9,10 @@ import numpy as np
 from metaindex.expressions.statistics import Mask
 from metaindex.pruning.result import PruneResult
 
-from .asking import Standing
 from .posterior import Estimate, Floats
 from .redraws import Redrawn
 from .sight import Sight
-from .trial import Rows
+from .trial import Rows, Standing
 
 _GROUPS = 4
 """Of a file that has any, where none that was looked at has."""

@@ -26,7 +26,7 @@ from metaindex.kinds.served import RowKind
 from metaindex.readers.footer_groups import FooterGroups
 
 from .candidates import Candidate
-from .redraw import PredicateShape
+from .redraws import PredicateShape
 from .trial import Rows
 
 MOST_FILES = 64

@@ -20,11 +20,10 @@ from metaindex.pruning.result import PruneResult
 from metaindex.readers.footer_groups import FooterGroups
 from metaindex.readers.scan import Scan
 
-from .asking import Standing
 from .posterior import Floats
 from .redraws import Redraws
 from .sampling import FileSample
-from .trial import Rows, narrowed_to
+from .trial import Rows, Standing, narrowed_to
 
 T = TypeVar("T")
 

@@ -3,6 +3,7 @@ is one that is behind its table. What it took is told: bytes by metadata partiti
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Collection, Sequence
@@ -10,12 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from metaindex.actions.change import Change, merged
 from metaindex.actions.create import record_of
 from metaindex.actions.runs import BuiltRun, build_run
 from metaindex.build.local import LocalBuilder
 from metaindex.expressions.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import Predicate
+from metaindex.expressions.vectors import one_array, truths
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import TableRef
 from metaindex.formats.storage_local import LocalStorage
@@ -25,6 +30,10 @@ from metaindex.log.entry import Content, IndexLogEntry, KindSpec, TableInfo
 from metaindex.log.states import State
 from metaindex.pruning.folder import plain_options
 from metaindex.pruning.open_index import OpenIndex
+from metaindex.pruning.over_snapshot import each_over_snapshot
+from metaindex.pruning.pruner import Pruner
+from metaindex.pruning.question import SnapshotWanted, TableQuestion
+from metaindex.pruning.result import PruneResult
 from metaindex.store.reader import StoreCache
 from metaindex.store.writer import RunSink
 
@@ -118,3 +127,41 @@ def _entry(bench: Bench, name: str, specs: Sequence[KindSpec], built: BuiltRun) 
         kinds=tuple(specs),
     )
     return replace(entry, content=merged(Content(), change, Content()))
+
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The table at a version, and the indexes that a query of it may use."""
+
+    snapshot: Snapshot
+    indexes: tuple[OpenIndex, ...] = ()
+
+    def with_more(self, *indexes: OpenIndex) -> Standing:
+        return Standing(self.snapshot, (*self.indexes, *indexes))
+
+    def answer(self, tree: Predicate) -> PruneResult:
+        """As `Table.prune` answers a bound predicate."""
+        snapshot = self.snapshot
+        pruner = Pruner(self.indexes)
+        question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, tree)
+        answer = pruner.by_record(question)
+        return pruner.by_snapshot(question, snapshot) if isinstance(answer, SnapshotWanted) else answer
+
+    def kept_each(self, trees: Sequence[Predicate]) -> list[Mask]:
+        """Of the snapshot's files those that may match each bound predicate, by the table and all indexes."""
+        try:
+            return each_over_snapshot(trees, self.indexes, self.snapshot)
+        except Exception as error:  # noqa: BLE001 - an index that fails is taken out where one is asked
+            logger.warning("predicates are asked one by one: %s", error)
+            return [self.kept(self.answer(tree)) for tree in trees]
+
+    def kept(self, result: PruneResult) -> Mask:
+        """Of the snapshot's files those that an answer keeps."""
+        files = self.snapshot.files
+        if result.kept_files == len(files):
+            return np.ones(len(files), np.bool_)
+        kept = pc.is_in(files.paths, value_set=result.files.paths.combine_chunks())
+        return truths(one_array(kept), null=False)

@@ -24,7 +24,6 @@ from metaindex.views.words import counted
 from metaindex.workloads.asked import Stands
 
 from .answer import Effect, QueryWeighed, Rate, Reads, WhatIf
-from .asking import Standing
 from .built import Built, build
 from .candidates import Candidate, following
 from .copy import read_of
@@ -32,7 +31,7 @@ from .effect import Now, with_candidate
 from .redraws import Redraws
 from .sampling import FileSample, needs_of, sampled
 from .sight import Sight
-from .trial import Bench, Rows
+from .trial import Bench, Rows, Standing
 
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""

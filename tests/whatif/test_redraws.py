@@ -16,8 +16,7 @@ from metaindex.formats.protocol import At
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.condition import predicate_of
 from metaindex.table.face import handle_of
-from metaindex.whatif.asking import Standing
-from metaindex.whatif.trial import Bench, tried
+from metaindex.whatif.trial import Bench, Standing, tried
 from tests.whatif.test_what_if import CANDIDATES, filled, skewed
 
 PREDICATES = [
