@@ -39,9 +39,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 COMMAND = Command(
     "doctor",
     "what is missing or wrong on this machine, and with this table's place?",
-    """Looks at Python and the installed packages, at Java, jars and the Python of Spark's workers, at variables that
-nobody reads, and at room for temporary files. With TABLE: is it read, how are its indexes, can they be written, does
-put-if-absent have one winner there, and do the clocks agree?
+    """Looks at Python, the installed packages and their versions, at variables that nobody reads, at Java, jars, Spark
+and the Python of its workers, and whether Spark's defaults switch metaindex on. With TABLE: can its indexes be written,
+does put-if-absent have one winner there, and do the clocks agree? (How indexes are, metaindex indexes tells.)
 
 "lacking" is what cannot be used, and not everybody needs; "wrong" is what will fail: the exit code is 1 then. Nothing
 is changed. With TABLE an empty object is put in the folder of its indexes and removed (not with --no-write).""",

@@ -1,6 +1,24 @@
-"""What is missing or wrong on this machine, and of a table's place: each with what to do about it."""
+"""What is missing or wrong on this machine, and of the place of a table's indexes: each with what to do about it."""
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from . import machine, place
 from .diagnosis import Diagnosis, Health, Symptom
-from .looking import look
+from .switch import switch
+
+if TYPE_CHECKING:
+    from metaindex.table.face import Table
 
 __all__ = ["Diagnosis", "Health", "Symptom", "look"]
+
+
+def look(table: Table | None = None, *, write: bool = True) -> Diagnosis:
+    """What is missing or wrong on this machine, and of the place of this table's indexes. `write`: puts an object
+    there, and removes it, to see whether one can. Raises nothing for what it finds."""
+    symptoms = [*machine.packages(), *machine.variables(os.environ), *machine.spark(os.environ), *switch(os.environ)]
+    if table is not None:
+        symptoms += place.folder(table, write=write)
+    return Diagnosis(tuple(symptoms))

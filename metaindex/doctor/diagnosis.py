@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Final
 
 from metaindex.expressions.records import dataclass
-from metaindex.expressions.shown import Shown, Tabular
+from metaindex.expressions.shown import Shown, Tabular, one_line
 from metaindex.views.text_table import Column, TextTable
+
+_PATIENCE_SECONDS: Final = 60.0
 
 
 class Health(StrEnum):
@@ -64,8 +69,8 @@ class Diagnosis(Shown):
         ]
 
 
-def right(about: str, fact: str, cure: str = "") -> Symptom:
-    return Symptom(about, Health.RIGHT, fact, cure)
+def right(about: str, fact: str) -> Symptom:
+    return Symptom(about, Health.RIGHT, fact)
 
 
 def lacking(about: str, fact: str, cure: str) -> Symptom:
@@ -74,3 +79,20 @@ def lacking(about: str, fact: str, cure: str) -> Symptom:
 
 def wrong(about: str, fact: str, cure: str) -> Symptom:
     return Symptom(about, Health.WRONG, fact, cure)
+
+
+def asked(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """What a program prints, or None and why it fails, in a line."""
+    try:
+        ran = subprocess.run(  # noqa: S603 - what Spark would run
+            command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False, env=dict(environ), cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, one_line(str(error))
+    last = ((ran.stderr or ran.stdout).strip().splitlines() or ["it says nothing"])[-1]
+    return (ran.stdout, "") if ran.returncode == 0 else (None, one_line(last[:200]))
+
+
+def this_python(module: str) -> str:
+    """The command that runs a module by this Python."""
+    return f"{sys.executable} -m {module}"

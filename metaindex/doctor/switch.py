@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -16,11 +15,10 @@ from urllib.parse import unquote, urlsplit
 from metaindex.expressions.shown import one_line
 from metaindex.spark.extension_jar import EXTENSION, digest_in
 
-from .diagnosis import Symptom, lacking, right, wrong
+from .diagnosis import Symptom, asked, lacking, right, wrong
 
 _FILE: Final = "spark-defaults.conf"
 _MOST_BYTES: Final = 1 << 20  # of a file of defaults that are read
-_PATIENCE_SECONDS: Final = 60.0
 _JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
 _PYTHONS: Final = ("spark.metaindex.python", "spark.pyspark.driver.python", "spark.pyspark.python")
 """In the order in which `Sidecar.java` looks for one, before PYSPARK_PYTHON."""
@@ -97,18 +95,13 @@ def _extension(file: Path, named: bool, conf: Mapping[str, str]) -> Symptom:
 
 def _jar(jars: list[str], version: str | None) -> Symptom:
     """`version`: of the Python that is named, and the digest of the jar that it would write."""
-    about, cure = (
-        "switch: jar",
-        "python -m metaindex.spark extension -o JAR, by the Python that is named; spark.jars JAR",
-    )
+    about = "switch: jar"
+    cure = "python -m metaindex.spark extension -o JAR, by the Python that is named; spark.jars JAR"
     if not jars:
         return wrong(about, f"no {' or '.join(_JARS)} names metaindex-spark.jar", cure)
-    jar = one_line(jars[0])
-    parts = urlsplit(jars[0])
+    jar, parts = one_line(jars[0]), urlsplit(jars[0])
     if parts.scheme not in ("", "file", "local"):
-        return lacking(
-            about, f"{jar} is not on this machine: not looked at", "name a file of this machine to have it looked at"
-        )
+        return lacking(about, f"{jar} is not on this machine: not looked at", "name a file of this machine")
     try:
         digest = digest_in(unquote(parts.path) if parts.scheme else jars[0])
     except OSError as error:
@@ -124,27 +117,14 @@ def _jar(jars: list[str], version: str | None) -> Symptom:
 
 def _python(conf: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str | None, Symptom]:
     """What the process beside the JVM would be run by."""
-    about = "switch: Python"
+    about, cure = "switch: Python", "spark.metaindex.python: a Python 3.11 or newer with metaindex[spark]"
     named = next((conf[name] for name in _PYTHONS if conf.get(name)), environ.get("PYSPARK_PYTHON") or "python3")
-    cure = "spark.metaindex.python: a Python 3.11 or newer with metaindex[spark]"
     program = shutil.which(named, path=environ.get("PATH"))
     if program is None:
         return None, wrong(about, f"there is no {one_line(named)}", cure)
-    try:
-        ran = subprocess.run(  # noqa: S603 - what the JVM runs
-            [program, "-P", "-c", _ASK],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_SECONDS,
-            check=False,
-            env={name: value for name, value in environ.items() if name not in _FOREIGN},
-            cwd=os.sep,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, wrong(about, f"{one_line(program)} does not start: {one_line(str(error))}", cure)
-    said = (ran.stdout.split() if ran.returncode == 0 else [])[-2:]
+    own = {name: value for name, value in environ.items() if name not in _FOREIGN}
+    printed, why = asked([program, "-P", "-c", _ASK], own)
+    said = (printed or "").split()[-2:]
     if len(said) < 2:
-        last = (ran.stderr.strip().splitlines() or ["it says nothing"])[-1][:200]
-        last = "it is older than 3.11" if last.startswith("Try `python -h'") else last
-        return None, wrong(about, f"{one_line(program)} cannot be the switch's: {one_line(last)}", cure)
+        return None, wrong(about, f"{one_line(program)} cannot be the switch's: {why or 'it says nothing'}", cure)
     return " ".join(said), right(about, f"{one_line(program)}, metaindex {one_line(said[0])}")
