@@ -26,8 +26,10 @@ from .defaults import for_table
 from .opening import open_from
 
 if TYPE_CHECKING:
-    from metaindex.hooks.watch import Event, Watcher
-    from metaindex.lake.watching import LakeWatcher
+    from metaindex.lake.events import Event
+    from metaindex.lake.opening import LakeAsked
+    from metaindex.lake.watching import Unopened, Watcher
+    from metaindex.table.face import Table
 
 _GRACE_SECONDS = 30.0
 
@@ -114,17 +116,35 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             "watch follows tables that are named, or all of a lake (--lake ROOT); got"
             f" {'both' if args.tables else 'neither'}; name one of them"
         )
-    watcher, what = _of_tables(args, out) if args.lake is None else _of_lake(args, out)
+    from metaindex.lake.budget import UpkeepBudget
+    from metaindex.lake.events import Pace
+    from metaindex.lake.watching import PACE, Watcher
+
+    tables = _named(args) if args.lake is None else _lake(args)
+    usual = Pace() if args.lake is None else PACE
+    watcher = Watcher(
+        tables,
+        _Teller(out, once=args.once),
+        budget=UpkeepBudget(
+            args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()
+        ),
+        indexes=args.index,
+        builder=args.builder,
+        pace=Pace(args.every or usual.every, args.idle or usual.idle, usual.error),
+        find_seconds=args.find_every,
+        patience_seconds=args.patience,
+    )
     with _until_signal(watcher, out), _told_by_events():
         if args.once:
             return DONE if watcher.once() else FAILED
+        what = counted(len(tables), "table") if isinstance(tables, list) else f"the tables of {tables.said}"
         out.say(f"metaindex: watching {what}; Ctrl-C ends it")
         watcher.run()
     return DONE  # it was asked to end, and whoever supervises it is to see that it did
 
 
-def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
-    from metaindex.hooks.watch import Pace, Unopened, Watcher
+def _named(args: argparse.Namespace) -> list[Table | Unopened]:
+    from metaindex.lake.watching import Unopened
 
     for_a_lake = (args.bytes_per_hour, args.cpu_per_hour, args.timeout, args.catalog_option or None)
     if any(given is not None for given in for_a_lake):
@@ -133,25 +153,12 @@ def _of_tables(args: argparse.Namespace, out: Output) -> tuple[Watcher, str]:
             " --lake ROOT"
         )
     several = len(args.tables) > 1
-    tables = [
-        Unopened(how.table, partial(open_from, how)) if several else open_from(how)
-        for how in (for_table(args, path) for path in args.tables)
-    ]
-    watcher = Watcher(
-        tables,
-        _Teller(out, once=args.once),
-        indexes=args.index,
-        builder=args.builder,
-        pace=Pace(args.every or 2.0, args.idle or 30.0),
-    )
-    return watcher, counted(len(tables), "table")
+    asked = [for_table(args, path) for path in args.tables]
+    return [Unopened(how.table, partial(open_from, how)) if several else open_from(how) for how in asked]
 
 
-def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
-    from metaindex.hooks.watch import Pace
-    from metaindex.lake.budget import UpkeepBudget
+def _lake(args: argparse.Namespace) -> LakeAsked:
     from metaindex.lake.opening import LakeAsked
-    from metaindex.lake.watching import PACE, LakeWatcher
 
     if args.root or args.catalog or args.format or args.option or args.trust_index:
         raise ArgumentError(
@@ -166,23 +173,11 @@ def _of_lake(args: argparse.Namespace, out: Output) -> tuple[LakeWatcher, str]:
         **({} if args.timeout is None else {"timeout_seconds": args.timeout}),
     )
     lake.check()
-    watcher = LakeWatcher(
-        lake,
-        _Teller(out, once=args.once),
-        budget=UpkeepBudget(
-            args.bytes_per_hour, None if args.cpu_per_hour is None else args.cpu_per_hour.total_seconds()
-        ),
-        indexes=args.index,
-        builder=args.builder,
-        pace=Pace(args.every or PACE.every, args.idle or PACE.idle, PACE.error),
-        find_seconds=args.find_every,
-        patience_seconds=args.patience,
-    )
-    return watcher, f"the tables of {lake.said}"
+    return lake
 
 
 @contextmanager
-def _until_signal(watcher: Watcher | LakeWatcher, out: Output) -> Iterator[None]:
+def _until_signal(watcher: Watcher, out: Output) -> Iterator[None]:
     """SIGINT and SIGTERM end the watch after the refresh under way; the second one, or the end of the grace, interrupts
     that too (it leaves no trace)."""
     timers: list[threading.Timer] = []

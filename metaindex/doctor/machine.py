@@ -104,11 +104,11 @@ def spark(environ: Mapping[str, str]) -> Iterator[Symptom]:
 def java(environ: Mapping[str, str]) -> Symptom:
     cure = "install Java 17 or 21, or set JAVA_HOME to one"
     try:
-        found = find_java(environ)
+        chosen = find_java(environ)
     except MetaIndexError as error:
         return wrong("Java", one_line(str(error)), cure)
-    said, why = asked([str(found.home / "bin" / "java"), "-version"], environ)
-    return right("Java", str(found)) if said is not None else wrong("Java", f"{found}: does not start: {why}", cure)
+    said, why = asked([str(chosen.home / "bin" / "java"), "-version"], environ)
+    return right("Java", str(chosen)) if said is not None else wrong("Java", f"{chosen}: does not start: {why}", cure)
 
 
 def _jars(environ: Mapping[str, str]) -> Symptom:

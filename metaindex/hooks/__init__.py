@@ -18,15 +18,11 @@ from . import deltalake, pyiceberg
 from .after_commit import after_commit, commits, counts, flush
 from .keep import Kept
 from .spark import disable, enable
-from .watch import Event, Pace, Watcher
 from .worker import Counts
 
 __all__ = [
     "Counts",
-    "Event",
     "Kept",
-    "Pace",
-    "Watcher",
     "Written",
     "after_commit",
     "commits",

@@ -100,7 +100,7 @@ def _not_there(table: Table, version: str, names: set[str]) -> list[Kept]:
         if (table.path, name) not in _TOLD:
             _TOLD.add((table.path, name))
             logger.warning("no index %r of %s is kept fresh: %s", name, table.path, why)
-        told.append(Kept(table.path, name, version, False, error=why, tried=False))
+        told.append(Kept(table.path, name, version, False, error=why))
     return told
 
 

@@ -28,20 +28,20 @@ from metaindex.table.face import Table, handle_of
 from metaindex.table.handle import Handle
 from metaindex.table.verbs import refresh
 
-from .failures import IndexKey
-
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder
     from metaindex.config import BuilderName
 
 logger = logging.getLogger("metaindex.hooks")
 
+IndexKey = tuple[str | None, str]
+"""An index of a table: its namespace, and its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
-    not: it is stale then, or no query can use it, and no more than that. `tried`: by a refresh, where
-    one is due; one that is damaged is not. `notes`: what the refresh tells, as of files that
+    not: it is stale then, and no more than that. `notes`: what the refresh tells, as of files that
     could not be read."""
 
     table: str
@@ -50,25 +50,17 @@ class Kept:
     changed: bool
     seconds: float = 0.0
     error: str = ""
-    tried: bool = True
     namespace: str | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> IndexKey:
-        return self.namespace, self.index
 
 
 def keep(
     table: Table,
     indexes: Collection[str] | None = None,
     builder: BuilderName | Builder = "local",
-    *,
-    manifests: bool = False,
 ) -> tuple[Version, list[Kept]]:
     """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE,
-    disabled ones too. One that fails does not keep the others from it. `manifests`: of those that stand at the version
-    it is looked whether queries can use them, as far as `unusable` tells.
+    disabled ones too. One that fails does not keep the others from it.
 
     Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
     """
@@ -83,12 +75,9 @@ def keep(
     for member, name, entry in there:
         if isinstance(entry, str):
             logger.warning("index %r of %s is not kept fresh: %s", name, member.path, entry)
-            told = Kept(member.path, name, version.id, False, error=entry, tried=False)
+            told = Kept(member.path, name, version.id, False, error=entry)
         else:
             told = _refreshed(member, name, entry, version, builder)
-            if manifests and not told.changed and not told.error:
-                problem = unusable(member, name, entry)
-                told = replace(told, error=problem, tried=not problem)
         kept.append(replace(told, namespace=member.config.namespace))
     return version, kept
 

@@ -12,8 +12,7 @@ from metaindex.errors import DamagedIndexError
 from metaindex.expressions.errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
-from metaindex.hooks.failures import IndexKey
-from metaindex.hooks.keep import in_namespaces, living_or_why, stands_at, unusable
+from metaindex.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS, suspected
 from metaindex.log.operation_log import OperationLog
@@ -35,17 +34,18 @@ _MOST_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class UpkeepNeed:
-    """An index that is behind. `new_bytes`: of files that came; `cost_bytes`: these, and what a refresh of so many
-    writes by what the index takes now; `spared_bytes_a_day`: what noted queries of the last 30 days would be spared of
-    the files that came, None where none is noted; `stale_share`: of the bytes of the table."""
+    """An index that is behind; of one that is not weighed no more is known. `new_bytes`: of files that came;
+    `cost_bytes`: these, and what a refresh of so many writes by what the index takes now; `spared_bytes_a_day`: what
+    noted queries of the last 30 days would be spared of the files that came, None where none is noted; `stale_share`:
+    of the bytes of the table."""
 
     place: LakePlace
     namespace: str | None
     index: str
-    new_bytes: int
-    cost_bytes: float
-    spared_bytes_a_day: float | None
-    stale_share: float
+    new_bytes: int = 0
+    cost_bytes: float = 0.0
+    spared_bytes_a_day: float | None = None
+    stale_share: float = 0.0
 
     @property
     def key(self) -> IndexKey:
@@ -75,12 +75,17 @@ class TableState:
 
 
 def needs_of(
-    place: LakePlace, only: Collection[str] | None, sound: Collection[tuple[IndexKey, int]] = ()
+    place: LakePlace,
+    only: Collection[str] | None,
+    sound: Collection[tuple[IndexKey, int]] = (),
+    *,
+    weigh: bool = True,
 ) -> TableState:
-    """Raises nothing. `sound`: what it said before."""
+    """Raises nothing. `sound`: what it said before; `weigh`: is it asked what a need is worth? That takes the table's
+    files and its query log."""
     started = time.perf_counter()
     try:
-        state = TableState(problem=place.problem) if place.problem else _asked(place, place.open(), only, sound)
+        state = TableState(problem=place.problem) if place.problem else _asked(place, only, sound, weigh)
     except NotATableError as error:
         gone = place.found == "files" and not isinstance(error, EmptyFilesError)
         state = TableState(gone=True) if gone else TableState(problem=str(error))
@@ -92,13 +97,14 @@ def needs_of(
 
 
 def _asked(
-    place: LakePlace, table: Table, only: Collection[str] | None, sound: Collection[tuple[IndexKey, int]]
+    place: LakePlace, only: Collection[str] | None, sound: Collection[tuple[IndexKey, int]], weigh: bool
 ) -> TableState:
+    table = place.open()
     handle = handle_of(table)
     there = [(member, name, entry) for member in in_namespaces(table) for name, entry in living_or_why(member)]
     names = frozenset(name for _, name, _ in there)
     members = [each for each in there if only is None or each[1] in only]
-    if not members:
+    if not members and weigh:  # of a table that is named its version is told all the same
         return TableState(names=names)
     version = handle.table_format.resolve(handle.ref, At())
     needs: list[UpkeepNeed] = []
@@ -115,7 +121,8 @@ def _asked(
         now = version if own.ref is handle.ref else own.table_format.resolve(own.ref, At())
         try:
             if not stands_at(built, name, entry, now):
-                needs.append(_need(place, built, name, entry, now))
+                need = _need(place, built, name, entry, now) if weigh else UpkeepNeed(place, key[0], name)
+                needs.append(need)
                 continue
             problem = "" if (key, entry.id) in sound else unusable(built, name, entry)
         except DamagedIndexError as error:  # the other indexes are brought up

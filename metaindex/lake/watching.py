@@ -1,13 +1,19 @@
-"""Keeps the indexes of a whole lake fresh, within a budget of bytes and processor time an hour.
+"""Keeps the indexes of tables fresh: of those that are named, or of a whole lake, within a budget of bytes and
+processor time an hour.
 
-Tables are found again now and then, asked for their version at a pace that slows down while nothing happens, and what
-is behind is refreshed one index after another: first the one where a byte of upkeep spares most of what noted queries
-read, and where no queries are noted the one that is most behind. The next one is waited for until it fits the budget.
+Asking a table is cheap (Delta: one listing from the last known commit's folder and one small read; Iceberg: the
+metadata; a plain folder has no log and is listed), and it never takes more than a twentieth of the time: a folder whose
+listing takes a second is asked every twenty. A quiet table is asked less and less often, up to `Pace.idle`; one that
+fails likewise, up to `Pace.error`. Pauses vary at random, so that many watchers do not ask together.
 
-Several watchers need not know of each other. Each looks at the latest entry of an index before it begins: where another
-is at work it is left to that one, and where another was quicker that is an ordinary answer. A watcher that dies leaves
-a stale index and an operation that seems to be under way; after `patience_seconds` without a sign of life another one
-brings the index up. Right answers hang on none of this.
+The tables of a lake are found again now and then, and what is behind is refreshed one index after another: first the
+one where a byte of upkeep spares most of what noted queries read, and where no queries are noted the one that is most
+behind. The next one is waited for until it fits the budget.
+
+Several watchers of a lake need not know of each other. Each looks at the latest entry of an index before it begins:
+where another is at work it is left to that one, and where another was quicker that is an ordinary answer. A watcher
+that dies leaves a stale index and an operation that seems to be under way; after `patience_seconds` without a sign of
+life another one brings the index up. Right answers hang on none of this.
 """
 
 from __future__ import annotations
@@ -19,11 +25,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.formats.protocol import At
-from metaindex.hooks.failures import ITSELF, Failures, IndexKey
-from metaindex.hooks.keep import keep, living, no_index_named, stands_at
-from metaindex.hooks.watch import Event, EventKind, Pace, counted_failing
+from metaindex.hooks.keep import IndexKey, keep, living, no_index_named, stands_at
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.liveness import SUSPECT_SECONDS
 from metaindex.pruning.result import human_bytes
@@ -32,6 +36,7 @@ from metaindex.views.words import counted, duration
 
 from .asking import LakePlace
 from .budget import UpkeepBudget
+from .events import ITSELF, Event, EventKind, Failures, Pace, counted_failing
 from .needs import TableState, UpkeepNeed, at_work, needs_of
 from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
@@ -50,6 +55,20 @@ Key = tuple[str, str | None, str]
 
 
 @dataclass(slots=True)
+class Unopened:
+    """A table that is opened when it is asked first: one that is not there is no matter of the others."""
+
+    path: str
+    opens: Callable[[], Table]
+    _opened: Table | None = None
+
+    def open(self) -> Table:
+        if self._opened is None:
+            self._opened = self.opens()
+        return self._opened
+
+
+@dataclass(slots=True)
 class _Followed:
     """A table: when it is asked next, and what was seen."""
 
@@ -62,33 +81,42 @@ class _Followed:
     sound: frozenset[tuple[IndexKey, int]] = frozenset()
     """Indexes that queries can use, as their entries stood when that was looked at."""
     failed: Failures = field(default_factory=Failures)
+    news: bool = False
+    """Is it to be told that every index stands at the version, once none is behind?"""
     said: dict[IndexKey, str] = field(default_factory=dict)
     """What else was told of an index that waits: it is not told again."""
 
 
-class LakeWatcher:
-    """Follows the tables of a lake until `stop`. Never raises what a table, an index or a store does wrong: that is an
-    event, and asked again later. `indexes`: only those of these names; that no table has one of a name is told once, as
-    it may be a slip, or come later."""
+class Watcher:
+    """Follows tables, or those of a lake, until `stop`. Never raises what a table, an index or a store does wrong: that
+    is an event, and asked again later. `indexes`: only those of these names; that no table has one of a name is told
+    once, as it may be a slip, or come later. `find_seconds` and `patience_seconds` are for a lake. Of tables that are
+    named it is told, too, that they are fresh, and they are refreshed in their order, whoever else is at work."""
 
     def __init__(
         self,
-        lake: LakeAsked,
+        tables: LakeAsked | Sequence[Table | Unopened],
         on_event: Callable[[Event], None] = lambda event: None,
         *,
         budget: UpkeepBudget | None = None,
         indexes: Sequence[str] | None = None,
         builder: BuilderName | Builder = "local",
-        pace: Pace = PACE,
+        pace: Pace | None = None,
         find_seconds: float = FIND_SECONDS,
         patience_seconds: float = SUSPECT_SECONDS,
     ) -> None:
-        self._lake, self._tell = lake, on_event
+        if not tables:
+            raise ArgumentError("a watcher follows at least one table; none was given")
+        self._lake = tables if isinstance(tables, LakeAsked) else None
+        named = [] if isinstance(tables, LakeAsked) else [_place(table) for table in tables]
+        self._tables = {place.name: _Followed(place) for place in named}
+        self._name = self._lake.said if self._lake is not None else named[0].path if len(named) == 1 else ""
+        self._tell = on_event
         self._budget = budget or UpkeepBudget()
         self._indexes, self._builder = indexes, builder
-        self._pace, self._find_seconds, self._patience = pace, find_seconds, patience_seconds
+        self._pace = pace or (Pace() if self._lake is None else PACE)
+        self._find_seconds, self._patience = find_seconds, patience_seconds
         self._stop = threading.Event()
-        self._tables: dict[str, _Followed] = {}
         self._needs: dict[Key, UpkeepNeed] = {}
         self._found_at: float | None = None
         self._unfound = ""
@@ -110,29 +138,30 @@ class LakeWatcher:
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """The tables that could not be asked, or of which an index failed, when that was tried last, by their names in
-        the lake; the lake itself where its tables could not be found."""
+        """The tables that could not be asked, or of which an index failed, when that was tried last, by their paths or
+        their names in the lake; the lake itself where its tables could not be found."""
         tables = (name for name, table in self._tables.items() if table.failed)
-        return (*([self._lake.said] if self._unfound else []), *sorted(tables))
+        return (*([self._name] if self._unfound else []), *(tables if self._lake is None else sorted(tables)))
 
     def once(self) -> bool:
         """Asks every table once, and refreshes what is behind as far as the budget of one hour goes. Did everything go
         well? What is left for the budget's sake is told, and well."""
         self._find()
-        self._ask(list(self._tables.values()))
-        left = 0
-        while self._needs and not self.stopping:
-            need = self._next()
-            if self._budget.wait_seconds(need.cost_bytes) > 0:
-                left += 1  # a smaller one may fit
-                del self._needs[_key(need)]
-                continue
-            self._refresh(need)
+        every, left = list(self._tables.values()), 0
+        for some in [every] if self._lake is not None else [[table] for table in every]:
+            self._ask(some)
+            while self._needs and not self.stopping:
+                need = self._next()
+                if self._budget.wait_seconds(need.cost_bytes) > 0:
+                    left += 1  # a smaller one may fit
+                    del self._needs[_key(need)]
+                    continue
+                self._refresh(need)
         if left:
             many = counted(left, "index")
-            self._tell(Event("left", self._lake.said, message=f"{many} behind: the budget of an hour is used up"))
+            self._tell(Event("left", self._name, message=f"{many} behind: the budget of an hour is used up"))
         self._tell_nowhere()
-        if not self._unfound:
+        if not self._unfound and (self._lake is not None or self.failing != self._summed):
             self._sum_up()
         return not self.failing and not self._nowhere
 
@@ -160,18 +189,24 @@ class LakeWatcher:
                 self._sum_up()
             next_due = min((table.due for table in self._tables.values()), default=now + _TICK_SECONDS)
             self._stop.wait(min(max(next_due - time.monotonic(), pause if due else 0.0, 0.05), _TICK_SECONDS))
-        self._tell(Event("stopped", self._lake.said))
+        if self._lake is not None:
+            self._tell(Event("stopped", self._name))
+            return
+        for table in self._tables.values():
+            self._tell(Event("stopped", table.place.path, version=table.version or ""))
 
     # -- finding and asking --------------------------------------------------------------------------------------------
 
     def _find(self) -> None:
         self._found_at = time.monotonic()
+        if self._lake is None:
+            return
         notes: list[str] = []
         try:
             places = {place.name: place for place in places_of(self._lake, notes)}
         except MetaIndexError as error:
             if str(error) != self._unfound:
-                self._tell(Event("unreadable", self._lake.said, message=str(error)))
+                self._tell(Event("unreadable", self._name, message=str(error)))
             self._unfound = str(error)
             return
         self._unfound = ""
@@ -187,11 +222,17 @@ class LakeWatcher:
         self._needs = {key: need for key, need in self._needs.items() if key[0] not in gone}
         if new or gone or notes != self._noted:
             said = [f"{counted(len(places), 'table')}, {len(new):,} new, {len(gone):,} gone", *notes]
-            self._tell(Event("looked", self._lake.said, message="; ".join(said)))
+            self._tell(Event("looked", self._name, message="; ".join(said)))
         self._noted = notes
 
     def _ask(self, tables: list[_Followed]) -> None:
-        """Side by side; what is behind is noted."""
+        """What is behind is noted. Tables of a lake are asked side by side, each in its time."""
+        if self._lake is None:
+            for table in tables:
+                self._take(table, needs_of(table.place, self._indexes, table.sound, weigh=False))
+                if self.stopping:
+                    return
+            return
         asked = SideBySide[TableState](
             [table.place.store for table in tables],
             lambda number: needs_of(tables[number].place, self._indexes, tables[number].sound),
@@ -199,9 +240,8 @@ class LakeWatcher:
             timeout_seconds=self._lake.timeout_seconds,
         )
         for number, answer in asked.answers():
-            table = tables[number]
             state = TableState(problem=answer.why) if isinstance(answer, Unanswered) else answer
-            self._take(table, state)
+            self._take(tables[number], state)
             if self.stopping:
                 return
 
@@ -212,20 +252,27 @@ class LakeWatcher:
             self._tables.pop(name, None)
             return
         self._there |= state.names
-        self._nowhere -= state.names
+        came = self._nowhere & state.names
+        self._nowhere -= came
         if state.problem:
             table.failures += 1
             if table.failed.is_news(ITSELF, state.problem):
                 self._tell(Event("unreadable", table.place.path, message=state.problem, seconds=state.seconds))
         else:
-            news = state.version != table.version or bool(state.needs) or table.failures > 0
+            changed = state.version != table.version
+            news = changed or bool(state.needs) or table.failures > 0
             table.quiet = 0 if news and state.indexes else table.quiet + 1
+            self._take_answer(table, state, changed=changed)
             table.version, table.indexes, table.sound = state.version, state.indexes, state.sound
-            self._take_damaged(table, state)
+            for key in (key for key, _ in state.sound if key[1] in came & self._told_nowhere):
+                self._tell(Event("fresh", table.place.path, key[1], state.version, namespace=key[0]))
+            self._told_nowhere -= came
         self._needs |= {_key(need): need for need in state.needs}
         table.due = time.monotonic() + self._pace.after(table.quiet, table.failures, state.seconds)
+        if not state.problem:
+            self._tell_fresh(table)
 
-    def _take_damaged(self, table: _Followed, state: TableState) -> None:
+    def _take_answer(self, table: _Followed, state: TableState, *, changed: bool) -> None:
         """What failed and is neither damaged nor behind does not fail any more. A refresh may fail again: it is tried
         less and less often."""
         path, behind = table.place.path, {need.key for need in state.needs}
@@ -234,13 +281,25 @@ class LakeWatcher:
             if table.failed.is_news(key, why):
                 self._tell(Event("failed", path, key[1], state.version, state.seconds, why, namespace=key[0]))
         sound = {key for key, _ in state.sound}
-        whole = bool(sound) and not table.failed and not behind
-        for key in [ITSELF] if whole and mended else [key for key in mended if key in sound]:
-            self._tell(Event("fresh", path, key[1], state.version, namespace=key[0]))
+        if self._lake is None:
+            table.news = (bool(mended) or changed) and (self._indexes is None or state.indexes > 0)
+        else:
+            table.news = bool(mended and sound) and not behind
+        for key in mended if table.failed or behind else []:
+            if key in sound:
+                self._tell(Event("fresh", path, key[1], state.version, namespace=key[0]))
         if state.damaged and len(state.damaged) == state.indexes:  # else the others are followed at their pace
             table.failures += 1
         elif not state.needs:
             table.failures = 0
+
+    def _tell_fresh(self, table: _Followed) -> None:
+        """Once none of its indexes is behind."""
+        if any(key[0] == table.place.name for key in self._needs):
+            return
+        if table.news and not table.failed:
+            self._tell(Event("fresh", table.place.path, version=table.version or ""))
+        table.news = False
 
     def _tell_nowhere(self) -> None:
         """Names without an index, once every table was asked."""
@@ -250,23 +309,27 @@ class LakeWatcher:
             return
         for name in sorted(self._nowhere - self._told_nowhere):
             why = no_index_named(name, self._there, all_answered=all(answered))
-            self._tell(Event("failed", self._lake.said, name, message=why))
+            self._tell(Event("failed", self._name, name, message=why))
             self._told_nowhere.add(name)
 
     def _sum_up(self) -> None:
-        """How many tables fail, and what was done since it was told last."""
-        failing = self.failing
-        bare = sum(table.indexes == 0 for table in self._tables.values())
-        parts = counted_failing(len(self._tables), failing)
-        parts += [f"{counted(self._refreshed, 'index')} refreshed"] if self._refreshed else []
-        parts += [f"{bare:,} without an index that is followed"] if bare else []
-        self._tell(Event("summed", self._lake.said, message=", ".join(parts)))
+        """How many tables fail, and of a lake what was done since it was told last. Of one table alone nothing."""
+        failing, parts = self.failing, counted_failing(len(self._tables), self.failing)
+        if self._lake is not None:
+            bare = sum(table.indexes == 0 for table in self._tables.values())
+            parts += [f"{counted(self._refreshed, 'index')} refreshed"] if self._refreshed else []
+            parts += [f"{bare:,} without an index that is followed"] if bare else []
+        if self._lake is not None or len(self._tables) > 1:
+            self._tell(Event("summed", "" if self._lake is None else self._name, message=", ".join(parts)))
         self._summed, self._refreshed = failing, 0
 
     # -- refreshing ----------------------------------------------------------------------------------------------------
 
     def _next(self) -> UpkeepNeed:
-        """What is worth most. Of equals any: watchers that start together do not all begin with the same."""
+        """What is worth most. Of equals any: watchers that start together do not all begin with the same. Tables that
+        are named come in their order."""
+        if self._lake is None:
+            return next(iter(self._needs.values()))
         best = max(need.rank for need in self._needs.values())
         return random.choice([need for need in self._needs.values() if need.rank == best])  # noqa: S311 - no secret
 
@@ -278,9 +341,10 @@ class LakeWatcher:
         started = time.perf_counter()
         try:
             opened = need.place.open()
-            member = opened.reopened(replace(opened.config, namespace=need.namespace))
+            own = opened.config.namespace == need.namespace
+            member = opened if own else opened.reopened(replace(opened.config, namespace=need.namespace))
             before = _entry(member, need.index)
-            if before is None or self._left_to_others(need, member, before):
+            if before is None or (self._lake is not None and self._left_to_others(need, member, before)):
                 return
             version, kept = keep(member, [need.index], self._builder)
             after = _entry(member, need.index)
@@ -292,16 +356,19 @@ class LakeWatcher:
         seconds = time.perf_counter() - started
         for told in kept:
             if told.changed:
-                self._tell(_event("refreshed", need, version.id, seconds, _said(need, cost, told.notes)))
+                said = told.notes if self._lake is None else (_worth(need, cost), *told.notes)
+                self._tell(_event("refreshed", need, version.id, seconds, "; ".join(said)))
                 self._refreshed += 1
                 self._is_up(need, table)
             elif told.error and (after is None or not stands_at(member, need.index, after, version)):
-                self._fail(need, table, told.error)
+                self._fail(need, table, told.error, version.id, seconds)
             else:
-                self._tell(_event("shared", need, version.id, message="another was quicker"))
+                if self._lake is not None:
+                    self._tell(_event("shared", need, version.id, message="another was quicker"))
                 self._is_up(need, table)
         if table is not None:
-            table.quiet = 0
+            table.quiet, table.version = 0, version.id
+            self._tell_fresh(table)
 
     def _left_to_others(self, need: UpkeepNeed, member: Table, entry: IndexLogEntry) -> bool:
         """Does another watcher, or a hook, bring the index up, or did it?"""
@@ -325,9 +392,11 @@ class LakeWatcher:
             table.said.pop(need.key, None)
             table.failures = table.failures if table.failed else 0
 
-    def _fail(self, need: UpkeepNeed, table: _Followed | None, why: str) -> None:
+    def _fail(
+        self, need: UpkeepNeed, table: _Followed | None, why: str, version: str = "", seconds: float = 0.0
+    ) -> None:
         if table is None or table.failed.is_news(need.key, why):
-            self._tell(_event("failed", need, message=why))
+            self._tell(_event("failed", need, version, seconds, why))
         if table is not None:
             table.failures += 1
             table.due = time.monotonic() + self._pace.after(0, table.failures, 0.0)
@@ -367,6 +436,10 @@ def _cost(need: UpkeepNeed, before: IndexLogEntry, after: IndexLogEntry) -> floa
     return need.new_bytes + written
 
 
-def _said(need: UpkeepNeed, cost: float, notes: Sequence[str]) -> str:
+def _worth(need: UpkeepNeed, cost: float) -> str:
     worth = "" if need.spared_bytes_a_day is None else f", spares {human_bytes(round(need.spared_bytes_a_day))} a day"
-    return "; ".join((f"{human_bytes(round(cost))} read and written{worth}", *notes))
+    return f"{human_bytes(round(cost))} read and written{worth}"
+
+
+def _place(table: Table | Unopened) -> LakePlace:
+    return LakePlace(table.path, table.path, "", table.open if isinstance(table, Unopened) else lambda: table)

@@ -172,8 +172,8 @@ def shares_of(rng: np.random.Generator, drawn: Drawn) -> Floats:
     kept, asked = np.array(drawn.kept, np.float64), np.array(drawn.asked, np.float64)
     mean = rng.beta(kept.sum() + 0.25, (asked - kept).sum() + 0.5, PARTICLES)
     more = _alike(kept[asked > 0], asked[asked > 0])
-    one = rng.integers(len(kept), size=PARTICLES)
-    shares: Floats = rng.beta(kept[one] + more * mean, (asked - kept)[one] + more * (1 - mean))
+    which = rng.integers(len(kept), size=PARTICLES)
+    shares: Floats = rng.beta(kept[which] + more * mean, (asked - kept)[which] + more * (1 - mean))
     return shares
 
 

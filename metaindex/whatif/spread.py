@@ -45,10 +45,10 @@ class Spread:
         """Of each query as often as it came. `most`: that a query may have. The bounds are the sums of theirs, wider by
         what others may have."""
         low, expected, high = (
-            float(self.seen @ np.array([getattr(one, end) for one in each], np.float64))
+            float(self.seen @ np.array([getattr(estimate, end) for estimate in each], np.float64))
             for end in ("low", "expected", "high")
         )
-        values = np.array([one.expected for one in each], np.float64)
+        values = np.array([estimate.expected for estimate in each], np.float64)
         below, above = self._off(values, 0.0 * values), self._off(values, np.array(most, np.float64))
         return Estimate(max(low - max(below[0], 0.0), 0.0), expected, high + max(above[1], 0.0))
 

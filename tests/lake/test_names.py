@@ -19,10 +19,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 import metaindex as mi
 from metaindex.expressions.build import parse_path
 from metaindex.formats.iceberg.configured import said_name
-from metaindex.hooks import Event
+from metaindex.lake.events import Event
 from metaindex.lake.opening import LakeAsked
 from metaindex.lake.paging import file_names
-from metaindex.lake.watching import LakeWatcher
+from metaindex.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.lake.test_catalogs import ROWS, Half, sql
@@ -117,7 +117,7 @@ def _catalog(uri: str) -> Any:
 def test_tables_whose_names_join_alike_are_all_followed(tmp_path: Path) -> None:
     events: list[Event] = []
     with rest(tmp_path, ALIKE, behind=True) as uri:
-        assert LakeWatcher(LakeAsked({"type": "rest", "uri": uri}), events.append).once()
+        assert Watcher(LakeAsked({"type": "rest", "uri": uri}), events.append).once()
         told = mi.open_lake({"type": "rest", "uri": uri})
     looked = next(event for event in events if event.kind == "looked")
     assert looked.message == "6 tables, 6 new, 0 gone"

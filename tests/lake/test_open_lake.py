@@ -18,7 +18,7 @@ import metaindex as mi
 from metaindex.lake.asking import RowsAsked, ask
 from metaindex.lake.opening import LakeAsked, places_of
 from metaindex.lake.side_by_side import SideBySide, Unanswered
-from metaindex.lake.watching import LakeWatcher
+from metaindex.lake.watching import Watcher
 from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows, settle
 
 NASTY = "'; <img src=x onerror=alert(1)> \u202e \x1b[31m"
@@ -327,7 +327,7 @@ def test_files_of_data_that_are_all_empty_are_a_row_that_says_so(tmp_path: Path,
     assert (row.name, row.format, row.files) == ("empty", "", None)
     assert f"empty files such as {name!r} are hidden" in row.problem
     assert row.advice == ()
-    done = LakeWatcher(LakeAsked(str(lake))).once()
+    done = Watcher(LakeAsked(str(lake))).once()
     assert done, "it has no index to be kept fresh"
 
 

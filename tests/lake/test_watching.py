@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.hooks import Event
 from metaindex.lake.budget import Purse, UpkeepBudget
+from metaindex.lake.events import Event
 from metaindex.lake.opening import LakeAsked
-from metaindex.lake.watching import LakeWatcher
+from metaindex.lake.watching import Watcher
 from metaindex.log.states import State
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
@@ -33,7 +33,7 @@ import sys, time
 from pathlib import Path
 from metaindex.build.local import LocalBuilder
 from metaindex.lake.opening import LakeAsked
-from metaindex.lake.watching import LakeWatcher
+from metaindex.lake.watching import Watcher
 
 class Stuck:
     name = "stuck"
@@ -43,21 +43,21 @@ class Stuck:
         time.sleep(600)
         return report
 
-LakeWatcher(LakeAsked(sys.argv[1]), builder=Stuck()).once()
+Watcher(LakeAsked(sys.argv[1]), builder=Stuck()).once()
 """
 
 WATCHED = """
 import sys
 from metaindex.cli import main
-from metaindex.lake.watching import LakeWatcher
+from metaindex.lake.watching import Watcher
 
-take, asked = LakeWatcher._take, open(sys.argv.pop(1), "a", buffering=1)
+take, asked = Watcher._take, open(sys.argv.pop(1), "a", buffering=1)
 
 def taken(self, table, state):
     take(self, table, state)
     print(table.place.name, file=asked)
 
-LakeWatcher._take = taken
+Watcher._take = taken
 sys.exit(main(sys.argv[1:]))
 """
 """The command, which writes into a file which table it has asked."""
@@ -80,7 +80,7 @@ def tables(root: Path, count: int, behind: bool = True) -> list[Lake]:
 def watched(root: Path, **options: object) -> tuple[bool, list[Event]]:
     """One round, and its events."""
     events: list[Event] = []
-    done = LakeWatcher(LakeAsked(str(root)), events.append, **options).once()  # type: ignore[arg-type]
+    done = Watcher(LakeAsked(str(root)), events.append, **options).once()  # type: ignore[arg-type]
     return done, events
 
 
@@ -164,7 +164,7 @@ def test_a_table_that_cannot_be_read_keeps_the_others_from_nothing(tmp_path: Pat
     assert not done
     assert fresh(lakes[1:]) == [True, True]
     assert [Path(e.table).parent.name for e in events if e.kind in ("unreadable", "failed")] == ["t0"]
-    nowhere = LakeWatcher(LakeAsked(str(tmp_path / "none")))
+    nowhere = Watcher(LakeAsked(str(tmp_path / "none")))
     assert not nowhere.once()
 
 
@@ -173,7 +173,7 @@ def test_an_index_that_stays_damaged_is_tried_less_and_less_often(tmp_path: Path
     for manifest in tmp_path.rglob("_manifests/*.json"):
         manifest.write_text("{")
     events: list[Event] = []
-    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    watcher = Watcher(LakeAsked(str(tmp_path)), events.append)
     assert not watcher.once()
     (followed,) = watcher._tables.values()
     first = followed.failures
@@ -237,7 +237,7 @@ def test_what_still_fails_alike_is_not_told_again_and_what_is_mended_is(
         shutil.copytree(tmp_path / "lake" / "t0", tmp_path / copy)
     damage(tmp_path / "lake" / "t0")
     events: list[Event] = []
-    watcher = LakeWatcher(LakeAsked(str(tmp_path / "lake")), events.append)
+    watcher = Watcher(LakeAsked(str(tmp_path / "lake")), events.append)
     assert not watcher.once()
     assert [said in event.message for event in events if event.kind in ("failed", "unreadable")] == [True]
     assert list(watcher.failing) == ["t0/lake"]
@@ -270,7 +270,7 @@ def test_an_index_that_is_damaged_keeps_the_others_of_its_table_from_nothing(tmp
     lake.append(rows(100))
     damage_manifests(tmp_path / "t0" / "lake" / "_metaindex" / "stats")
     events: list[Event] = []
-    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    watcher = Watcher(LakeAsked(str(tmp_path)), events.append)
     assert not watcher.once()
     assert [(event.kind, event.index) for event in events[1:]] == [
         ("failed", "stats"),
@@ -292,7 +292,7 @@ def test_an_index_that_is_damaged_keeps_the_others_of_its_table_from_nothing(tmp
 
 def test_a_lake_that_cannot_be_listed_is_told_once(tmp_path: Path, call: Call) -> None:
     events: list[Event] = []
-    watcher = LakeWatcher(LakeAsked(str(tmp_path / "none")), events.append)
+    watcher = Watcher(LakeAsked(str(tmp_path / "none")), events.append)
     assert not watcher.once()
     assert not watcher.once()
     assert [event.kind for event in events].count("unreadable") == 1
@@ -421,7 +421,7 @@ def test_a_table_whose_files_were_all_emptied_is_followed_by_the_watch(tmp_path:
     for file in Path(lake.path).glob("*.parquet"):
         file.write_bytes(b"")
     events: list[Event] = []
-    watcher = LakeWatcher(LakeAsked(str(tmp_path)), events.append)
+    watcher = Watcher(LakeAsked(str(tmp_path)), events.append)
     assert not watcher.once()
     assert watcher.failing == ("lake",)
     assert any("empty files such as" in event.message for event in events if event.kind == "unreadable")
@@ -438,7 +438,7 @@ def test_a_name_that_no_index_of_the_lake_has_is_told_once_and_fails(tmp_path: P
     lakes[0].open().create_index("late", mi.ColumnStats(), builder="local")
     assert watched(tmp_path, indexes=["late"])[0], "one of the tables has it"
     told: list[Event] = []
-    watcher = LakeWatcher(LakeAsked(str(tmp_path)), told.append, indexes=["later"])
+    watcher = Watcher(LakeAsked(str(tmp_path)), told.append, indexes=["later"])
     assert not watcher.once()
     assert not watcher.once()
     assert [e.kind for e in told].count("failed") == 1

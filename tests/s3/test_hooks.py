@@ -7,6 +7,7 @@ import pytest
 
 import metaindex as mi
 from metaindex import hooks
+from metaindex.lake.watching import Watcher
 
 from .server import S3Server
 
@@ -30,7 +31,7 @@ def test_commits_on_a_store_are_followed_and_the_index_is_found_right(s3: S3Serv
     assert info.stored_bytes is not None
     assert info.stored_bytes > info.size_bytes
     assert hooks.counts().failed == before
-    assert hooks.Watcher([mi.open_table(path)]).once()
+    assert Watcher([mi.open_table(path)]).once()
     assert table.history("stats").lag.versions >= 2
     found = table.verify_index("stats", files=None, versions="all", predicates=["id > 3"])
     assert found.sound, str(found)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.hooks import Event, Pace, Watcher
+from metaindex.lake.events import Event, Pace
+from metaindex.lake.watching import Watcher
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import delta_lake, indexed, parquet_lake, rows, settle
@@ -164,7 +165,7 @@ def test_an_index_whose_log_is_damaged_is_told_once_and_fails(tmp_path: Path, ca
     events.clear()
     assert not watcher.once()
     assert events == [], "nothing is new"
-    assert [watched.failures for watched in watcher._watched] == [0, 0], "its other indexes are followed at their pace"
+    assert [table.failures for table in watcher._tables.values()] == [2, 0], "it has no other index to follow"
     told = call("watch", *(lake.path for lake in lakes), "--once")
     assert told.code == 1
     assert told.out.count("log entry is a line") == 1
