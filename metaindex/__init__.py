@@ -73,15 +73,29 @@ if TYPE_CHECKING:  # loaded when asked for
     from .table.frames import create_index as create_index
     from .table.narrowing import narrowed as narrowed
     from .table.recommend import recommend as recommend
-    from .table.savings import savings as savings
-    from .table.what_if import what_if as what_if
     from .workloads.taking import workload as workload
     from .workloads.template import Workload as Workload
 
 __version__ = "0.1.0"
 
 
-_OF_RULE = ("RuleConfig", "disable", "enable", "explain", "hint", "is_enabled")
+_LATE = {
+    "Lake": ".lake.answer",
+    "RuleConfig": ".rule",
+    "Workload": ".workloads.template",
+    "create_index": ".table.frames",
+    "disable": ".rule",
+    "enable": ".rule",
+    "explain": ".rule",
+    "hint": ".rule",
+    "is_enabled": ".rule",
+    "narrowed": ".table.narrowing",
+    "open_lake": ".lake.opening",
+    "recommend": ".table.recommend",
+    "sql": ".running.files",
+    "workload": ".workloads.taking",
+}
+"""Where names are that are loaded when they are asked for."""
 
 
 offer(
@@ -99,51 +113,11 @@ offer(
 
 def __getattr__(name: str) -> object:
     """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
-    if name == "create_index":
-        from .table.frames import create_index
+    if name not in _LATE and name != "hooks":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return create_index
-    if name == "open_lake":
-        from .lake.opening import open_lake
-
-        return open_lake
-    if name == "Lake":
-        from .lake.answer import Lake
-
-        return Lake
-    if name == "narrowed":
-        from .table.narrowing import narrowed
-
-        return narrowed
-    if name == "recommend":
-        from .table.recommend import recommend
-
-        return recommend
-    if name == "savings":
-        from .table.savings import savings
-
-        return savings
-    if name == "what_if":
-        from .table.what_if import what_if
-
-        return what_if
-    if name == "sql":
-        from .running.files import sql
-
-        return sql
-    if name == "workload":
-        from .workloads.taking import workload
-
-        return workload
-    if name == "Workload":
-        from .workloads.template import Workload
-
-        return Workload
-    if name == "hooks" or name in _OF_RULE:
-        from importlib import import_module
-
-        return import_module(".hooks", __name__) if name == "hooks" else getattr(import_module(".rule", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(".hooks", __name__) if name == "hooks" else getattr(import_module(_LATE[name], __name__), name)
 
 
 def __dir__() -> list[str]:
@@ -214,8 +188,6 @@ __all__ = [
     "open_lake",
     "open_table",
     "recommend",
-    "savings",
     "sql",
-    "what_if",
     "workload",
 ]

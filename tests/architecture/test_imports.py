@@ -235,4 +235,4 @@ def test_no_module_hides_a_name_of_the_public_face() -> None:
         file.parent.name for file in (ROOT / "metaindex").glob("*/__init__.py")
     }
     public = {"enable", "disable", "is_enabled", "explain", "open_table", "col", "workload"}
-    assert names.isdisjoint(public | {"recommend", "savings", "what_if"})
+    assert names.isdisjoint(public | {"recommend"})
