@@ -10,8 +10,7 @@ from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.formats.model import Version
 from metaindex.views.answer import Answer
-from metaindex.views.json_value import json_value
-from metaindex.views.rows import rows_of
+from metaindex.views.rows import json_value, rows_of
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import cell, counted
 

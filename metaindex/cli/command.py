@@ -1,5 +1,4 @@
-"""What a command is: a name, help that teaches, arguments, and the verb. Each stands in a file of its own and is listed
-in `main.COMMANDS`."""
+"""What a command is: a name, help that teaches, arguments, and the verb. They are listed in `main.COMMANDS`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from . import arguments
 from .arguments import DONE
 from .command import Command
 from .cures import in_options, part_in_options
-from .once import each_warning_once
+from .opening import each_warning_once
 from .progress import Progress
 
 if TYPE_CHECKING:

@@ -15,23 +15,20 @@ from metaindex.views.output import Output, one_line
 
 from . import (
     advise,
-    cancel,
     clean,
     clustering,
     completion,
     count,
     create,
-    delete,
     demo,
     diff,
-    disable,
     doctor,
-    enable,
     explain,
     export,
     history,
     indexes,
     lake,
+    lifecycle,
     locate,
     optimize,
     prune,
@@ -39,12 +36,10 @@ from . import (
     refresh,
     repair,
     report,
-    restore,
     savings,
     scan,
     search,
     sql,
-    vacuum,
     verify,
     watch,
     whatif,
@@ -53,7 +48,7 @@ from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnder
 from .command import Command
 from .cures import in_options
 from .defaults import applied
-from .once import each_warning_once
+from .opening import each_warning_once
 
 COMMANDS: tuple[Command, ...] = (
     create.COMMAND,
@@ -79,12 +74,12 @@ COMMANDS: tuple[Command, ...] = (
     lake.COMMAND,
     diff.COMMAND,
     export.COMMAND,
-    disable.COMMAND,
-    enable.COMMAND,
-    delete.COMMAND,
-    restore.COMMAND,
-    cancel.COMMAND,
-    vacuum.COMMAND,
+    lifecycle.DISABLE,
+    lifecycle.ENABLE,
+    lifecycle.DELETE,
+    lifecycle.RESTORE,
+    lifecycle.CANCEL,
+    lifecycle.VACUUM,
     clean.COMMAND,
     sql.COMMAND,
     doctor.COMMAND,

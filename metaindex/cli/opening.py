@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metaindex.config import QueryLog
@@ -89,3 +91,23 @@ def _catalog(name: str | None) -> object:
     from metaindex.formats.iceberg.configured import configured_catalog
 
     return configured_catalog(name)
+
+
+@contextmanager
+def each_warning_once() -> Iterator[None]:
+    """Inside, a warning is not said again in the same words: a command opens a table several times, for its row and for
+    its page, and asks an index of each column."""
+    said: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        new = message not in said
+        said.add(message)
+        return new
+
+    logger = logging.getLogger("metaindex")
+    logger.addFilter(is_new)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_new)

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.formats.drafts import check_folder, new_draft
-from metaindex.views.json_value import json_value
-from metaindex.views.rows import rows_of
+from metaindex.views.rows import json_value, rows_of
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.expressions.shown import counted
-from metaindex.views.json_value import json_value
 from metaindex.views.output import Column, Output
-from metaindex.views.rows import rows_of
+from metaindex.views.rows import json_value, rows_of
 from metaindex.views.words import cell
 
 from . import arguments
