@@ -12,7 +12,7 @@ shutdown waits for the refreshes as it does for its listeners.
 
 A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries,
 `foreachBatch`), not of `newSession()`: enable that, too. Commits of Iceberg tables, CALL procedures among them, are
-heard of from every session of the JVM once one is enabled (`spark_iceberg`). What names no table that can be found
+heard of from every session of the JVM once one is enabled (`listeners.listen`). What names no table that can be found
 (JDBC) is not followed: say `after_commit(table)`, or watch the table.
 """
 
@@ -40,8 +40,7 @@ from metaindex.table.configured import config_of
 from . import worker
 from .after_commit import Mode, after_commit, check_options
 from .keep import Kept
-from .listeners import listener, told
-from .spark_iceberg import listen
+from .listeners import listen, listener, told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
