@@ -19,8 +19,6 @@ from .posterior import (
     Floats,
     Tried,
     kept_by_chance,
-    of_files,
-    resampled,
     together,
     with_nan,
 )
@@ -83,11 +81,9 @@ def _with_candidate(
         if sight.grouped and not len(still) and others_kept.files.any()
         else []
     )
-    groups = row_groups(
-        sight, groups_of(sight, result, still), others_kept.files, others_kept.weights, others_kept.left, alike
-    )
-    size_bytes = Estimate.of(others_kept.size_bytes + float(sight.sizes[still].sum()), others_kept.weights)
-    files = Estimate.of(others_kept.files + len(still), others_kept.weights)
+    groups = row_groups(sight, groups_of(sight, result, still), others_kept.files, others_kept.left, alike)
+    size_bytes = Estimate.of(others_kept.size_bytes + float(sight.sizes[still].sum()))
+    files = Estimate.of(others_kept.files + len(still))
     if others_kept.unknown:
         files, size_bytes = (Estimate(each.low, each.high, each.high) for each in (files, size_bytes))
     return Reads(files, groups, size_bytes), result
@@ -95,12 +91,11 @@ def _with_candidate(
 
 @dataclass(frozen=True, slots=True)
 class _NotTried:
-    """Of the files that were not tried: particles of how many are kept, of their bytes, and weights of both. `left`:
-    where they may be."""
+    """Of the files that were not tried: particles of how many are kept, and of their bytes. `left`: where they may
+    be."""
 
     files: Floats
     size_bytes: Floats
-    weights: Floats
     left: Rows
     asked: Redrawn | None = None
     unknown: bool = False  # nothing was tried: they are expected to be read
@@ -132,14 +127,12 @@ class _Trial:
         left = several[0].left
         for other in several[1:]:
             left = np.union1d(left, other.left)
-        files = together(
-            [others_kept.files for others_kept in several], [others_kept.weights for others_kept in several], len(left)
-        )
+        files = together([others_kept.files for others_kept in several], len(left))
         sizes = self.sight.sizes
         tried = self.over[kept[self.over]]
         still = tried[self.more.kept(self.more.answer(tree))[tried]]
         size_bytes = _bytes(files, sizes[left], sizes[tried], sizes[still]) if len(left) else np.zeros(len(files))
-        return _NotTried(files, size_bytes, np.ones(len(files)), left)
+        return _NotTried(files, size_bytes, left)
 
     def _once(self, tree: Predicate, kept: Mask) -> _NotTried:
         key = ("each", tree, kept.tobytes(), *(index.entry.index_uuid for index in self.more.indexes))
@@ -160,30 +153,29 @@ class _Trial:
         left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
         told = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
         if told:
-            others_kept = _NotTried(
-                np.array([float(len(left))]), np.array([float(sizes[left].sum())]), np.ones(1), left
-            )
+            others_kept = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), left)
             more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
         else:
             asked = sight.redraws.asked(tree, rows, self.standing, places, self.more) if others.any() else None
             chance = None if asked is None else asked.by_chance
             drawn = None if asked is None else asked.told()
             larger = _larger(sizes, left, rows)
-            files, weights = Tried(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
+            files = Tried(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
             unknown = not len(tried) and drawn is None
             if unknown:
-                files, weights = np.array([0.0, len(left)]), np.array([0.06, 0.94])
+                files = np.array([0.0] * 6 + [float(len(left))] * 94)
             size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
-            others_kept = _NotTried(files, size_bytes, weights, left, asked, unknown)
+            others_kept = _NotTried(files, size_bytes, left, asked, unknown)
             more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
         return others_kept if more is None else _with_more(others_kept, more, elsewhere, sizes[elsewhere])
 
 
 def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
     """With files that are kept although no such value is in them."""
-    others, size_bytes, weights = resampled(others_kept.files, others_kept.size_bytes, others_kept.weights)
-    left = np.union1d(others_kept.left, where)
-    return _NotTried(others + files, size_bytes + of_files(files, sizes), weights, left, others_kept.asked)
+    times = len(files) // len(others_kept.files)
+    some, size_bytes = (np.repeat(each, times) for each in (others_kept.files, others_kept.size_bytes))
+    more, left = _bytes(files, sizes, sizes[:0], sizes[:0]), np.union1d(others_kept.left, where)
+    return _NotTried(some + files, size_bytes + more, left, others_kept.asked)
 
 
 def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:

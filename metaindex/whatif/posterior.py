@@ -51,16 +51,11 @@ class Estimate:
         return cls(value, value, value)
 
     @classmethod
-    def of(cls, particles: Floats, weights: Floats | None = None) -> Estimate:
+    def of(cls, particles: Floats) -> Estimate:
         """Of particles: the bounds of the middle 90%, and the mean of what is between: means of queries add up to that
         of a workload, which medians do not, and what lies far out does not move it."""
-        order = np.argsort(particles, kind="stable")
-        sorted_ = particles[order]
-        weighed = np.ones(len(particles)) if weights is None else weights[order]
-        reached = np.cumsum(weighed) / weighed.sum()
-        low, high = (float(sorted_[np.searchsorted(reached, q)]) for q in (0.05, 0.95))
-        inside = (low <= sorted_) & (sorted_ <= high)
-        return cls(low, float(np.average(sorted_[inside], weights=weighed[inside])), high)
+        low, high = (float(bound) for bound in np.quantile(particles, (0.05, 0.95), method="inverted_cdf"))
+        return cls(low, float(particles[(low <= particles) & (particles <= high)].mean()), high)
 
     @property
     def exact(self) -> bool:
@@ -94,30 +89,28 @@ class Tried:
     larger: float = 1.0
     chance: Drawn | None = None
 
-    def others(self) -> tuple[Floats, Floats]:
-        """Particles of how many files that were not tried are kept, and their weights."""
+    def others(self) -> Floats:
+        """Particles of how many files that were not tried are kept."""
         rng = np.random.default_rng(_SEED)
         left, missed = self.total - self.sampled, self.sampled - self.kept
         if not left:
-            return np.zeros(1), np.ones(1)
+            return np.zeros(1)
         drawn = self.drawn
-        if drawn is None or not drawn.kept or drawn.values > self.total // 4:
-            shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
-            shares = 1 - (1 - shares) ** self.larger
-            return rng.binomial(left, shares).astype(np.float64), np.ones(PARTICLES)
-        shares = np.where(rng.random(PARTICLES) < UNLIKE, rng.random(PARTICLES), shares_of(rng, drawn))
-        absent = rng.random(PARTICLES) < ABSENT
-        by_chance = shares_by_chance(rng, self.chance)
-        shares = np.where(absent, by_chance, shares)
-        homes = np.where(absent, 0, drawn.values)
-        inside = np.minimum(rng.binomial(homes, self.sampled / self.total), self.sampled)
-        outside = np.minimum(homes - inside, left)
-        weights = _likely(self.kept - inside, self.sampled - inside, shares)
-        if not weights.any():  # like nothing that was drawn
-            weights = np.ones(PARTICLES)
-            shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
+        shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
+        outside = np.zeros(PARTICLES, np.int64)
+        if drawn is not None and drawn.kept and drawn.values <= self.total // 4:
+            like_drawn = np.where(rng.random(PARTICLES) < UNLIKE, rng.random(PARTICLES), shares_of(rng, drawn))
+            absent = rng.random(PARTICLES) < ABSENT
+            like_drawn = np.where(absent, shares_by_chance(rng, self.chance), like_drawn)
+            homes = np.where(absent, 0, drawn.values)
+            inside = np.minimum(rng.binomial(homes, self.sampled / self.total), self.sampled)
+            outside = np.minimum(homes - inside, left)
+            likely = _likely(self.kept - inside, self.sampled - inside, like_drawn)
+            if likely.any():  # else it is like nothing that was drawn
+                chosen = rng.choice(PARTICLES, PARTICLES, p=likely / likely.sum())
+                shares, outside = like_drawn[chosen], outside[chosen]
         elsewhere = 1 - (1 - shares) ** self.larger
-        return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64), weights
+        return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64)
 
 
 def shares_by_chance(rng: np.random.Generator, chance: Drawn | None) -> Floats:
@@ -143,25 +136,12 @@ def with_nan(files: int, tried: int) -> Floats:
     return rng.binomial(files, shares).astype(np.float64)
 
 
-def of_files(files: Floats, sizes: Floats) -> Floats:
-    """Particles of the bytes of so many files of these sizes, whichever they are."""
-    noise = np.random.default_rng(_SEED + 3).standard_normal(len(files))
-    total: Floats = files * float(sizes.mean()) + np.sqrt(files) * float(sizes.std()) * noise
-    return np.clip(total, 0.0, float(sizes.sum()))
-
-
-def resampled(files: Floats, size_bytes: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """As many particles as there may be, of equal weight."""
-    chosen = np.random.default_rng(_SEED + 2).choice(len(files), PARTICLES, p=weights / weights.sum())
-    return files[chosen], size_bytes[chosen], np.ones(PARTICLES)
-
-
-def together(several: Sequence[Floats], weights: Sequence[Floats], files: int) -> Floats:
+def together(several: Sequence[Floats], files: int) -> Floats:
     """Particles of how many of so many files any of several values keeps, as each of them keeps its own by itself."""
     rng = np.random.default_rng(_SEED + 5)
     union = np.zeros(PARTICLES, np.int64)
-    for own, likely in zip(several, weights, strict=True):
-        drawn = np.minimum(own[rng.choice(len(own), PARTICLES, p=likely / likely.sum())], files).astype(np.int64)
+    for own in several:
+        drawn = np.minimum(own[rng.integers(len(own), size=PARTICLES)], files).astype(np.int64)
         union += drawn - rng.hypergeometric(union, files - union, drawn)
     return union.astype(np.float64)
 

@@ -27,11 +27,11 @@ def groups_of(sight: Sight, result: PruneResult, rows: Rows) -> dict[int, int]:
 def of_rest(sight: Sight, groups: dict[int, int], kept: Mask) -> Estimate | None:
     """Of exactly these files."""
     left = np.flatnonzero(kept & ~mask_of(sight.sample, len(kept)))
-    return row_groups(sight, groups, np.array([len(left)], np.float64), None, left, [])
+    return row_groups(sight, groups, np.array([len(left)], np.float64), left, [])
 
 
 def row_groups(
-    sight: Sight, groups: dict[int, int], others: Floats, weights: Floats | None, left: Rows, alike: Sequence[int]
+    sight: Sight, groups: dict[int, int], others: Floats, left: Rows, alike: Sequence[int]
 ) -> Estimate | None:
     """Of the kept files: those that were looked at, and as many others, of the files in the rows `left`. Larger files
     have more, as far as those looked at say so. `alike`: row groups of files that are like these, where none was looked
@@ -56,12 +56,12 @@ def row_groups(
         off = rest * np.sqrt(1 / count + sizes.mean() ** 2 / max(sizes.var() * count, 1.0)) * (1 + 2 / count)
     rng = np.random.default_rng(1)
     if len(others) == 1:
-        others, weights = np.repeat(others, 2_000), None
+        others = np.repeat(others, 2_000)
     means = np.maximum(mean + rng.standard_normal(len(others)) * off, 0.0)
     if not seen.any():  # what was in none of them may be in others
         means = rng.gamma(0.5, _GROUPS / len(seen), len(others))
     within = rng.standard_normal(len(others)) * np.sqrt(others) * rest
-    return Estimate.of(np.maximum(known + np.round(others * means + within), known), weights)
+    return Estimate.of(np.maximum(known + np.round(others * means + within), known))
 
 
 def home_groups(sight: Sight, more: Standing, asked: Redrawn | None) -> list[int]:

@@ -9,8 +9,7 @@ from metaindex.whatif.posterior import Drawn, Estimate, Tried
 
 
 def estimate(tried: Tried) -> Estimate:
-    others, weights = tried.others()
-    return Estimate.of(others + tried.kept, weights)
+    return Estimate.of(tried.others() + tried.kept)
 
 
 def test_where_all_files_were_tried_the_number_stands() -> None:
