@@ -66,8 +66,8 @@ class Spread:
 
     def _off(self, values: Floats, ends: Floats) -> tuple[float, float]:
         """How far below and above what is expected a sum may be, where the one that is like none of a group has the
-        outermost of `ends`."""
-        off = variance = 0.0
+        outermost of `ends`; no further than where all others have the least, or the most."""
+        off = variance = least = most = 0.0
         groups: dict[int, list[int]] = {}
         for place, stand in enumerate(self.stands):
             if stand is not None:
@@ -78,11 +78,14 @@ class Spread:
             end = ends[places][np.abs(ends[places]).argmax()]
             own, weights = np.array([*values[places], end]), np.array([*drawn, _UNLIKE])
             mean = float(np.average(own, weights=weights))
-            off += others * mean + float(drawn @ values[places] - self.seen[places] @ values[places])
+            known = float(drawn @ values[places] - self.seen[places] @ values[places])
+            off += known + others * mean
+            least += known + others * float(own.min())
+            most += known + others * float(own.max())
             spread = float(np.average((own - mean) ** 2, weights=weights))
             variance += others * spread * (weights.sum() + others) / (weights.sum() + 1)
         wide = _Z * float(np.sqrt(variance))
-        return wide - off, wide + off
+        return min(wide - off, -least), min(wide + off, most)
 
 
 def most_read(now: float, size_bytes: int, files: int) -> float:
