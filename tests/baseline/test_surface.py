@@ -3,6 +3,7 @@ removed on purpose."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,16 @@ def removed() -> list[tuple[str, str]]:
 
 
 BEGINNING = held.BEGINNING.read_text().splitlines()
+WRITTEN = "adcfb1cb1035a50d9a3c7c21eb470293484e9495a4144dcf08c04fca4026b26e"
 
 
 def test_the_surface_is_the_one_that_is_written_down(now: list[str]) -> None:
     written = held.SURFACE.read_text().splitlines()
     assert written == now, f"the public surface changed; {CURE}\n{held.difference(written, now)}"
+
+
+def test_the_beginning_is_never_written_again() -> None:
+    assert hashlib.sha256(held.BEGINNING.read_bytes()).hexdigest() == WRITTEN
 
 
 def test_nothing_of_the_beginning_is_lost(
