@@ -54,7 +54,7 @@ def listening() -> bool:
     return "opentelemetry" in sys.modules
 
 
-def query(
+def record_query(
     table: str,
     engine: str,
     seconds: float | None,
@@ -81,24 +81,24 @@ def query(
     _tell(tell)
 
 
-def index_left_out(index: str) -> None:
+def record_index_left_out(index: str) -> None:
     """An index that a query could have asked and did not, for something is wrong with it. Indexes are named by their
     folders."""
     _tell(lambda to: to.errors.add(1, {INDEX: index}))
 
 
-def spark_query(outcome: str) -> None:
+def record_spark_query(outcome: str) -> None:
     """A query of Spark that was planned: `answered`, `failed` or `timed_out`."""
     _tell(lambda to: to.spark.add(1, {OUTCOME: outcome}))
 
 
-def caught_up(index: str, seconds: float) -> None:
+def record_lag(index: str, seconds: float) -> None:
     """How old the table's version was when the index began to answer for it."""
     _tell(lambda to: to.lag.record(seconds, {INDEX: index}))
 
 
 @contextmanager
-def action(operation: str, index: str, outcome: Callable[[BaseException | None], str]) -> Iterator[None]:
+def record_action(operation: str, index: str, outcome: Callable[[BaseException | None], str]) -> Iterator[None]:
     """A verb on an index. `outcome`: a word for how it ended, by its error."""
     if not listening():
         yield

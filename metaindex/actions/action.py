@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from metaindex import telemetry
 from metaindex.errors import ConcurrentWriteError
 from metaindex.expressions.errors import StorageError
 from metaindex.expressions.shown import Shown
@@ -25,6 +24,7 @@ from metaindex.log.entry import IndexLogEntry, UnderWay
 from metaindex.log.liveness import Heartbeat
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import LEAVES, NEEDS, ONCE, Operation, State
+from metaindex.telemetry import record_action, record_lag
 
 from .appending import TRIES, Ended, abandon, busy, end, names, now_ms, pause, undo, who
 from .change import Change as Change
@@ -96,7 +96,7 @@ def execute(log: OperationLog, action: Action) -> Outcome:
     """Runs an action to its end. Raises IndexStateError, IndexExistsError, IndexNotFoundError, ConcurrentWriteError, or
     what `run` raises; the index's stable content is then what it was, and the operation is no longer under way (but for
     `forward_only` ones)."""
-    with telemetry.action(action.operation.value, log.storage.root, _word):
+    with record_action(action.operation.value, log.storage.root, _word):
         return _execute(log, action)
 
 
@@ -176,7 +176,7 @@ def _run_and_commit(log: OperationLog, action: Action, begun: IndexLogEntry, mar
         if change.add_runs and not names(entry, mark):
             action.undo()  # others had recorded the same version
         if change.record is not None:
-            telemetry.caught_up(log.storage.root, max(entry.timestamp_ms - change.record.timestamp_ms, 0) / 1000)
+            record_lag(log.storage.root, max(entry.timestamp_ms - change.record.timestamp_ms, 0) / 1000)
         return Outcome(begun.name, operation, True, entry, change.notes)
     raise ConcurrentWriteError(
         f"{operation} builds on content that stays; other writers took it away {RUNS} times; index {begun.name!r} is"

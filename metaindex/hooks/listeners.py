@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from metaindex.spark import callbacks
+from metaindex.spark.callbacks import java_function
 from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.sources import session_sources, source_loader
@@ -83,7 +83,7 @@ def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
             worker.WORKER.failed(error)
         return ""
 
-    token, function = callbacks.function(committed)
+    token, function = java_function(committed)
     try:
         with interrupts_first():
             commits = listener(spark, "Commits", function, token)

@@ -31,7 +31,7 @@ from metaindex.config import Config
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.engines.sql_words import column_sql
 from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError
-from metaindex.spark import callbacks
+from metaindex.spark.callbacks import java_function
 from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.running import check_running
@@ -113,11 +113,11 @@ class _Hook:
         names = jvm_of(spark).java.util.ArrayList()
         for name in WRITES:
             names.add(name)
-        token, executed = callbacks.function(self.executed)
+        token, executed = java_function(self.executed)
         self._queries = listener(spark, "Executions", executed, token, names)
         spark._jsparkSession.listenerManager().register(self._queries)
         listen(spark, _committed)
-        token, progressed = callbacks.function(self.progressed)
+        token, progressed = java_function(self.progressed)
         self._streams = listener(spark, "Batches", progressed, token)
         spark._jsparkSession.streams().addListener(self._streams)
 

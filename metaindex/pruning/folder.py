@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from metaindex import telemetry
 from metaindex.errors import DamagedIndexError, IndexExistsError, IndexNotFoundError
 from metaindex.expressions.errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
 from metaindex.formats.files.spelling import FLAGS, spelled
@@ -20,6 +19,7 @@ from metaindex.log.sealed import CURE, one_line
 from metaindex.log.states import State
 from metaindex.store.layout import check_asked, index_storage, list_names
 from metaindex.store.reader import StoreCache
+from metaindex.telemetry import record_index_left_out
 
 from .open_index import OpenIndex
 from .result import IndexReport
@@ -144,7 +144,7 @@ class IndexFolder:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with an index, the table is read without it
                 reason = why(error)
                 logger.warning("index %r is not used: %s", name, reason)
-                telemetry.index_left_out(self.log(name).storage.root)
+                record_index_left_out(self.log(name).storage.root)
                 refused.append(IndexReport(name, False, reason))
         return indexes, refused
 

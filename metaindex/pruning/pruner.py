@@ -19,12 +19,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaindex import telemetry
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.expressions.references import leaves
 from metaindex.expressions.shown import counted
 from metaindex.expressions.tree import Opaque
 from metaindex.formats.model import Snapshot, Version
+from metaindex.telemetry import record_index_left_out
 
 from .open_index import FULL_REFRESH, OpenIndex
 from .over_snapshot import over_snapshot
@@ -133,7 +133,7 @@ class Pruner:
         self._indexes.remove(index)
         reason = first_line(error) if error is not None else "it cannot be read"
         logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
-        telemetry.index_left_out(index.storage.root)
+        record_index_left_out(index.storage.root)
         self._refused.append(IndexReport(index.name, False, reason, left_out=True))
 
     def _reports(self, answer: Walked) -> list[IndexReport]:

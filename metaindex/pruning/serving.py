@@ -134,9 +134,9 @@ def usable_runs(
 
 def stored_types(key: CoveredKey) -> dict[str, object]:
     """The types of a key's columns by stable name, as JSON of Spark's."""
-    from metaindex.kinds import spark_types
+    from metaindex.kinds.spark_types import stored_types
 
-    return spark_types.stored_types(served_rows(key).row_layout(key).schema_json)
+    return stored_types(served_rows(key).row_layout(key).schema_json)
 
 
 def same_type(type_: object, other: object) -> bool:

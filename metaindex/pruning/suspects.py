@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex import telemetry
 from metaindex.formats.model import FileTable, Schema, Snapshot
 from metaindex.log.entry import IndexLogEntry
 from metaindex.log.schema_codec import schema_from_json, schema_to_json
+from metaindex.telemetry import record_index_left_out
 
 from .open_index import FULL_REFRESH, OpenIndex
 from .result import IndexReport
@@ -57,7 +57,7 @@ class Suspects:
                     f" {FULL_REFRESH}"
                 )
                 logger.warning("index %r is not used any more: %s", index.name, reason)
-                telemetry.index_left_out(index.storage.root)
+                record_index_left_out(index.storage.root)
                 self._held[index.name] = (index.entry, reason)
         return any_found
 

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final
 
 from metaindex.config import Literals
-from metaindex.expressions.engines import sql
+from metaindex.expressions.engines.sql import parse, to_sql
 from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.literals import Literal, LiteralValue, kind
 from metaindex.expressions.normalize import normalize
@@ -98,7 +98,7 @@ def _leaf(leaf: Leaf, mask: _Mask | None) -> str:
         case Comparison() | In() | StartsWith() | IsNull() | IsNan() | Constant():
             pass
     try:
-        return sql.to_sql(leaf)
+        return to_sql(leaf)
     except ExpressionError:  # a value that no text can say
         return _unread(columns(leaf))
 
@@ -129,7 +129,7 @@ def _opaque(leaf: Opaque) -> str:
 @lru_cache(1024)
 def _reads_back(text: str, named: tuple[ColumnRef, ...]) -> bool:
     try:
-        read = sql.parse(f"({text})")
+        read = parse(f"({text})")
     except Exception:  # noqa: BLE001 - a text of another engine's
         return False
     return isinstance(read, Opaque) and set(read.columns) == set(named)

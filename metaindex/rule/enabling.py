@@ -19,7 +19,7 @@ from metaindex.config import Config
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 from metaindex.expressions.records import dataclass
 from metaindex.pruning.ranking import CORES
-from metaindex.spark import callbacks
+from metaindex.spark.callbacks import java_function
 from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.jobs import setting
 from metaindex.spark.releases import release_of
@@ -142,9 +142,7 @@ def enable(
     with _LOCK:
         try:
             stated = ANSWERS[0](lambda: spark, config, storage_options)
-            placed = place(
-                spark, rule, callbacks.function(skipping, in_pieces=True), callbacks.function(stated, in_pieces=True)
-            )
+            placed = place(spark, rule, java_function(skipping, in_pieces=True), java_function(stated, in_pieces=True))
         except UnsupportedFeatureError:
             skipping.close()
             raise

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from metaindex import telemetry
 from metaindex.config import QueryLog
 from metaindex.expressions.reads import without_said
 from metaindex.expressions.references import columns
@@ -22,6 +21,7 @@ from metaindex.querylog.row import QueryRow, bounded
 from metaindex.querylog.writer import Recorder
 from metaindex.table.face import Table, handle_of
 from metaindex.table.noting import recorder_of, tell
+from metaindex.telemetry import listening
 
 from .covers import Cover
 from .reasons import Reason
@@ -63,7 +63,7 @@ def noted_scans(
         if table is None:
             continue
         recorder = None if setting is None else recorder_of(handle_of(table), setting)
-        if recorder is not None or telemetry.listening():
+        if recorder is not None or listening():
             noted.append(
                 (recorder, table.path, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit))
             )

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from metaindex.expressions import references
 from metaindex.expressions.errors import UnknownColumnError
+from metaindex.expressions.references import columns as asked_columns_of
 from metaindex.expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
 from metaindex.formats.inner_fields import inner_fields
 from metaindex.formats.model import Schema, Version
@@ -126,7 +126,7 @@ def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
 def asks_of(schema: Schema, scan: SparkScan, stables: Collection[str]) -> bool:
     """Is some filter of these columns alone, of one of them or several together?"""
     stable_of = _StableNames(schema, scan)
-    asked_columns = ({stable_of(ref) for ref in references.columns(condition)} for condition in scan.conditions)
+    asked_columns = ({stable_of(ref) for ref in asked_columns_of(condition)} for condition in scan.conditions)
     return any(found and found <= set(stables) for found in asked_columns)
 
 

@@ -78,7 +78,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
     from metaindex.rule.parsing import ANSWERS
     from metaindex.rule.settings import RuleConfig
     from metaindex.rule.skipping import Skipping
-    from metaindex.spark import callbacks
+    from metaindex.spark.callbacks import java_function
     from metaindex.table.configured import configured
 
     session_of = _attached(gateway, jvm)
@@ -89,7 +89,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
     def answer(request: str) -> str:
         return started[0](request)
 
-    asked = callbacks.function(answer, sign, in_pieces=True)
+    asked = java_function(answer, sign, in_pieces=True)
 
     def enable(number: str) -> str:
         """ "", or in a line why the session has no metaindex."""
@@ -101,7 +101,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
                 config = configured(session.sparkContext.getConf().get)
                 started.append(Skipping(config, {}, RuleConfig(), cores_of(session)))
             answers = ANSWERS[0](lambda: _living(session_of, number), started[0].config, {})
-            token, function = callbacks.function(answers, sign, in_pieces=True)
+            token, function = java_function(answers, sign, in_pieces=True)
             serve(
                 session,
                 started[0],
@@ -114,7 +114,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
             return first_line(Exception(str(getattr(error, "java_exception", error))))
         return ""
 
-    token, function = callbacks.function(enable, sign)
+    token, function = java_function(enable, sign)
     ensure_callback_server_started(gateway)
     jvm.ready(function, token, proof)
 

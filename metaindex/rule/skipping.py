@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow.compute as pc
 
-from metaindex import telemetry
 from metaindex.config import Config, QueryLog, noting
 from metaindex.expressions.deadline import TooLate, look, until
 from metaindex.expressions.errors import UnknownColumnError, UnsupportedFeatureError, first_line
@@ -31,6 +30,7 @@ from metaindex.pruning.ranking import CORES
 from metaindex.pruning.result import PruneResult
 from metaindex.spark.said import said_by_spark
 from metaindex.table.face import Table, handle_of, queries_of
+from metaindex.telemetry import listening, record_spark_query
 
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files
@@ -124,13 +124,13 @@ class Skipping:
 
                     note(noted)
                 if not asked.explained and asked.running is None:
-                    telemetry.spark_query("answered")
+                    record_spark_query("answered")
                 return reply
             finally:
                 answer.cancel()  # where no thread has begun with it
         except (LateError, TooLate):
             self.counts.timed_out += 1
-            telemetry.spark_query("timed_out")
+            record_spark_query("timed_out")
             self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
             logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
         except Exception as error:  # noqa: BLE001 - a query never fails because of an index
@@ -151,7 +151,7 @@ class Skipping:
         for part in new.values():
             index = part.partition("/")[0]
             self.counts.failed += 1
-            telemetry.spark_query("failed")
+            record_spark_query("failed")
             self.counts.last_error = (
                 f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it"
                 " again: this session reads the table instead; "
@@ -205,7 +205,7 @@ class Skipping:
             if reply:
                 replies[str(number)] = reply
         noted: Sequence[NotedScan] = ()
-        if (self._noting is not None or rule.query_log or telemetry.listening()) and not asked.explained:
+        if (self._noting is not None or rule.query_log or listening()) and not asked.explained:
             noted = self._noted(asked, plans, rule, time.perf_counter() - started)
         return (json.dumps(replies) if replies else ""), noted
 
@@ -214,7 +214,7 @@ class Skipping:
 
         try:
             setting = setting_of(self._noting, rule.query_log)
-            if setting is None and not telemetry.listening():
+            if setting is None and not listening():
                 return ()
             tables = [self._tables.held(scan) for scan in asked.scans]
             answers = [(planned.asked, planned.cover) for planned in plans]
@@ -361,7 +361,7 @@ class Skipping:
 
     def _failed(self, error: Exception) -> None:
         self.counts.failed += 1
-        telemetry.spark_query("failed")
+        record_spark_query("failed")
         self.counts.last_error = said_by_spark(error)
         logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
         logger.debug("the request that failed", exc_info=error)

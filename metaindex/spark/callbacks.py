@@ -37,7 +37,7 @@ class _Closed:
         raise AttributeError("there is nothing else")
 
 
-def function(answer: Callable[[str], str], proof: str = "", *, in_pieces: bool = False) -> tuple[str, Any]:
+def java_function(answer: Callable[[str], str], proof: str = "", *, in_pieces: bool = False) -> tuple[str, Any]:
     """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader
     knows it): `token\\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
     is given: whoever asks knows by it that nobody else has taken the port. `in_pieces`: requests may come as

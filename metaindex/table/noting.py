@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metaindex import telemetry
 from metaindex.config import QueryLog
 from metaindex.expressions.errors import MetaIndexError, first_line
 from metaindex.store.layout import namespace_folder
+from metaindex.telemetry import listening, record_query
 
 from .handle import Handle
 
@@ -55,7 +55,7 @@ class Noting:
 
     @property
     def wanted(self) -> bool:
-        return self._setting is not None or telemetry.listening()
+        return self._setting is not None or listening()
 
     def prune(self, result: PruneResult) -> None:
         """A query for the files to read."""
@@ -76,7 +76,7 @@ class Noting:
             row = make()
             if self.recorder is not None:
                 self.recorder.note(row)
-            if telemetry.listening():
+            if listening():
                 tell(self._handle.path, row)
         except Exception as error:  # noqa: BLE001 - a query never fails of who is told
             logger.debug("a query was not noted: %s", first_line(error))
@@ -88,7 +88,7 @@ class Noting:
 
 def tell(table: str, row: QueryRow) -> None:
     """OpenTelemetry of a query."""
-    telemetry.query(
+    record_query(
         table,
         row.engine,
         None if row.milliseconds is None else row.milliseconds / 1000,

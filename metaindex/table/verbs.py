@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from metaindex.actions import cancel as cancelling
-from metaindex.actions import clean as cleaning
-from metaindex.actions import lifecycle
 from metaindex.actions.action import Outcome, execute, validate
+from metaindex.actions.cancel import cancel as cancel_operation
+from metaindex.actions.clean import RETENTION_SECONDS
+from metaindex.actions.clean import clean as clean_runs
 from metaindex.actions.create import Create
 from metaindex.actions.erase import Erase, all_there, files_there
 from metaindex.actions.lifecycle import Delete, Restore, Vacuum
+from metaindex.actions.lifecycle import set_enabled as enable_or_disable
 from metaindex.actions.limits import limited
 from metaindex.actions.optimize import Optimize
 from metaindex.actions.past import Past
@@ -309,7 +310,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
-    outcome = cleaning.clean(handle.log(name), name, cleaning.RETENTION_SECONDS if seconds is None else seconds)
+    outcome = clean_runs(handle.log(name), name, RETENTION_SECONDS if seconds is None else seconds)
     from .query_log import clean_query_log  # where nobody cleans, nothing of the query log is loaded
 
     try:
@@ -343,7 +344,7 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
     )
     outcome = execute(log, action)
     # An hour into the future: what a store that counts in seconds calls now is to go, too.
-    cleaned = cleaning.clean(log, name, -3600, 1)
+    cleaned = clean_runs(log, name, -3600, 1)
     notes = (*outcome.notes, *cleaned.notes)
     if cleaned.entry.under_way:
         notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
@@ -370,12 +371,12 @@ def _still_noted(handle: Handle) -> tuple[str, ...]:
 
 def cancel(handle: Handle, name: str) -> Outcome:
     """See `Table.cancel_index`."""
-    return cancelling.cancel(handle.log(name), name)
+    return cancel_operation(handle.log(name), name)
 
 
 def set_enabled(handle: Handle, name: str, wanted: bool) -> Outcome:
     """See `Table.enable_index`, `Table.disable_index`."""
-    return lifecycle.set_enabled(handle.log(name), name, wanted)
+    return enable_or_disable(handle.log(name), name, wanted)
 
 
 def _with_past(handle: Handle, outcome: Outcome, log: OperationLog, created: Create, target: Target) -> Outcome:

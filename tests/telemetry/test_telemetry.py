@@ -24,6 +24,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import metaindex as mi
 from metaindex import telemetry
 from metaindex.errors import ConcurrentWriteError, IndexExistsError
+from metaindex.telemetry import record_action
 from tests.tables import parquet_lake
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +111,7 @@ def test_how_a_verb_ended(watching: Watching) -> None:
     from metaindex.actions.action import _word
 
     for error in (ConcurrentWriteError("lost"), OSError("disk"), KeyboardInterrupt()):
-        with pytest.raises(type(error)), telemetry.action("refresh", "/t/i", _word):
+        with pytest.raises(type(error)), record_action("refresh", "/t/i", _word):
             raise error
     heard = watching.numbers()
     assert heard == {
