@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from metaindex.advice.picture import layout_grid
 from metaindex.drawing.grid import listed
 from metaindex.drawing.markup import Child, pre, tag
 from metaindex.drawing.shell import Page, Section
 from metaindex.drawing.strip import strip_figure
-from metaindex.views.picture import indexes_grid
 from metaindex.views.words import counted, moment
 
 from .advice import advice_section
 from .facts import LayoutSeen, TableSeen
 from .files import files_section, summary_of
+from .grids import indexes_grid, layout_grid
 from .queries import query_parts, shortened
 from .workload import workload_section
 

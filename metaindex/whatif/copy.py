@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+from pyarrow.types import is_floating
 
 from metaindex.advice.sample import of_leaf
 from metaindex.errors import BuildError
@@ -22,13 +23,13 @@ from metaindex.expressions.vectors import from_vector
 from metaindex.formats.model import Leaf
 from metaindex.formats.storage_local import LocalStorage
 from metaindex.kinds.columns import columns_of, named
-from metaindex.kinds.served import RowKind, RowPlan, with_lineage
+from metaindex.kinds.served import RowKind, RowPlan, RowSizes, ServedRows, StoredPart, with_lineage
 from metaindex.kinds.spark_types import TEXT_BYTES, width
+from metaindex.log.entry import CoveredKey
 from metaindex.pruning.ranking import PAGE_ROWS, Offer, Restriction, restrictions, share_read
 from metaindex.readers.scan import Scan
 from metaindex.store.writer import RunSink, new_run_id
 
-from .along import Left, Pieces
 from .answer import Reads
 from .candidates import in_part
 from .cost import Weighed, Weight, size_of
@@ -300,3 +301,60 @@ def _stored_share(sight: Sight, row: int, needed: Sequence[Leaf]) -> float | Non
     sources = [".".join(leaf.source) for leaf in needed]
     inside = [size for name, size in chunks.items() if any(f"{name}.".startswith(f"{one}.") for one in sources)]
     return sum(inside) / max(float(sight.sizes[row]), 1.0) if inside else None
+
+
+_OFF = 0.25
+"""By so much a share of the pieces of a sample is off that of the index's, in nine cases of ten."""
+_LEAST_ROWS = 16
+"""Of a piece of the sample: those of fewer are narrower than pages of their number would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a query leaves of a copy: of its bytes at least, probably and at most; and how many parts."""
+
+    shares: tuple[float, float, float]
+    parts: Estimate
+    note: str = ""
+
+    def in_parts(self, count: int) -> Left:
+        """With the share of parts as that of so many."""
+        low, high = np.floor(self.parts.low * count), np.ceil(self.parts.high * count)
+        return replace(self, parts=Estimate(float(low), self.parts.expected * count, float(min(high, count))))
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The rows of the sample, cut as the index's would be."""
+
+    key: CoveredKey
+    parts: Sequence[StoredPart]
+    pages: Sequence[StoredPart]
+
+    @classmethod
+    def of(cls, plan: RowPlan, rows: pa.Table, every_row: float, parts: int) -> Pieces:
+        """`every_row`: how many the table has; `parts`: the index."""
+        most = max(1, rows.num_rows // _LEAST_ROWS)
+        pages = min(most, max(parts, int(every_row // PAGE_ROWS)))
+        return cls(plan.covered(RowSizes({}), 0), plan.cut(rows, min(most, parts)), plan.cut(rows, pages))
+
+    def asked(self, rows: type[ServedRows], columns: Sequence[Leaf], conditions: Sequence[Predicate]) -> Left:
+        """Shares, of parts too. Parts are left out by the bounds of every indexed column, pages by those of columns of
+        which Parquet keeps any: not of floats."""
+        names = {ColumnRef(leaf.parts): leaf.stable for leaf in columns}
+        paged = {ColumnRef(leaf.parts): leaf.stable for leaf in columns if not is_floating(leaf.type)}
+        parts = rows.parts_left(self.key, self.parts, conditions, names)
+        there = {part.path for part in parts}
+        pages = [page for page in rows.parts_left(self.key, self.pages, conditions, paged) if self._part(page) in there]
+        share = _rows_in(pages) / max(1, _rows_in(self.pages))
+        shares = share * (1 - _OFF), share, min(1.0, share * (1 + _OFF))
+        of_parts = len(parts) / max(1, len(self.parts))
+        return Left(shares, Estimate(of_parts * (1 - _OFF), of_parts, min(1.0, of_parts * (1 + _OFF))))
+
+    def _part(self, page: StoredPart) -> str:
+        """The part that a page is in: both are numbered in the order of the rows."""
+        return self.parts[int(page.path) * len(self.parts) // max(1, len(self.pages))].path
+
+
+def _rows_in(parts: Sequence[StoredPart]) -> int:
+    return sum(part.info.rows for part in parts)

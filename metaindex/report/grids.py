@@ -1,15 +1,39 @@
-"""The indexes of a table for a page: how much of it each covers, how fresh it is, what it takes."""
+"""The tables of a page: a row an index, and a row a column of the layout, with bars."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metaindex.advice.clustering import ColumnClustering
 from metaindex.drawing.grid import BarCell, GridCell, Heading, grid
 from metaindex.drawing.markup import Element
 from metaindex.pruning.result import human_bytes
+from metaindex.views.info import IndexInfo, fresh_in_words, state_in_words
+from metaindex.views.words import moment, percent
 
-from .info import IndexInfo, fresh_in_words, state_in_words
-from .words import moment, percent
+MOST = 60
+"""Columns of a table that are shown."""
+
+
+def layout_grid(columns: Sequence[ColumnClustering]) -> Element:
+    """How much of the table one value, and a range over 1% of the rows, read by each column."""
+    some = any(column.unknown_files for column in columns)
+    titles = ("one value reads", "1% of rows reads", "depth", "constant files")
+    headings = [Heading("column"), *(Heading(title, number=True) for title in titles)]
+    headings += [Heading("no bounds", number=True)] if some else []
+    rows = [_column(column, some) for column in columns[:MOST]]
+    return grid("Share of the files that queries read, by column", headings, rows, more=len(columns) - len(rows))
+
+
+def _column(column: ColumnClustering, some: bool) -> Sequence[GridCell]:
+    cells = (
+        column.column,
+        BarCell(percent(column.value_share), column.value_share),
+        BarCell(percent(column.range_share), column.range_share),
+        f"{column.average_depth:,.1f}",
+        percent(column.constant_share),
+    )
+    return (*cells, *((f"{column.unknown_files:,}",) if some else ()))
 
 
 def indexes_grid(infos: Sequence[IndexInfo], files: int, size_bytes: int) -> Element:
@@ -20,10 +44,10 @@ def indexes_grid(infos: Sequence[IndexInfo], files: int, size_bytes: int) -> Ele
     problem = any(info.problem for info in infos)
     headings += [Heading("changed"), *([Heading("problem")] if problem else [])]
     most = max((_size(info) for info in infos), default=0)
-    return grid("Indexes of the table", headings, [_row(info, files, size_bytes, most, problem) for info in infos])
+    return grid("Indexes of the table", headings, [_index(info, files, size_bytes, most, problem) for info in infos])
 
 
-def _row(info: IndexInfo, files: int, size_bytes: int, most: int, problem: bool) -> list[GridCell]:
+def _index(info: IndexInfo, files: int, size_bytes: int, most: int, problem: bool) -> list[GridCell]:
     covered = _covered(info, files)
     size = _size(info)
     cells: list[GridCell] = [
