@@ -17,6 +17,8 @@ READERS = {
     "from_spark",
     "from_spark_json",
 }
+OWN_TEXTS = "metaindex/querylog/texts.py"
+"""Reads what it has written: does the text of a condition say it?"""
 CALLERS = {
     "metaindex/pruning/condition.py",  # of users, and of engines that push filters down
     "metaindex/rule/request.py",  # of plans of Spark
@@ -34,7 +36,7 @@ def test_conditions_are_read_in_one_place() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions.engines"):
                 names = {alias.name for alias in node.names}
-                others += [f"{place} reads conditions by {name}" for name in names & READERS]
+                others += [f"{place} reads conditions by {name}" for name in names & READERS if place != OWN_TEXTS]
                 callers |= {place} if "to_predicate" in names else set()
     assert others == []
     assert callers == CALLERS
