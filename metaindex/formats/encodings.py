@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 
-WIDE = frozenset({"utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le"})
 ONE_BYTE = frozenset(
     {
         "ascii",
@@ -28,4 +27,4 @@ def codec_of(name: str) -> str | None:
         known = codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError):  # ValueError: a zero character in a name
         return None
-    return known if known == "utf-8" or known in ONE_BYTE or known in WIDE else None
+    return known if known == "utf-8" or known in ONE_BYTE else None

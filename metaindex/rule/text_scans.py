@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
 from metaindex.expressions.shown import between_quotes
+from metaindex.formats.files import only_spark
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema import plain_type
 from metaindex.formats.files.schema_said import schema_said
@@ -268,10 +269,10 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
 
 def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table) -> bool:
     """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise,
-    or not known to be read alike."""
+    or not known to be read alike. Files that only Spark reads are of an index that it built."""
     try:
         for _, schema in handle_of(table).recorded():
-            TextReader(file_format, options, schema)
+            TextReader(file_format, only_spark.without(options), schema)
     except MetaIndexError:
         return False
     return True

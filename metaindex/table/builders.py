@@ -47,6 +47,11 @@ class Builders:
             raise ArgumentError(f"a builder is 'spark', 'local' or 'default', or an object that builds; got {name!r}")
         return name
 
+    def is_spark(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> bool:
+        """Does Spark build these kinds for certain?"""
+        name = self.named(chosen)
+        return "spark" in (name, getattr(name, "name", "")) or any(kind.needs_spark for kind in kinds)
+
     def starts_spark(self, chosen: BuilderName | Builder | None) -> bool:
         """Would this builder start a Spark that does not run yet?"""
         return self.named(chosen) == "spark" and (self.spark is None or callable(self.spark))

@@ -33,11 +33,13 @@ from metaindex.expressions.errors import (
     first_line,
 )
 from metaindex.expressions.shown import counted
+from metaindex.formats.files import only_spark
+from metaindex.formats.files.compressed import not_unpacked
 from metaindex.formats.files.history import forget as forget_listings
 from metaindex.formats.model import Schema, Snapshot
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
-from metaindex.kinds.kind import Kind
+from metaindex.kinds.kind import KeyKind, Kind
 from metaindex.kinds.registry import check_kinds, check_one_index, kind_from_spec, lasting, served_keys
 from metaindex.kinds.renames import same_kinds
 from metaindex.kinds.served import row_plans
@@ -81,7 +83,8 @@ def create(
     target = handle.target(at_version(version, timestamp))
     snapshot = target.snapshot()
     leaves_of(kinds, snapshot.schema)
-    _check_readable(snapshot)
+    keyed = any(isinstance(kind, KeyKind) for kind in kinds)
+    _check_readable(snapshot, by_spark=not keyed and handle.builders.is_spark(builder, kinds))
     if row_plans(kinds, snapshot.schema) and history:
         raise ArgumentError(
             "history=True is for kinds that prune; a covering index copies rows; create it without, as an index of its"
@@ -129,15 +132,19 @@ def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
     return {**options, "file_format": file_format}
 
 
-def _check_readable(snapshot: Snapshot) -> None:
+def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
     """UnsupportedFeatureError where CSV or JSON files are read with options that only Spark knows: no file could be
-    indexed, and no query would use the index."""
+    indexed, and no query would use the index. `by_spark`: Spark builds it, by a reader of its own."""
     options = snapshot.details.read_options()
     file_format = str(options.get("file_format", ""))
     if file_format not in ("csv", "json"):
         return
     from metaindex.text import TextReader
 
+    if by_spark:
+        options = only_spark.without(options)
+    elif (path := only_spark.unread_file(snapshot.files.paths)) is not None:
+        raise UnsupportedFeatureError(not_unpacked(path))
     try:
         TextReader(file_format, options, snapshot.schema)
     except ScanError as error:

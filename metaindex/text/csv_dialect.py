@@ -23,7 +23,6 @@ class CsvDialect:
     empty_value: str = ""
     trim_left: bool = False
     trim_right: bool = False
-    line_end: str | None = None  # None: \\n, \\r or \\r\\n
     max_columns: int = MOST_COLUMNS
 
     @classmethod
@@ -41,13 +40,11 @@ class CsvDialect:
         if not sep:
             raise ScanError("sep of CSV files is one character; it is empty; name one")
         quote, escape, comment = single("quote", '"'), single("escape", "\\"), single("comment", "")
-        ends = given.get("linesep", "")
-        if sep in (quote, escape, comment) or (quote and quote == comment) or {sep, quote, escape} & {*ends}:
-            told = [between_quotes(said) for said in (sep, quote, escape, comment, ends)]
+        if sep in (quote, escape, comment) or (quote and quote == comment):
+            told = [between_quotes(said) for said in (sep, quote, escape, comment)]
             raise ScanError(
                 "a character of CSV files means one thing, but that quotes may be escaped by quotes; the table has sep"
-                f" {told[0]}, quote {told[1]}, escape {told[2]}, comment {told[3]} and lineSep {told[4]}; read with"
-                " .to_spark(spark)"
+                f" {told[0]}, quote {told[1]}, escape {told[2]} and comment {told[3]}; read with .to_spark(spark)"
             )
         return cls(
             sep=sep,
@@ -59,32 +56,21 @@ class CsvDialect:
             empty_value=given.get("emptyvalue", ""),
             trim_left=given.get("ignoreleadingwhitespace", "false").lower() == "true",
             trim_right=given.get("ignoretrailingwhitespace", "false").lower() == "true",
-            line_end=given.get("linesep"),
             max_columns=most_columns(given),
         )
 
 
-def line_end(block: bytes, start: int, end: str | None) -> int:
+def line_end(block: bytes, start: int) -> int:
     """Behind the line that begins at `start`; a \\r\\n may count as two ends, for the line between them is blank."""
-    if end is not None:
-        at = block.find(end.encode(), start)
-        return len(block) if at < 0 else at + len(end.encode())
     ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
     if not ends:
         ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]
     return min(ends, default=len(block) - 1) + 1
 
 
-def one_line_end(data: bytes, named: str | None, where: str) -> bytes:
+def one_line_end(data: bytes, where: str) -> bytes:
     """A multiLine file with \\n at the end of its lines. Spark takes the first line end of a file, in quotes or not,
     for the end of all its lines; the others are characters like any other."""
-    if named is not None:
-        if named != "\n":
-            raise ScanError(
-                "with multiLine lines end with \\n, or as the file's first line does; the table has lineSep"
-                f" {between_quotes(named)}; read with .to_spark(spark)"
-            )
-        return data
     at = data.find(b"\r")
     if at < 0 or 0 <= data.find(b"\n") < at:
         return data

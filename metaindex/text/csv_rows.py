@@ -63,7 +63,7 @@ class CsvRows:
             block, head = self._without_header(block, head, where)
         else:
             head = False
-        tokens = self._fast(block)
+        tokens = self._by_arrow(block, over_lines=False)
         if tokens is None:
             tokens = self._by_line(block, where)
         return len(tokens[0]), self._arrays(tokens, fields, where), head
@@ -71,17 +71,17 @@ class CsvRows:
     def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
         """A file whose quoted values may go over lines (multiLine)."""
         self._refuse(data, where)
-        data = one_line_end(data, self._dialect.line_end, where)
+        data = one_line_end(data, where)
         tokens = self._fast_whole(data) or self._by_record(text_of(data), where)
         return len(tokens[0]), self._arrays(tokens, fields, where)
 
     def _refuse(self, data: bytes, where: str) -> None:
         """Characters that the parser of Spark takes for something else, by the dialect."""
         d = self._dialect
-        if b"\0" in data and (d.line_end is not None or not d.quote or not d.escape or d.escape == d.quote):
+        if b"\0" in data and (not d.quote or not d.escape or d.escape == d.quote):
             raise ScanError(
-                f"zero characters are read where quote and escape are two characters and lineSep is not given; {where}"
-                " has some; read with .to_spark(spark)"
+                f"zero characters are read where quote and escape are two characters; {where} has some; read with"
+                " .to_spark(spark)"
             )
         if d.quote and not d.escape and d.quote.encode() in data:
             raise ScanError(
@@ -104,9 +104,9 @@ class CsvRows:
         start = 0
         while start < len(block):
             before, start = start, _BLANK.match(block, start).end()  # type: ignore[union-attr]  # it matches everywhere
-            end = line_end(block, start, self._dialect.line_end)
+            end = line_end(block, start)
             line = block[start:end].decode("utf-8", "replace")
-            text = line.removesuffix(self._dialect.line_end or "\n").strip(_BLANKS)
+            text = line.strip(_BLANKS)
             is_comment = bool(self._dialect.comment) and text.startswith(self._dialect.comment)
             if is_comment and block[before:start].strip(b"\r\n"):
                 raise ScanError(
@@ -118,19 +118,13 @@ class CsvRows:
                 return block[start:], False
         return b"", True
 
-    def _fast(self, block: bytes) -> list[pa.Array] | None:
-        """Arrow's parser, where it reads the block as Spark's would; None where that is not certain."""
-        d = self._dialect
-        if d.line_end is not None and (d.line_end != "\n" or b"\r" in block):
-            return None
-        return self._by_arrow(block, over_lines=False)
-
     def _fast_whole(self, data: bytes) -> list[pa.Array] | None:
         if b"\r" in data or (self._dialect.header and (data[:1] == b"\n" or b"\0" in data)):
             return None
         return self._by_arrow(data, over_lines=True)
 
     def _by_arrow(self, block: bytes, *, over_lines: bool) -> list[pa.Array] | None:
+        """Arrow's parser, where it reads the block as Spark's would; None where that is not certain."""
         d = self._dialect
         if d.trim_left or d.trim_right or d.comment or self._width == 1 or not block.strip():
             return None
@@ -200,15 +194,8 @@ class CsvRows:
 
     def _by_line(self, block: bytes, where: str) -> list[pa.Array]:
         columns: list[list[str | None]] = [[] for _ in range(self._width)]
-        end = self._dialect.line_end
-        if end is not None and end != "\n" and b"\n" in block and self._dialect.quote.encode() in block:
-            raise ScanError(
-                f"with lineSep {between_quotes(end)} quotes are read where no other line ends are; {where} has both;"
-                " read with .to_spark(spark)"
-            )
-        # Without lineSep a line of bytes ends with \n, \r and \r\n, and nothing else.
-        raws = (m.group() for m in _LINE.finditer(block)) if end is None else iter(block.split(end.encode()))
-        for line in map(text_of, raws):
+        # A line of bytes ends with \n, \r and \r\n, and nothing else.
+        for line in (text_of(m.group()) for m in _LINE.finditer(block)):
             shown = line.strip(_BLANKS)
             if not shown or (self._dialect.comment and line.startswith(self._dialect.comment)):
                 continue

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from metaindex.errors import ScanError
 from metaindex.formats.files import json_bounds
+from metaindex.formats.files.beginnings import is_utf8
 from metaindex.formats.model import Field
 
 from . import json_breaks
@@ -64,15 +65,14 @@ class _BrokenInside(ValueError):
 
 
 class JsonRows:
-    """`columns`: all that the table has in its files, whichever are asked. `line_end`: what ends a line; None: \\n, \\r
-    or \\r\\n. `decoded`: an encoding is named: Spark decodes the bytes before it parses them. `packed`: of files
-    that are read whole and unpacked, whose bytes Spark cannot go back to, either."""
+    """`columns`: all that the table has in its files, whichever are asked. `decoded`: an encoding is named: Spark
+    decodes the bytes before it parses them. `packed`: of files that are read whole and unpacked, whose bytes Spark
+    cannot go back to, either."""
 
     def __init__(
         self,
         values: ValueRules,
         columns: tuple[Field, ...],
-        line_end: bytes | None = None,
         *,
         decoded: bool = False,
         packed: bool = False,
@@ -80,7 +80,6 @@ class JsonRows:
         self._values = values
         self._types = {f.name: f.type for f in columns}
         self._of_bytes = frozenset(f.name for f in columns if holds_bytes(f.type))
-        self._line_end = line_end
         self._decoded = decoded
         self._written_anew = decoded or packed
         self._decoder = decoder(anew=self._written_anew)
@@ -89,9 +88,8 @@ class JsonRows:
         self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
     ) -> tuple[int, list[pa.Array], bool]:
         """Rows, one array per field; JSON has no header."""
-        _hold_levels(block if self._line_end is None else block.replace(self._line_end, b"\n"), where)
-        raw = _LINE.findall(block) if self._line_end is None else block.split(self._line_end)
-        lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in raw) if line]
+        _hold_levels(block, where)
+        lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in _LINE.findall(block)) if line]
         if (arrays := self._fast(lines, fields, where)) is not None:
             return len(lines), arrays, False
         names = frozenset(f.name for f in fields)
@@ -157,7 +155,7 @@ class JsonRows:
         if not lines or None in kinds or not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
             return None
         block = b"\n".join(lines)
-        if self._of_bytes or not _is_utf8(block):  # Arrow does not look at fields that nobody asks for
+        if self._of_bytes or not is_utf8(block):  # Arrow does not look at fields that nobody asks for
             return None
         long = [line for line in lines if len(line) > MOST_DIGITS]
         if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in long):
@@ -332,16 +330,6 @@ def _has_doubles(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return any(_has_doubles(kind.field(i).type) for i in range(kind.num_fields))
     return bool(kind == pa.float64())
-
-
-def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _refused(what: str, field: Field, where: str) -> ScanError:

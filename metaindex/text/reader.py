@@ -12,10 +12,10 @@ from typing import IO
 import pyarrow as pa
 
 from metaindex.errors import ScanError
-from metaindex.expressions.errors import CorruptTableError, StorageError
 from metaindex.expressions.shown import between_quotes
+from metaindex.formats.files import only_spark
 from metaindex.formats.files.beginnings import is_whole
-from metaindex.formats.files.compressed import NOT_WHOLE, open_text
+from metaindex.formats.files.compressed import open_text, whole
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field, Schema
 
@@ -89,12 +89,9 @@ class TextReader:
                 " read with .to_spark(spark)"
             )
         self._whole = is_whole(given)
-        self._line_end = given.get("linesep")
-        if self._line_end == "":
-            raise ScanError("lineSep is one character or more; it is empty; name one, or leave it out")
-        self._encoding = Encoding.of(
-            given.get("encoding", given.get("charset")), file_format, self._whole, self._line_end
-        )
+        if why := only_spark.unread_option(given):
+            raise ScanError(f"{why}; {only_spark.CURE}")
+        self._encoding = Encoding.of(only_spark.encoding_of(given), file_format, self._whole)
         values = ValueRules(
             json=file_format == "json",
             zone=given.get("timezone", "UTC"),
@@ -111,27 +108,23 @@ class TextReader:
         if file_format == "csv":
             self._rows = CsvRows(CsvDialect.of(given), in_file, values)
         else:
-            line_end = None if self._line_end is None else self._line_end.encode()
-            self._rows = JsonRows(values, in_file, line_end, decoded=self._encoding.said)
-            self._packed = JsonRows(values, in_file, line_end, decoded=self._encoding.said, packed=True)
+            self._rows = JsonRows(values, in_file, decoded=self._encoding.said)
+            self._packed = JsonRows(values, in_file, decoded=self._encoding.said, packed=True)
 
     def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
         stream = open_text(source, path)
-        if self._whole or self._encoding.wide:
+        if self._whole:
             data = self._encoding.utf8(_whole(stream, where), where)
             if not self._encoding.shows_mark(data):
                 data = data.removeprefix(codecs.BOM_UTF8)
-            if self._whole:
-                of_packed = self._packed if stream is not source else None
-                count, arrays = (of_packed or self._rows).parse_whole(data, fields, where)
-            else:
-                count, arrays, _ = self._rows.parse(data, fields, where, True)
+            of_packed = self._packed if stream is not source else None
+            count, arrays = (of_packed or self._rows).parse_whole(data, fields, where)
             if count:
                 yield 0, count, arrays
             return
         first = 0
         head = True
-        for number, block in enumerate(_blocks(stream, where, (self._line_end or "\n").encode())):
+        for number, block in enumerate(_blocks(stream, where)):
             text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
             if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):
                 raise ScanError(
@@ -159,41 +152,32 @@ def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
 def _whole(stream: IO[bytes], where: str) -> bytes:
     """A file that is read at once."""
     parts, size = [], 0
-    for block in _blocks(stream, where, b"\n"):
+    for block in _blocks(stream, where):
         parts.append(block)
         size += len(block)
         if size > _MOST_WHOLE_BYTES:
             raise ScanError(
-                f"a text file that is read whole (multiLine, UTF-16, UTF-32) has at most {_MOST_WHOLE_BYTES:,} bytes,"
+                f"a text file that is read whole (multiLine) has at most {_MOST_WHOLE_BYTES:,} bytes,"
                 f" unpacked; {where} has more; split it, or read with .to_spark(spark)"
             )
     return b"".join(parts)
 
 
-def _blocks(stream: IO[bytes], where: str, end: bytes) -> Iterator[bytes]:
+def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
     """Whole lines, some megabytes at a time. A file in which no line ends is one block."""
     rest: list[bytes] = []
-    try:
+    with whole(where):
         while piece := stream.read(_BLOCK_BYTES):
             if sum(map(len, rest)) > _MOST_LINE_BYTES:
                 raise ScanError(
                     f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one;"
                     " read with .to_spark(spark)"
                 )
-            if len(end) > 1 and rest:
-                piece = b"".join((*rest, piece))  # an end may lie across two pieces
-                rest = []
-            cut = piece.rfind(end) + len(end)
-            if cut >= len(end):
+            cut = piece.rfind(b"\n") + 1
+            if cut:
                 yield b"".join((*rest, piece[:cut]))
                 rest = [piece[cut:]] if cut < len(piece) else []
             else:
                 rest.append(piece)
-    except StorageError:
-        raise  # a store that does not answer is no damage
-    except NOT_WHOLE as error:
-        raise CorruptTableError(
-            f"a data file must be whole; {where} cannot be unpacked ({error}); restore it, or remove it from the table"
-        ) from error
     if rest:
         yield b"".join(rest)

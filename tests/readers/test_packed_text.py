@@ -5,8 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import tracemalloc
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +18,11 @@ from metaindex.formats.files.compressed import open_text
 from metaindex.readers import ScanError
 from tests.readers.test_text_scan import lake_of, rows
 
-
-def snappy_blocks(data: bytes) -> bytes:
-    """As Hadoop writes them: blocks of up to 3000 bytes in chunks of 1000."""
-    out = []
-    for block in (data[at : at + 3000] for at in range(0, len(data), 3000)):
-        out.append(len(block).to_bytes(4, "big"))
-        for chunk in (block[at : at + 1000] for at in range(0, len(block), 1000)):
-            packed = pa.Codec("snappy").compress(chunk, asbytes=True)
-            out += [len(packed).to_bytes(4, "big"), packed]
-    return b"".join(out)
-
-
 PACKED: dict[str, Any] = {
     "": bytes,
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
     ".zst": lambda b: pa.Codec("zstd").compress(b, asbytes=True),
-    ".deflate": zlib.compress,
-    ".snappy": snappy_blocks,
 }
 
 
@@ -72,37 +56,33 @@ def test_a_torn_file_is_an_error_that_names_it(tmp_path: Path, ending: str, kept
 def test_what_stands_behind_the_end_of_a_compressed_file(
     tmp_path: Path, ending: str, padded: bytes, padding: bytes
 ) -> None:
-    """Spark fails at it, but for zeros behind bzip2 and a block of no bytes of snappy. Rows of a stream behind what is
-    none it reads in bzip2 alone."""
+    """An error; Spark passes over zeros behind bzip2, and else fails, too."""
     lake = lake_of(tmp_path, "csv", "a int, b string")
     end = padding + (PACKED[ending](padded) if padded else b"")
     lake.add(f"f.csv{ending}", PACKED[ending](b"1,x\n2,y\n") + end)
-    if (ending == ".bz2" and not end.strip(b"\0")) or (ending == ".snappy" and end.startswith(b"\0" * 4)):
-        assert rows(lake) == [(1, "x"), (2, "y")]
-        return
     with pytest.raises(CorruptTableError, match=r"f\.csv"):
         lake.read()
 
 
 @given(
     st.lists(st.binary(max_size=200).map(lambda data: data * 300), max_size=4),
-    st.sampled_from([".gz", ".bz2", ".deflate"]),
+    st.sampled_from([".gz", ".bz2", ".zst"]),
+    st.integers(1, 70_000),
 )
-def test_what_was_packed_in_members_comes_back(members: list[bytes], ending: str) -> None:
-    data = b"".join(map(PACKED[ending], members))
-    assert open_text(pa.PythonFile(io.BytesIO(data), mode="r"), f"f{ending}").read() == b"".join(members)
+def test_what_was_packed_in_members_comes_back(members: list[bytes], ending: str, size: int) -> None:
+    """Of bzip2, Arrow takes two empty members in a row for damage."""
+    members = [member for member in members if member or ending != ".bz2"]
+    stream = open_text(pa.PythonFile(io.BytesIO(b"".join(map(PACKED[ending], members))), mode="r"), f"f{ending}")
+    assert b"".join(iter(lambda: stream.read(size), b"")) == b"".join(members)
 
 
-@pytest.mark.parametrize("ending", [".gz", ".bz2", ".deflate"])
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
 @pytest.mark.slow
 def test_a_bomb_is_unpacked_in_pieces(tmp_path: Path, ending: str) -> None:
     with open_text(pa.PythonFile(io.BytesIO(PACKED[ending](bytes(1 << 28))), mode="r"), f"f{ending}") as stream:
-        tracemalloc.start()
-        try:
-            assert len(stream.read(1000)) == 1000
-            assert tracemalloc.get_traced_memory()[1] < 1 << 26
-        finally:
-            tracemalloc.stop()
+        before = pa.total_allocated_bytes()
+        assert len(stream.read(1000)) == 1000
+        assert pa.total_allocated_bytes() - before < 1 << 26
 
 
 def test_numbers_of_a_packed_file_that_is_read_whole_are_no_texts(tmp_path: Path) -> None:

@@ -125,7 +125,6 @@ def test_what_is_not_certain_is_refused(
     [
         ('"a\x00",b\n', {"escape": '"'}),
         ("a\x00,b\n", {"quote": ""}),
-        ("a\x00,b\n", {"lineSep": "\n"}),
         ('"",b\n', {"escape": ""}),
         (" ,b\n", {"ignoreTrailingWhiteSpace": True}),
         ('" ",b\n', {"ignoreTrailingWhiteSpace": True}),
@@ -150,9 +149,6 @@ def test_what_sparks_parser_takes_for_something_else_is_refused(
         {"sep": "\\"},
         {"sep": "#", "comment": "#"},
         {"quote": "#", "comment": "#"},
-        {"lineSep": "|", "sep": "|"},
-        {"lineSep": "ab", "quote": "b"},
-        {"lineSep": "|", "escape": "|"},
     ],
     ids=str,
 )
@@ -275,10 +271,6 @@ def test_lines_across_blocks_stay_whole(tmp_path: Path, monkeypatch: pytest.Monk
         lake = lake_of(tmp_path / repr(newline), "csv", "a int, b string", {"header": True})
         lake.add("f.csv", "a,b" + newline + "".join(f'{i},"x,{i}"{newline}' for i in range(500)))
         assert rows(lake) == [(i, f"x,{i}") for i in range(500)]
-    for end in (";", "||", "\r\n"):
-        lake = lake_of(tmp_path / end, "json", "a int, b string", {"lineSep": end})
-        lake.add("f.json", "".join(f'{{"a":{i},"b":"x,{i}"}}{end}' for i in range(500)))
-        assert rows(lake) == [(i, f"x,{i}") for i in range(500)]
 
 
 @pytest.mark.parametrize(
@@ -286,9 +278,6 @@ def test_lines_across_blocks_stay_whole(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ({"mode": "DROPMALFORMED"}, "mode"),
         ({"sep": "||"}, "sep"),
-        ({"encoding": "UTF-16"}, "UTF-16"),
-        ({"multiLine": True, "lineSep": ";"}, "lineSep"),
-        ({"lineSep": ""}, "lineSep"),
         ({"dateFormat": "EEE, d MMM yyyy"}, "dateformat"),
         ({"timestampFormat": "yyyy-MM-dd hh:mm a"}, "timestampformat"),
         ({"someNewOption": 1}, "somenewoption"),
@@ -316,7 +305,7 @@ def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str, esc
     names = pa.schema({"a": pa.string(), "b": pa.string(), "c": pa.string()})
     reader = CsvRows(CsvDialect(escape=escape), fields_of(names), ValueRules())
     block = text.encode()
-    fast = reader._fast(block)
+    fast = reader._by_arrow(block, over_lines=False)
     if fast is not None:
         empty_is_null = [[v or None for v in column.to_pylist()] for column in reader._by_line(block, "a file")]
         assert [column.to_pylist() for column in fast] == empty_is_null
@@ -329,7 +318,7 @@ def test_the_fast_parser_agrees_with_the_slow_one_or_stands_aside(text: str, esc
 def test_doubled_quotes_take_the_fast_parser() -> None:
     reader = CsvRows(CsvDialect(escape='"'), fields_of(pa.schema({"a": pa.string(), "b": pa.string()})), ValueRules())
     block = b'"say ""hi""",1\n"""","x"\n"",y\n'
-    fast = reader._fast(block)
+    fast = reader._by_arrow(block, over_lines=False)
     assert fast is not None
     assert [column.to_pylist() for column in fast] == [['say "hi"', '"', None], ["1", "x", "y"]]
 
@@ -496,14 +485,14 @@ def test_negative_zero_of_json_is_an_integer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "bad"),
-    [("US-ASCII", b"\xc3\x9f"), ("windows-1252", b"\x81"), ("UTF-16LE", b"\x00\xd8"), ("UTF-32LE", b"\x00\xd8\0\0")],
+    [("US-ASCII", b"\xc3\x9f"), ("windows-1252", b"\x81")],
 )
 def test_lines_of_json_that_are_no_text_of_their_encoding_are_refused(
     tmp_path: Path, encoding: str, bad: bytes
 ) -> None:
     """Each is a row of NULLs to Spark, where a whole file has U+FFFD."""
     head, tail = ('{"a":1,"b":"'.encode(encoding), '"}'.encode(encoding))
-    for options, expected in (({"lineSep": "|"}, None), ({"multiLine": True}, 1)):
+    for options, expected in (({}, None), ({"multiLine": True}, 1)):
         lake = lake_of(tmp_path / str(expected), "json", "a int, b string", {"encoding": encoding, **options})
         lake.add("f.json", head + bad + tail)
         if expected is None:

@@ -114,7 +114,7 @@ class Writer:
         return self.random.random() < share
 
     def line_end(self) -> str:
-        return str(self.options.get("lineSep") or self.random.choice(["\n", "\n", "\n", "\r\n", "\r"]))
+        return self.random.choice(["\n", "\n", "\n", "\r\n", "\r"])
 
     def word(self, type_: str) -> str:
         """Mostly a value of the type, or nearly one."""

@@ -114,9 +114,8 @@ BOTH_OPTIONS: Final[Options] = {
     "mode": (0.04, ("PERMISSIVE", "permissive", "DROPMALFORMED")),
     "encoding": (
         0.2,
-        ("UTF-8", "utf8", "ISO-8859-1", "US-ASCII", "UTF-16", "UTF-16LE", "windows-1252", "ISO-8859-15", "UTF-32BE"),
+        ("UTF-8", "utf8", "ISO-8859-1", "US-ASCII", "windows-1252", "ISO-8859-15"),
     ),
-    "lineSep": (0.12, ("\n", "\r\n", "\r", "|", "b", "\u2028", "ab")),
     "timeZone": (0.06, ("UTC", "America/New_York", "+02:00", "Europe/Berlin")),
     "locale": (0.03, ("en-US", "de-DE")),
 }
@@ -153,8 +152,8 @@ JSON_OPTIONS: Final[Options] = {
     "prefersDecimal": (0.03, (True, False)),
 }
 CODECS: Final = {
-    "UTF-8": "utf-8", "utf8": "utf-8", "ISO-8859-1": "latin-1", "US-ASCII": "ascii", "UTF-16": "utf-16",
-    "UTF-16LE": "utf-16-le", "windows-1252": "cp1252", "ISO-8859-15": "iso-8859-15", "UTF-32BE": "utf-32-be",
+    "UTF-8": "utf-8", "utf8": "utf-8", "ISO-8859-1": "latin-1", "US-ASCII": "ascii", "windows-1252": "cp1252",
+    "ISO-8859-15": "iso-8859-15",
 }  # fmt: skip
 """Python's names of the encodings."""
 LITERALS: Final = {

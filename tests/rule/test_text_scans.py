@@ -12,8 +12,11 @@ import pytest
 
 import metaindex as mi
 from metaindex import rule
+from metaindex.errors import ScanError
+from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.rule.request import Session
 from metaindex.rule.text_scans import meaning, usual_session, zone_of
+from tests.readers import test_only_spark as only_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -324,3 +327,34 @@ def test_of_indexes_that_differ_by_reader_options_each_says_so(
         "sep": (Reason.READER_OPTIONS, f"built with nullvalue='n21' and without escape; {cure}"),
         "gone": (Reason.NOT_USABLE, "DELETED"),
     }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", only_spark.UNREAD)
+def test_text_that_only_spark_reads_is_indexed_by_it_and_pruned(
+    session: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    suffix, data, options, _ = only_spark.UNREAD[kind]
+    root = str(only_spark.written(tmp_path, suffix, data))
+    file_format = suffix.partition(".")[0]
+    if file_format == "csv":
+        options = {**options, "header": False}
+    table = mi.open_table(root, schema=only_spark.SCHEMA, spark=session, **options)
+    with pytest.raises(UnsupportedFeatureError, match="column statistics or a covering index"):
+        table.create_index("keys", mi.Values("id"), builder="spark")
+    table.create_index("i", mi.ColumnStats(), builder="spark")
+    pruned = table.prune("id = 11")
+    assert (pruned.paths, pruned.total_files) == ([f"{root}/1.{suffix}"], only_spark.FILES)
+    with pytest.raises((ScanError, UnsupportedFeatureError), match=r"builder='spark', or read with \.to_spark"):
+        table.scan("id = 11").to_arrow()
+    assert [row.id for row in table.scan("id = 11").to_spark(session).collect()] == [11]
+
+    def ask() -> DataFrame:
+        return session.read.schema(only_spark.SCHEMA).options(**options).format(file_format).load(root).where("id = 11")
+
+    found, files = answered(session, ask)
+    assert ([row.id for row in found], files) == ([11], 1)
+    table.create_index("rows", mi.Covering("id", ["name"], buckets=2), builder="spark")
+    assert answered(session, ask)[0] == found
+    (scan,) = mi.explain(ask()).scans
+    assert [verdict.index for verdict in scan.indexes if verdict.reason is None] == ["rows"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -11,14 +10,13 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import (
     CorruptTableError,
-    StorageError,
     UnsupportedFeatureError,
-    first_line,
 )
 from metaindex.formats.encodings import codec_of
 from metaindex.formats.storage import Storage
 
-from .compressed import NOT_WHOLE, open_text
+from .compressed import open_text, whole
+from .only_spark import CURE, encoding_of, unread_option
 
 LOOKED_AT = 32 << 20
 
@@ -59,63 +57,32 @@ def is_whole(reader: Mapping[str, str]) -> bool:
 
 
 def text_of(storage: Storage, path: str, reader: Mapping[str, str], most: int = LOOKED_AT) -> bytes:
-    """The beginning of a file in UTF-8, its lines ended by \\n."""
+    """The beginning of a file in UTF-8."""
+    if why := unread_option(reader):
+        raise UnsupportedFeatureError(f"{why}; name the columns with schema=, and {CURE}")
     text = beginning(storage, path, most)
-    encoding = reader.get("encoding", reader.get("charset", "utf-8"))
-    codec = codec_of(encoding)
-    if codec is None:
-        raise UnsupportedFeatureError(
-            "columns of text files are found in UTF-8, UTF-16, UTF-32 and encodings of one byte that Java decodes"
-            f" alike; got {encoding!r}; name the columns with schema="
-        )
-    if codec != "utf-8":
-        text = text.decode(codec, "replace").encode("utf-8", "replace").removeprefix(b"\xef\xbb\xbf")
-    end = reader.get("linesep", "\n").encode()
-    if not end:
-        raise UnsupportedFeatureError("lineSep is one character or more; it is empty; name one, or leave it out")
-    return text if end == b"\n" else text.replace(end, b"\n")
+    codec = codec_of(encoding_of(reader) or "utf-8")
+    return text if codec in (None, "utf-8") else text.decode(codec, "replace").encode()
 
 
 def beginning(storage: Storage, path: str, most: int) -> bytes:
     """Up to so many bytes of a file's text, decompressed; in whole lines, where it has some."""
-    with storage.open_input(path) as raw:
-        try:
-            source = open_text(raw, path)
-            parts, size = [], 0
-            while size <= most and (part := source.read(min(1 << 20, most + 1 - size))):
-                parts.append(part)
-                size += len(part)
-        except StorageError:
-            raise  # a store that does not answer is no damage
-        except NOT_WHOLE as error:
-            raise CorruptTableError(
-                f"cannot read {path!r}: {first_line(error)}; write it again, or remove it"
-            ) from error
+    parts, size = [], 0
+    with storage.open_input(path) as raw, whole(path):
+        source = open_text(raw, path)
+        while size <= most and (part := source.read(min(1 << 20, most + 1 - size))):
+            parts.append(part)
+            size += len(part)
     text = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
     lines = text[: text.rfind(b"\n") + 1] if size > most else text
     return lines if lines.strip() else text  # a line that goes on is not none
 
 
-_BEGINNINGS = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),  # before UTF-16, whose mark it begins with
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
 _OTHER_BEGINNINGS = {
     b"PAR1": "Parquet: say format='parquet'",
     b"\x1f\x8b": "gzip: a packed file has a name that ends in .gz",
     b"PK\3\4": "a packed folder or a spreadsheet: unpack it, or save it as text",
 }
-_UNMARKED = (
-    (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "UTF-32LE"),
-    (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "UTF-32BE"),
-    (re.compile(rb"[^\0]\0[^\0]\0", re.DOTALL), "UTF-16LE"),
-    (re.compile(rb"\0[^\0]\0[^\0]", re.DOTALL), "UTF-16BE"),
-)
-"""Of a text whose first characters are ASCII, as those of JSON are, and of most names of columns."""
-
-
 SAY_ENCODING = "say encoding= ('ISO-8859-1', 'windows-1252' ...)"
 
 
@@ -129,10 +96,7 @@ def is_utf8(text: bytes) -> bool:
 
 def begins_as(text: bytes) -> str:
     """What a text is by its first bytes, and what is said to have it read; empty where they tell nothing."""
-    encoding = next((name for mark, name in _BEGINNINGS if text.startswith(mark)), "") or next(
-        (name for pattern, name in _UNMARKED if pattern.match(text)), ""
-    )
-    if encoding:
-        return f"it begins as {encoding}: say encoding={encoding!r} and multiLine=True"
     like = next((said for mark, said in _OTHER_BEGINNINGS.items() if text.startswith(mark)), "")
+    if not like and (text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in text[:4]):
+        like = f"UTF-16 or UTF-32: write it in UTF-8, or say encoding= and schema=, and {CURE}"
     return f"it begins as {like}" if like else ""

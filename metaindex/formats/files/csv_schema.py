@@ -20,7 +20,6 @@ from metaindex.formats.storage import Storage
 from .beginnings import SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
 from .header import check_header
 from .options import most_columns
-from .separator import check_separator
 from .text_types import infer_text
 
 
@@ -86,8 +85,6 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
     if not text.strip():
         return pa.table({})
     _check_utf8(text, path)
-    if not named and "sep" not in reader and ".tsv" not in path.lower():
-        check_separator(path, text.decode("utf-8", "replace"), quote)
     text = text if text.endswith(b"\n") else text + b"\n"
     # Names are wanted before types can be fixed to text, so the first line is read alone.
     parse = csv.ParseOptions(
@@ -127,7 +124,22 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
             f"the columns are read from {path!r}, which is no CSV file: {first_line(error)}; check sep, quote, escape"
             " and header, or name the columns with schema="
         ) from error
+    if not named and "sep" not in reader and ".tsv" not in path.lower():
+        _check_separator(path, _first_row(text, quote if is_whole(reader) else ""), table.num_columns)
     return table
+
+
+def _check_separator(path: str, first_row: bytes, columns: int) -> None:
+    """UnsupportedFeatureError where nobody says what separates columns, and commas make one of a first row that has
+    another mark: none is guessed."""
+    mark = next((mark for mark in ";\t|" if columns == 1 and mark.encode() in first_row), "")
+    if mark:
+        said = mark.replace("\t", "\\t")
+        raise UnsupportedFeatureError(
+            "columns of CSV files are separated by commas where delimiter= does not say otherwise; by those the first"
+            f" row of {path!r} is one column, and it has {between_quotes(mark)}; say delimiter='{said}' where that"
+            " separates them, delimiter=',' where a line is one column"
+        )
 
 
 _IN_LINE = rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+"  # blanks, as Java trims them
@@ -153,7 +165,7 @@ def _check_utf8(text: bytes, path: str) -> None:
         like = begins_as(text)
         raise CorruptTableError(
             f"columns of CSV files are found in UTF-8 where encoding= does not say otherwise; {path!r} is not"
-            f" in UTF-8; {like or SAY_ENCODING}, or name the columns with schema="
+            f" in UTF-8; {like or f'{SAY_ENCODING}, or name the columns with schema='}"
         )
 
 

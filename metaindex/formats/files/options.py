@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
 
-from .compressed import REFUSED, SUFFIXES
+from .compressed import REFUSED, SUFFIXES, not_unpacked
 from .schema_text import check_depth, parse_ddl
 from .spelling import meant
 
@@ -131,9 +131,7 @@ def format_of(name: str) -> str | None:
     if last in SUFFIXES or last in REFUSED:
         inner = _FORMAT_OF.get(parts[-2]) if len(parts) > 1 else None
         if inner in ("csv", "json") and last in REFUSED:
-            raise UnsupportedFeatureError(
-                f"text files are read plain or compressed as {', '.join(SUFFIXES)}; {name!r} is not; compress it anew"
-            )
+            raise UnsupportedFeatureError(not_unpacked(name))
         return inner if inner != "parquet" else None
     if last in _FOREIGN:
         raise UnsupportedFeatureError(f"plain files are Parquet, CSV or JSON lines; {name!r} is none; convert it first")

@@ -27,6 +27,7 @@ from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import TableRef
 from metaindex.table.face import handle_of
+from tests.tables import settle
 
 
 def put(root: Path, name: str, text: str) -> None:
@@ -436,3 +437,23 @@ def test_files_of_which_none_can_be_indexed_have_no_index(
         ("; open the table without it, or leave it as it is, without an index", ", or read with .to_spark(spark)")
     )
     assert not table.indexes(all=True)
+
+
+@pytest.mark.parametrize("built", [{}, {"delimiter": ","}])
+def test_a_comma_that_is_said_is_another_reading_where_tabs_go_without_saying(
+    tmp_path: Path, built: dict[str, str]
+) -> None:
+    """Files called .tsv: an index of the one reading is none of the other, as long as it lives."""
+    for number in range(3):
+        (tmp_path / f"p{number}.tsv").write_text(f"id,n\n{number}\t{number},x{number}\n")
+    settle(tmp_path)
+    schema = "id STRING, n STRING"
+    mi.open_table(tmp_path, schema=schema, **built).create_index("i", mi.ColumnStats(), builder="local")
+    asked = ("id = '1\t1'", "id = '1'", "n = 'x1'", "n = '1,x1'")
+    unsaid, said = mi.open_table(tmp_path, schema=schema), mi.open_table(tmp_path, schema=schema, delimiter=",")
+    assert [unsaid.count(each) for each in asked] == [0, 1, 0, 1]
+    assert [said.count(each) for each in asked] == [1, 0, 1, 0]
+    (tmp_path / "p9.tsv").write_text("id,n\n9\t9,x9\n")
+    settle(tmp_path)
+    mi.hooks.after_commit(str(tmp_path), mode="synchronous", builder="local")
+    assert (unsaid.count("n = '9,x9'"), said.count("n = 'x9'")) == (1, 1)

@@ -79,10 +79,6 @@ def test_schemas_of_files_that_are_not_split_by_lines(tmp_path: Path) -> None:
     assert json == pa.schema([("i", pa.float64()), ("s", pa.string()), ("l", pa.list_(pa.int64()))])
     put(tmp_path / "b" / "0.csv", b'i,"s\nt"\n1,"x\ny"\n2,z\n')
     assert now(tmp_path / "b", multiLine=True).schema.arrow() == pa.schema([("i", pa.int32()), ("s\nt", pa.string())])
-    put(tmp_path / "c" / "0.csv", "i,é\n1,ü\n".encode("utf-16"))
-    assert now(tmp_path / "c", multiLine=True, encoding="UTF-16").schema.names == ["i", "é"]
-    put(tmp_path / "d" / "0.csv", b"i|s;1|x;")
-    assert now(tmp_path / "d", sep="|", lineSep=";").schema.names == ["i", "s"]
     for bad in (b"[{]", b"[1, 2]"):
         put(tmp_path / "e" / "0.json", bad)
         with pytest.raises(CorruptTableError, match=r"0\.json"):
