@@ -231,20 +231,21 @@ class CsvRows:
 
     def _record(self, text: str, at: int, where: str) -> tuple[list[str | None], int]:
         """The tokens of the record that begins at a place, and the place behind its line end."""
-        d, end = self._dialect, len(text)
+        d, end, line_end = self._dialect, len(text), -1
         tokens: list[str | None] = []
         while True:
             start = at
             while d.trim_left and start < end and text[start] in _BLANKS and text[start] not in (d.sep, "\n"):
                 start += 1
             if d.quote and text.startswith(d.quote, start):
-                value, at = self._quoted(text, start + 1, where, "\n")
+                value, at = self._quoted(text, start + 1, where)
                 tokens.append(self._checked(value, where) or d.empty_value)
             else:
-                line = text.find("\n", at)
-                line = end if line < 0 else line
-                stop = text.find(d.sep, at, line)
-                stop = line if stop < 0 else stop
+                if line_end < at:
+                    line_end = text.find("\n", at)
+                    line_end = end if line_end < 0 else line_end
+                stop = text.find(d.sep, at, line_end)
+                stop = line_end if stop < 0 else stop
                 tokens.append(self._plain(text[at:stop], where))
                 at = stop
             self._hold(len(tokens), where)
@@ -257,25 +258,7 @@ class CsvRows:
         if not d.quote or d.quote not in line:
             self._hold(line.count(d.sep) + 1, where)
             return [self._plain(token, where) for token in line.split(d.sep)]
-        tokens: list[str | None] = []
-        at, end = 0, len(line)
-        while True:
-            start = at
-            if d.trim_left:
-                while start < end and line[start] in _BLANKS and line[start] != d.sep:
-                    start += 1
-            if start < end and line[start] == d.quote:
-                value, at = self._quoted(line, start + 1, where)
-                tokens.append(self._checked(value, where) or d.empty_value)
-            else:
-                stop = line.find(d.sep, at)
-                stop = end if stop < 0 else stop
-                tokens.append(self._plain(line[at:stop], where))
-                at = stop
-            self._hold(len(tokens), where)
-            if at >= end:
-                return tokens
-            at += 1  # past the separator; a line that ends with one has an empty last token
+        return self._record(line, 0, where)[0]
 
     def _hold(self, columns: int, where: str) -> None:
         if columns > self._dialect.max_columns:
@@ -284,7 +267,7 @@ class CsvRows:
                 " more; name their number by maxColumns=, or check sep and quote"
             )
 
-    def _quoted(self, line: str, at: int, where: str, line_end: str = "") -> tuple[str, int]:
+    def _quoted(self, line: str, at: int, where: str) -> tuple[str, int]:
         """The value that begins behind an opening quote, and the place of the separator or the end behind it."""
         d, end, start = self._dialect, len(line), at
         out: list[str] = []
@@ -296,9 +279,9 @@ class CsvRows:
                 at = stop + 2
             elif line[stop] == d.quote:
                 after = stop + 1
-                while after < end and line[after] in _BLANKS and line[after] not in (d.sep, line_end):
+                while after < end and line[after] in _BLANKS and line[after] not in (d.sep, "\n"):
                     after += 1
-                if after < end and line[after] not in (d.sep, line_end):
+                if after < end and line[after] not in (d.sep, "\n"):
                     raise self._uncertain("a quote inside a quoted value must be escaped", line, stop, where)
                 return "".join(out), after
             else:
