@@ -97,6 +97,11 @@ def _stop(session: "SparkSession") -> None:
         gc.collect()
 
 
+def _left_to_the_system(descriptor: int) -> None:
+    """What is written would be lost with the machine alone, which no test ends; some twenty a test took a tenth of the
+    quick ones' time."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(lanes, "metaindex lanes")
     config.pluginmanager.register(hanging, "metaindex hanging")
@@ -122,6 +127,8 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("fast", **common, max_examples=10)
     wanted = [name for name in ("soak", "fast") if os.environ.get(f"METAINDEX_{name.upper()}")]
     hypothesis.settings.load_profile(wanted[0] if wanted else "default")
+    if "fast" in wanted:
+        os.fsync = _left_to_the_system
     # Spark talks to itself over loopback whatever the host's name resolves to.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if not os.environ.get("METAINDEX_FIGURES"):  # `make soak` has Java's own ways

@@ -158,6 +158,7 @@ def append(lake: Any, file: Any) -> None:
 
 
 @pytest.mark.parametrize("format_version", VERSIONS)
+@pytest.mark.slow
 def test_an_iceberg_path_that_is_written_anew_is_another_file(tmp_path: Path, format_version: str) -> None:
     lake = catalog_of(tmp_path).create_table("db.t", numbers(0).schema, properties={"format-version": format_version})
     path = tmp_path / "own" / "part-0.parquet"

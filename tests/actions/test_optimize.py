@@ -86,6 +86,7 @@ def test_every_version_of_every_format_is_answered_as_before(name: str, mode: st
 
 
 @pytest.mark.usefixtures("no_upkeep")
+@pytest.mark.slow
 def test_bitmaps_that_grow_too_large_for_the_entry_leave_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run's files are neighbours; in the run that it is merged into they are scattered, and so are the bits that say
     which were there."""
@@ -221,6 +222,7 @@ def chosen(storage: MemoryStorage, places: tuple[int, ...], *meanwhile: Callable
 
 
 @pytest.mark.usefixtures("no_upkeep")
+@pytest.mark.slow
 def test_optimizes_of_different_runs_both_succeed_and_of_the_same_one_is_lost(tmp_path: Path) -> None:
     lake, storage = parquet_lake(tmp_path), MemoryStorage()
     lake.append(rows(0))

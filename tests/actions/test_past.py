@@ -171,6 +171,7 @@ def test_a_version_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert table.prune("id = 12").kept_files <= 1
 
 
+@pytest.mark.slow
 def test_iceberg_snapshots_that_expired_are_no_versions(tmp_path: Path) -> None:
     path, own = iceberg(tmp_path, "aaca")
     catalog = SqlCatalog("local", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
@@ -206,6 +207,7 @@ def test_plain_files_of_a_kept_listing_that_are_there(tmp_path: Path) -> None:
     assert table.prune("id = 12", indexes=["found"]).kept_files == 1
 
 
+@pytest.mark.slow
 def test_without_history_older_versions_are_not_indexed(tmp_path: Path) -> None:
     path, own = delta(tmp_path)
     table = mi.open_table(path)

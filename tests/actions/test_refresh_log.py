@@ -314,6 +314,7 @@ def test_a_limited_refresh_of_a_plain_folder(tmp_path: Path) -> None:
     assert not table.refresh_index("stats", under="day=1", builder="local").changed
 
 
+@pytest.mark.slow
 def test_named_files_are_covered_in_the_end_whatever_is_merged_between(lake: DeltaHistory) -> None:
     for _ in range(9):
         lake.append(1)
@@ -327,6 +328,7 @@ def test_named_files_are_covered_in_the_end_whatever_is_merged_between(lake: Del
     assert opened(lake).prune(f"id = {number_in(lake)}").kept_files == 1
 
 
+@pytest.mark.slow
 def test_lost_version_objects_cost_the_log_and_no_more(lake: DeltaHistory, caplog: pytest.LogCaptureFixture) -> None:
     with (
         patch("metaindex.actions.records.MAX_BITS", 0),

@@ -42,6 +42,7 @@ def grown(tmp_path: Path, name: str) -> tuple[Lake, mi.Table, list[str]]:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.slow
 def test_an_index_of_an_older_version_answers_there_and_is_right_everywhere(tmp_path: Path, name: str, at: int) -> None:
     _, table, versions = grown(tmp_path, name)
     outcome = table.create_index("old", mi.ColumnStats(), builder="local", version=versions[at])

@@ -132,6 +132,7 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
+@pytest.mark.slow
 def test_files_that_were_taken_in_are_indexed_and_pruned(lake: Lake) -> None:
     opened = mi.open_table(lake.path)
     before = kept(opened, "a = 21")
@@ -194,6 +195,7 @@ def test_two_names_of_a_file_for_one_column(lake: Lake) -> None:
     assert kept(opened, "b = 'none'") == 0
 
 
+@pytest.mark.slow
 def test_what_was_indexed_before_the_first_file_was_taken_in_stays_known(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.append()

@@ -91,6 +91,7 @@ def test_errors_name_options(call: Call, tmp_path: Path) -> None:
     assert "say --format csv" in machine.json["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_mode_is_said_as_whoever_asks_says_it(call: Call, tmp_path: Path) -> None:
     """Also in the cells of tables."""
     root = tmp_path / "t"
@@ -146,6 +147,7 @@ def test_which_options_an_index_waits_for_is_told_below_the_indexes(call: Call, 
     assert "other reader options (escape); open the table with --option 'escape=\"'" in reason
 
 
+@pytest.mark.slow
 def test_notes_name_options(call: Call, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "0.csv").write_text('id,name\n1,"say ""hi"", you"\n')

@@ -35,6 +35,7 @@ def lake(tmp_path: Path) -> Path:
     return lake
 
 
+@pytest.mark.slow
 def test_a_table_has_a_name_and_its_options(file: Path, lake: Path, tmp_path: Path, call: Call) -> None:
     assert call("count", lake, "_c0 >= 1").code == 1, "it asks whether there is a header"
     kept = tmp_path / "elsewhere"

@@ -14,6 +14,7 @@ def flown() -> pa.Table:
     return flights()
 
 
+@pytest.mark.slow
 def test_all_flights_are_there_with_their_types(flown: pa.Table) -> None:
     assert (flown.num_rows, flown.schema) == (336_776, SCHEMA)
 

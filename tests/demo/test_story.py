@@ -38,11 +38,13 @@ def test_the_same_rows_in_another_order_are_equal() -> None:
     assert difference(canonical(rows), canonical(rows.take(pa.array(range(49, -1, -1))))) == ""
 
 
+@pytest.mark.slow
 def test_a_missing_row_is_a_difference() -> None:
     rows = some_rows()
     assert difference(canonical(rows), canonical(rows.slice(1))) == "50 rows against 49"
 
 
+@pytest.mark.slow
 def test_a_null_that_became_a_value_is_a_difference() -> None:
     rows = some_rows()
     at = rows.column_names.index("tailnum")

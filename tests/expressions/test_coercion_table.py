@@ -129,6 +129,7 @@ _TIMES = st.times() | st.sampled_from([dt.time(0), dt.time(10, 30), dt.time(10, 
 
 
 @given(held=st.lists(_UUIDS | st.none(), max_size=8), value=_UUIDS, op=st.sampled_from(Op), text=st.booleans())
+@pytest.mark.slow
 def test_uuids_are_compared_as_their_texts_are(
     held: list[uuid.UUID | None], value: uuid.UUID, op: Op, text: bool
 ) -> None:
@@ -155,6 +156,7 @@ def test_uuids_are_compared_as_their_texts_are(
 
 
 @given(held=st.lists(_TIMES | st.none(), max_size=8), value=_TIMES, op=st.sampled_from(Op), text=st.booleans())
+@pytest.mark.slow
 def test_times_are_compared_as_duckdb_compares_them(
     held: list[dt.time | None], value: dt.time, op: Op, text: bool
 ) -> None:

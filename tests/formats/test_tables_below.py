@@ -65,6 +65,7 @@ def flat(tree: Tree, below: str = "") -> tuple[list[str], list[tuple[str, str]]]
 
 @settings(max_examples=60, deadline=None)
 @given(tree=trees)
+@pytest.mark.slow
 def test_each_table_is_found_once_on_a_disk_and_on_a_store(tree: Tree) -> None:
     files, tables = flat(tree)
     with tempfile.TemporaryDirectory() as folder:

@@ -107,6 +107,7 @@ def test_a_table_that_is_made_by_the_write(tmp_path: Path) -> None:
     assert mi.open_table(path).snapshot().files.paths.length() == 1
 
 
+@pytest.mark.slow
 def test_pyiceberg_tells_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyiceberg.catalog.sql import SqlCatalog
 

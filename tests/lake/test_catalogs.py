@@ -53,6 +53,7 @@ NAMES = ["ops.t0", "ops.t2", "ops.t4", "sales.t1", "sales.t3", "sales.t5"]
 
 
 @pytest.mark.parametrize("how", ["handle", "properties"])
+@pytest.mark.slow
 def test_every_table_of_a_catalog_has_its_row(tmp_path: Path, catalog: SqlCatalog, how: str) -> None:
     place: object = {"handle": catalog, "properties": {"name": "lake", **sql(tmp_path)}}[how]
     told = mi.open_lake(place)
@@ -66,6 +67,7 @@ def test_every_table_of_a_catalog_has_its_row(tmp_path: Path, catalog: SqlCatalo
     assert str(tmp_path) not in told.place, "properties of a catalog may hold secrets"
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path: Path, catalog: SqlCatalog, call: Call) -> None:
     options = [word for key, value in sql(tmp_path).items() for word in ("--catalog-option", f"{key}={value}")]
     told = call("lake", "catalog:lake", *options, "--json").json

@@ -125,6 +125,7 @@ def test_tables_whose_names_join_alike_are_all_followed(tmp_path: Path) -> None:
     assert [told[name].fresh for name in SAID] == [True] * 6
 
 
+@pytest.mark.slow
 def test_namespaces_that_are_not_looked_at_are_told(tmp_path: Path) -> None:
     deep = tuple("abcdefghij")
     with rest(tmp_path, [("a", "t"), ("a", "b", "t"), ("a", "c", "t"), deep]) as uri:
@@ -136,6 +137,7 @@ def test_namespaces_that_are_not_looked_at_are_told(tmp_path: Path) -> None:
     assert "tables are looked for in at most 2 namespaces; there are more in r: allow more" in cut.notes
 
 
+@pytest.mark.slow
 def test_a_watch_waits_as_long_for_a_namespace_as_it_is_told_to(tmp_path: Path, call: Call) -> None:
     with rest(tmp_path, [("a", "t"), ("slow", "t")], behind=True) as uri:
         options = ["--catalog-option", "type=rest", "--catalog-option", f"uri={uri}"]

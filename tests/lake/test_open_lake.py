@@ -103,6 +103,7 @@ def test_for_programs_and_for_people(lake: Path) -> None:
     assert "&lt;img" in told._repr_html_()
 
 
+@pytest.mark.slow
 def test_savings_and_unused_indexes_come_from_the_query_log(tmp_path: Path) -> None:
     table = delta_lake(tmp_path)
     indexed(table)

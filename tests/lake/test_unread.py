@@ -136,6 +136,7 @@ KINDS: dict[str, list[object]] = {
 
 
 @pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.slow
 def test_what_is_advised_for_text_files_that_lack_an_option_reads_them(tmp_path: Path, call: Call, kinds: str) -> None:
     """The command is run as it stands: after it an index of the same kinds knows all files, and nothing is advised."""
     root = doubled(tmp_path / "lake" / "t's")

@@ -106,6 +106,7 @@ def test_every_index_of_the_lake_is_brought_up(tmp_path: Path) -> None:
         assert lake.open().verify_index("stats").sound
 
 
+@pytest.mark.slow
 def test_what_a_byte_of_upkeep_spares_most_comes_first_then_what_is_most_behind(tmp_path: Path) -> None:
     lakes = tables(tmp_path, 6)
     lakes[2].append(rows(200))  # more behind than the others

@@ -90,6 +90,7 @@ def test_clean_of_an_index_cleans_the_log_of_its_table(tmp_path: Path) -> None:
 @given(
     ops=st.lists(st.tuples(st.sampled_from(["write", "clean"]), st.integers(0, 6)), max_size=12), last=st.integers(0, 6)
 )
+@pytest.mark.slow
 def test_a_crash_between_steps_loses_and_doubles_nothing(
     tmp_path_factory: pytest.TempPathFactory, ops: list[tuple[str, int]], last: int
 ) -> None:

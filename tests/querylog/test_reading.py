@@ -148,7 +148,13 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] if "dictionary" in name else [])
+        for name, make in HOSTILE.items()
+    ],
+)
 def test_what_is_no_file_of_the_log_is_refused_by_name(
     make: Callable[[Path], None], table: mi.Table, caplog: pytest.LogCaptureFixture
 ) -> None:

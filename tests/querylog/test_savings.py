@@ -156,6 +156,7 @@ def test_words_that_would_do_nothing_are_refused(
     assert "leave one out" in (said := capsys.readouterr().err) or "add --clean" in said
 
 
+@pytest.mark.slow
 def test_commands_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = noted(delta_lake(tmp_path))
     place = table.path

@@ -147,6 +147,7 @@ def test_of_a_file_changed_lately_no_footer_is_held(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("settled")
+@pytest.mark.slow
 def test_readers_beside_a_writer_see_one_file_or_the_other(tmp_path: Path) -> None:
     held = Held(tmp_path, rows(0))
     wanted = [list(range(100)), list(range(7000, 7150))]

@@ -87,6 +87,7 @@ def test_every_version_is_pyicebergs_own_full_scan(written: Table, catalog: SqlC
 
 
 @pytest.mark.parametrize("where", WHERE)
+@pytest.mark.slow
 def test_predicates_keep_the_rows_that_our_own_reader_keeps(written: Table, where: str) -> None:
     opened = mi.open_table(written.metadata_location)
     for version in (str(written.history()[-2].snapshot_id), None):
@@ -98,6 +99,7 @@ def test_predicates_keep_the_rows_that_our_own_reader_keeps(written: Table, wher
         same_rows(shown.to_pyiceberg().to_arrow().select(["n", "id"]).cast(shown.schema), shown.to_arrow())
 
 
+@pytest.mark.slow
 def test_pyicebergs_own_verbs(written: Table) -> None:
     opened = mi.open_table(written.metadata_location)
     whole = written.scan()

@@ -174,6 +174,7 @@ def test_a_part_beside_one_that_is_settled(lake: Path, rows: pa.Table, settled: 
     assert sorted(found["id"].to_pylist()) == sorted(rows["id"].to_pylist())
 
 
+@pytest.mark.slow
 def test_rows_of_joined_conditions(lake: Path, rows: pa.Table) -> None:
     table = mi.open_table(str(lake))
 

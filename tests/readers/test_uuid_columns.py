@@ -89,6 +89,7 @@ def test_one_uuid_is_found_by_all_and_no_file_is_lost(table: mi.Table, asked: An
     assert scan.to_polars().collect()["id"].to_list() == [11]
 
 
+@pytest.mark.slow
 def test_ranges_are_those_of_the_texts(table: mi.Table) -> None:
     for bound in IDS[::3]:
         expected = sorted(n for n, one in enumerate(IDS) if str(one) >= str(bound))
@@ -129,6 +130,7 @@ def test_the_index_is_right(table: mi.Table) -> None:
     assert set(table.search(str(WANTED)).asked) == {"s.u", "u"}
 
 
+@pytest.mark.slow
 def test_times_and_fixed_bytes(tmp_path: Path) -> None:
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
     catalog.create_namespace("db")

@@ -200,6 +200,7 @@ def test_a_name_of_other_queries_is_given_as_the_cure_says(tmp_path: Path, capsy
     assert "db.t (1)" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_wants_spark_is_recommended_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "q"
     path.mkdir()

@@ -106,6 +106,7 @@ def test_what_is_recommended_is_said_as_statements_that_can_be_pasted(tmp_path: 
     assert any(row["used"] for row in told(f"EXPLAIN INDEXES {query}"))
 
 
+@pytest.mark.slow
 def test_a_path_between_quotes_is_a_path_in_queries_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever dots it has, and whatever stands beside it: `json.lines` is a table of a format without quotes."""
     monkeypatch.chdir(tmp_path)
@@ -122,6 +123,7 @@ def test_a_path_between_quotes_is_a_path_in_queries_too(tmp_path: Path, monkeypa
         assert row["total_files"] == count
 
 
+@pytest.mark.slow
 def test_a_query_says_how_its_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As SHOW INDEXES and DESCRIBE INDEX say that an index is used, and as Spark reads it."""
     monkeypatch.chdir(tmp_path)

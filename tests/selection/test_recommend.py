@@ -207,6 +207,7 @@ def test_statistics_that_are_missing_for_half_of_the_files(tmp_path: Path) -> No
     assert answer.tables[0].then_bytes.expected < answer.tables[0].read_bytes / 3
 
 
+@pytest.mark.slow
 def test_an_index_that_no_query_needs_is_told_and_others_are_not(tmp_path: Path) -> None:
     table = filled(tmp_path, "parquet")
     table.create_index("ids", mi.Values("id"), builder="local")
@@ -337,6 +338,7 @@ def test_runs_until_it_pays_are_whole_ones() -> None:
     assert str(BreakEven(2.5, 5.0, 1.5, None, estimate=True)) == "5.0 days [3.0 days to never]"
 
 
+@pytest.mark.slow
 def test_the_query_log_is_a_workload_with_its_time(tmp_path: Path) -> None:
     filled(tmp_path, "parquet")
     table = mi.open_table(str(tmp_path / "lake"), config=mi.Config(query_log=True))

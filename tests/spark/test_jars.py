@@ -129,6 +129,7 @@ def test_a_cache_that_cannot_be_made_is_a_clear_error(environ: dict[str, str]) -
         fetch(environ)
 
 
+@pytest.mark.slow
 def test_many_at_once_all_get_whole_jars(environ: dict[str, str]) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: fetch(environ)[0].read_bytes(), range(16)))

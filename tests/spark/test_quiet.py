@@ -31,6 +31,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "victim").read_text() == "theirs"
 
 
+@pytest.mark.slow
 def test_what_is_said_inside_goes_to_the_file(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from metaindex.spark.quiet import _streams_to\n"

@@ -185,6 +185,7 @@ def test_listings_of_plain_files(tmp_path: Path) -> None:
     at_each(table, {first: set(range(5)), second: {*range(5), *range(10, 15)}})
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_version_wherever_a_table_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -332,6 +332,7 @@ def test_files_that_left_the_lake_are_told_and_no_fault(tmp_path: Path) -> None:
     assert (found.sound, found.gone) == (True, 1)
 
 
+@pytest.mark.slow
 def test_the_command_line_says_it_in_words_json_and_exit_codes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

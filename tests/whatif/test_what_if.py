@@ -247,6 +247,7 @@ def test_equal_questions_have_equal_answers(tmp_path: Path) -> None:
         assert mine.expected == pytest.approx(other.expected, rel=0.01)
 
 
+@pytest.mark.slow
 def test_statistics_that_footers_tell_are_exact_without_a_sample_of_the_files(tmp_path: Path) -> None:
     table = skewed(tmp_path, 1)
     found = table.what_if(["id between 3000 and 9010", "id < 9 and near < 30"], mi.ColumnStats(), sample=0.1)
@@ -258,6 +259,7 @@ def test_statistics_that_footers_tell_are_exact_without_a_sample_of_the_files(tm
         assert then.kept_files < 60
 
 
+@pytest.mark.slow
 def test_of_many_files_the_sample_speaks_for_statistics_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a table of a million files would have each of its footers read."""
     table = skewed(tmp_path, 3)
@@ -290,6 +292,7 @@ def test_what_stands_already_decides_first(tmp_path: Path) -> None:
     assert {one.effects[0].reads.files.expected for one in (with_it, without)} == {1}
 
 
+@pytest.mark.slow
 def test_candidates_follow_from_the_queries_where_none_is_given(tmp_path: Path) -> None:
     table = filled(tmp_path, "delta")
     found = table.what_if(["id = 77", "cat > 3 and name in ('a', 'b')"])
@@ -364,6 +367,7 @@ def test_half_of_the_statistics_is_missing(tmp_path: Path) -> None:
     assert found["values(id)"].reads.files.expected == 1
 
 
+@pytest.mark.slow
 def test_a_value_that_no_sampled_file_has_is_bounded_honestly(tmp_path: Path) -> None:
     table = skewed(tmp_path, 2)
     found = table.what_if("id = 60001", mi.Values("id"), sample=0.1)

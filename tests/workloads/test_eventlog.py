@@ -443,6 +443,7 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
     assert [problem.seen for problem in found.problems] == [1]
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     head = json.dumps(start(0, scan("/t", "[(a#1L = 1)]"))).encode() + b"\n"
     path = tmp_path / "app.zstd"

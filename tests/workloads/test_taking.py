@@ -244,6 +244,7 @@ def test_any_text_is_a_template_or_told(texts: list[str]) -> None:
     assert found.seen + sum(problem.seen for problem in found.problems) == asked + 1
 
 
+@pytest.mark.slow
 def test_importing_loads_no_parser() -> None:
     names = "{'sqlglot', 'pyspark', 'duckdb'}"
     code = f"import sys, metaindex as mi; mi.workload, mi.Workload; print({names} & set(sys.modules))"

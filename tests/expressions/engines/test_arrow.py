@@ -255,6 +255,7 @@ def test_in_does_not_take_an_instant_for_its_day() -> None:
     assert kept(table, to_arrow(In(A, late), schema)) == [0]
 
 
+@pytest.mark.slow
 def test_long_predicates_do_not_overflow_pyarrow() -> None:
     table = pa.table({"a": [5, 20_000]})
     p = Or(tuple(Comparison(A, Op.EQ, Literal(i)) for i in range(10_000)))

@@ -98,6 +98,7 @@ def test_the_command_line_says_how(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["count", str(root), "_c2 = 'AU'", "--option", "header=false"]) == 0
 
 
+@pytest.mark.slow
 def test_verbs_on_an_index_know_the_options_that_it_was_built_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

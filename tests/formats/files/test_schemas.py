@@ -233,6 +233,7 @@ def test_a_link_to_nothing_hides_no_table(tmp_path: Path) -> None:
     assert now(tmp_path).files.paths.to_pylist() == ["a.csv"]
 
 
+@pytest.mark.slow
 def test_a_line_of_json_that_is_longer_than_what_is_looked_at_is_said_to_be_long(tmp_path: Path) -> None:
     """Not that an object goes over several lines: there is no second one."""
     put(tmp_path / "a.json", b'{"i":1,"s":"' + b"x" * LOOKED_AT + b'"}\n')

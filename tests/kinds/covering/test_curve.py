@@ -311,6 +311,7 @@ def test_rows_that_are_not_in_the_order_of_the_curve_are_found_and_not_merged(
     assert readable(key)
 
 
+@pytest.mark.slow
 def test_a_damaged_part_is_not_merged(tmp_path: Path) -> None:
     root = parquet_folder(tmp_path / "lake", 1)
     table = mi.open_table(str(root))

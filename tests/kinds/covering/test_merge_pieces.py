@@ -136,6 +136,7 @@ texts = st.text("ab\U0001f600", max_size=3) | st.just("x" * 300) | st.just("x" *
 
 @settings(max_examples=50)
 @given(st.lists(texts, min_size=1, max_size=40), st.randoms(use_true_random=False), st.integers(1, 200))
+@pytest.mark.slow
 def test_stretches_hold_every_row_once(values: list[str | None], order_: random.Random, share: int) -> None:
     """Of parts that lap over each other, each row is in one stretch of those that its part touches; and stretches
     ascend."""
