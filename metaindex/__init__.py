@@ -31,7 +31,7 @@ from metaindex.expressions.errors import (
 )
 
 from .clients import offer
-from .config import Config, QueryLog, RememberFilters
+from .config import Config, QueryLog
 from .errors import (
     BuildError,
     ConcurrentWriteError,
@@ -158,7 +158,6 @@ __all__ = [
     "OutsideTableError",
     "PruneResult",
     "QueryLog",
-    "RememberFilters",
     "RuleConfig",
     "ScanError",
     "SettingError",

@@ -89,46 +89,6 @@ def noting(given: QueryLog | bool | None) -> QueryLog | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberFilters:
-    """How it is remembered which row groups no row of a filter was found in (`docs/guides/conditions.md`).
-    ArgumentError for a value that is none.
-
-    * `keep_bytes`, `keep_days`: what is kept beside the indexes, and held in memory by an opened table, at most: the
-      oldest goes first.
-    * `flush_files`, `flush_seconds`: what was found out of files waits in the process until there are so many, or the
-      first waits so long; an object is written then, by another thread.
-    """
-
-    keep_bytes: int = 16 << 20
-    keep_days: float = 30.0
-    flush_files: int = 20_000
-    flush_seconds: float = 30.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("keep_bytes", 0), ("keep_days", 0), ("flush_files", 1), ("flush_seconds", 0)):
-            value, whole = getattr(self, name), name in ("keep_bytes", "flush_files")
-            right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-            if not (right and least <= value < 1e15):
-                raise ArgumentError(f"RememberFilters({name}=...) is a number from {least} on; got {value!r}; give one")
-
-
-def remembering(given: RememberFilters | bool | None) -> RememberFilters | None:
-    """How filters are remembered: as it is given, else as the environment variable METAINDEX_REMEMBER_FILTERS says (on,
-    off). None: not at all. ArgumentError for what is none of these."""
-    if isinstance(given, RememberFilters):
-        return given
-    if given is not None:
-        return RememberFilters() if given else None
-    word = os.environ.get("METAINDEX_REMEMBER_FILTERS", "").strip().lower()
-    if word not in ("", "on", "true", "off", "false"):
-        raise ArgumentError(
-            f"the environment variable METAINDEX_REMEMBER_FILTERS is on or off; got {word!r}; set one of these, or"
-            " unset it"
-        )
-    return RememberFilters() if word in ("on", "true") else None
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """How metaindex works for one table.
 
@@ -154,10 +114,6 @@ class Config:
       put-if-absent has one winner (`docs/storage.md`).
     * `query_log`: a `QueryLog` (True: as it is by default) notes each query beside the indexes; False: none; None: as
       the environment variable METAINDEX_QUERY_LOG says (kept, hashed or left out), and none where it is not set.
-    * `remember_filters`: a `RememberFilters` (True: as it is by default) remembers, beside the indexes, in which row
-      groups of the files that a scan read no row matched its filter: a later query with that filter leaves them out.
-      False: not; None: as the environment variable METAINDEX_REMEMBER_FILTERS says (on or off), and not where it is
-      not set.
     * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike
       (OutsideTableError), links looked through: for who indexes tables that others write.
     * `confine_to`: the same, with other folders (paths, or URIs of the table's store) in which files may lie, too.
@@ -175,7 +131,6 @@ class Config:
     confine: bool = False
     confine_to: tuple[str, ...] = ()
     query_log: QueryLog | bool | None = None
-    remember_filters: RememberFilters | bool | None = None
     seal_key: str | bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -191,10 +146,6 @@ class Config:
         sealing(self.seal_key)
         if not isinstance(self.query_log, QueryLog | bool | None):
             raise ArgumentError(f"Config(query_log=...) is a QueryLog, True, False or None; got {self.query_log!r}")
-        if not isinstance(self.remember_filters, RememberFilters | bool | None):
-            raise ArgumentError(
-                f"Config(remember_filters=...) is a RememberFilters, True, False or None; got {self.remember_filters!r}"
-            )
         if self.builder not in ("spark", "local", "default"):
             raise ArgumentError(f"Config(builder=...) is 'spark', 'local' or 'default'; got {self.builder!r}")
 

@@ -151,9 +151,8 @@ chosen before, within the budget that all tables share.
 "it leaves out" is what the workload would not read any more, each query as often as it is asked; a range in brackets
 holds the truth with 90%. Of queries that differ in their literals alone up to 24 are asked, and stand for the others
 where there are more. "pays after": so many runs of the workload, or days where its time is known, spare as many bytes
-as the build reads and writes. Told are also indexes without which no query would read more, a layout for what no
-index helps, and filters that come again and that no index answers: what they found could be remembered. A folder of
-tables is one, too: of the tables below it those that the queries name.""",
+as the build reads and writes. Told are also indexes without which no query would read more, and a layout for what no
+index helps. A folder of tables is one, too: of the tables below it those that the queries name.""",
     (
         "metaindex advise lake/flights --queries log.sql",
         "metaindex advise lake/flights --queries log.sql --budget 100MB --create",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from metaindex.formats.model import FileTable, Schema, Version
 from .sources import FileSource
 from .told import IndexReport as IndexReport
 from .told import human_bytes as human_bytes
-from .walk import REMEMBERED
 
 if TYPE_CHECKING:
     from metaindex.drawing.markup import Element
@@ -47,9 +46,6 @@ class PruneResult(Shown):
     not_understood: tuple[str, ...]  # parts of the predicate that no index can use
     _walked: Walked = field(repr=False, compare=False)  # who answers for it: not the same here and where it was sent
     changed_files: int = 0  # kept as they are others now than those that were proved out (`reading`)
-    remembered: Callable[[str, int], Mask | None] | None = field(
-        default=None, repr=False, compare=False
-    )  # which row groups of a kept file (path, how many) may match, as readings before found out
     keys: str = ""  # what rows must have, too, where keys of another table were asked (`of_keys`): for people
 
     @property
@@ -109,10 +105,9 @@ class PruneResult(Shown):
         tell them apart; a reader's own look at the file's footer may drop more. `groups`: how many the file has. All of
         them for a file that the answer does not name."""
         statistics = self.in_file(path, groups)
-        kept = np.ones(groups, np.bool_) if statistics is None else may_match(self.walked, statistics)
-        if self.remembered is not None and (may := self.remembered(path, groups)) is not None:
-            kept = kept & may
-        return [int(group) for group in np.flatnonzero(kept)]
+        if statistics is None:
+            return list(range(groups))
+        return [int(group) for group in np.flatnonzero(may_match(self.walked, statistics))]
 
     @cached_property
     def _rows(self) -> dict[str, int]:
@@ -204,8 +199,6 @@ class PruneResult(Shown):
 
     def _how(self, index: IndexReport) -> str:
         """By the columns of an index that answered: none of which only a part was asked that nobody understood."""
-        if index.name == REMEMBERED:
-            return "by what such a filter matched before"
         understood = [leaf for leaf in leaves_of(self.predicate) if not isinstance(leaf, Opaque)]
         named = {ref.name for leaf in understood for ref in columns(leaf)}
         by = [name for name in index.columns if name in named or not self.not_understood]

@@ -39,10 +39,6 @@ Sources = Mapping[str, PruningStatistics[Mask]]
 """By the name of the index, or `LOG`."""
 
 LOG = "the table's log"
-REMEMBERED = "remembered filters"
-"""Of filters that were read before."""
-NO_INDEX = frozenset({LOG, REMEMBERED})
-"""What leaves files out and is no index: reports are called so."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from metaindex.expressions.references import columns as columns_of
 from metaindex.pruning.result import PruneResult
-from metaindex.pruning.walk import NO_INDEX
+from metaindex.pruning.walk import LOG
 from metaindex.readers.plan import ScanPlan
 
 from .row import QueryRow, bounded
@@ -61,4 +61,4 @@ def scanned(scan: ScanPlan, engine: str, columns: Sequence[str] | None = None) -
 
 def helpers(result: PruneResult) -> tuple[str, ...]:
     """The indexes that left something out."""
-    return tuple(each.name for each in result.indexes if each.used and each.dropped_files and each.name not in NO_INDEX)
+    return tuple(each.name for each in result.indexes if each.used and each.dropped_files and each.name != LOG)

@@ -22,7 +22,6 @@ from metaindex.views.info import IndexInfo
 from metaindex.views.text_table import Column, TextTable
 from metaindex.views.words import duration, percent
 
-from .predicted import PredictedAgainst, Prediction, against, table_of
 from .reading import LoggedQueries
 from .row import SUMMED
 
@@ -93,15 +92,13 @@ class IndexSavings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Savings(Shown):
-    """By index (those that spared most first) and by day (in UTC, oldest first). `predicted`: of indexes that were
-    recommended, what was expected and what came; `notes`: what is not in it."""
+    """By index (those that spared most first) and by day (in UTC, oldest first). `notes`: what is not in it."""
 
     table: str
     total: Spared
     indexes: tuple[IndexSavings, ...]
     days: Mapping[dt.date, Spared]
     notes: tuple[str, ...] = ()
-    predicted: tuple[PredictedAgainst, ...] = ()
 
     def __getitem__(self, index: str) -> IndexSavings:
         """An index by its name. KeyError where nothing is known of such a one."""
@@ -134,8 +131,6 @@ class Savings(Shown):
         parts += [self._by_day()]
         if self.unused:
             parts += ["", f"helped no query that was noted since it was created: {', '.join(self.unused)}"]
-        if self.predicted:
-            parts += ["", "expected, and what came:", table_of(self.predicted)]
         return (*parts, *self.notes)
 
     @property
@@ -196,7 +191,6 @@ class Savings(Shown):
             "indexes": [each.to_json() for each in self.indexes],
             "days": [{"day": str(day), **spared.to_json()} for day, spared in self.days.items()],
             "unused": list(self.unused),
-            "predicted": [told.to_json() for told in self.predicted],
             "notes": list(self.notes),
         }
 
@@ -206,9 +200,8 @@ def computed_savings(
     queries: LoggedQueries,
     infos: Sequence[IndexInfo],
     histories: Mapping[str, History],
-    predictions: Mapping[str, Prediction] | None = None,
 ) -> Savings:
-    """From the log of a table, its indexes, what happened to them, and what was expected of some."""
+    """From the log of a table, its indexes, and what happened to them."""
     rows = queries.rows
     rows = rows.append_column(
         "helped", pc.fill_null(pc.greater(pc.list_value_length(rows.column("indexes")), 0), False)
@@ -229,8 +222,7 @@ def computed_savings(
     told.sort(key=lambda each: (-each.spared.bytes_left_out, each.name))
     days = rows.append_column("day", pc.cast(pc.floor_temporal(rows.column("at"), unit="day"), pa.date32()))
     by_day = {day: spared for day, spared in sorted(_grouped(days, "day").items()) if isinstance(day, dt.date)}
-    predicted = against(rows, predictions or {}, {info.name: info.size_bytes for info in infos if not info.problem})
-    return Savings(table, _sum(rows), tuple(told), by_day, (*queries.notes, *gone), tuple(predicted))
+    return Savings(table, _sum(rows), tuple(told), by_day, (*queries.notes, *gone))
 
 
 def _without_many(own: pa.Table, there: Mapping[str, IndexInfo]) -> tuple[pa.Table, list[str]]:

@@ -14,9 +14,7 @@ import logging
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Sequence
 
 from metaindex.config import QueryLog
 from metaindex.expressions.errors import ObjectExistsError, first_line
@@ -34,28 +32,19 @@ READER_SECONDS = 10.0
 _ROWS = 20_000  # in a file
 
 
-Row = TypeVar("Row")
-W = TypeVar("W", bound="Waiting[Any]")
+class Recorder:
+    """The log of one table as this process writes it. For any thread; nothing is raised."""
 
-
-class Waiting(ABC, Generic[Row]):
-    """What waits to be written for one table. `write` writes rows, on the thread behind: whatever it raises is told
-    once, and nothing is written any more. For any thread; nothing is raised."""
-
-    what = "rows"
-    most_waiting = MOST_WAITING
-
-    def __init__(self, place: LogPlace, writer: Writer, flush_rows: int, flush_seconds: float) -> None:
-        self.place = place
-        self.flush_rows, self.flush_seconds = flush_rows, flush_seconds
+    def __init__(self, place: LogPlace, setting: QueryLog, writer: Writer) -> None:
+        self.place, self.setting = place, setting
         self._writer = writer
-        self.waiting: list[Row] = []
+        self.waiting: list[QueryRow] = []
         self.since = 0.0  # when the first of them came
         self.dropped = 0
         self.stopped = False
 
-    def note(self, row: Row) -> None:
-        """One more row."""
+    def note(self, row: QueryRow) -> None:
+        """A query of the table."""
         if self.stopped:
             return
         self._writer.note(self, row)
@@ -64,49 +53,25 @@ class Waiting(ABC, Generic[Row]):
         """Waits until what was noted is written. False: it was not within that time."""
         return self._writer.flush(timeout_seconds)
 
-    @abstractmethod
-    def write(self, rows: Sequence[Row]) -> None:
-        """Of the thread behind alone."""
-
-
-class Recorder(Waiting[QueryRow]):
-    """The log of one table as this process writes it."""
-
-    what = "queries"
-
-    def __init__(self, place: LogPlace, setting: QueryLog, writer: Writer) -> None:
-        super().__init__(place, writer, setting.flush_rows, setting.flush_seconds)
-        self.setting = setting
-
-    def write(self, rows: Sequence[QueryRow]) -> None:
-        data = encoded(rows, self.setting)
-        self.place.storage().put_if_absent(new_name(time.time_ns() // 1_000_000), data)
-
 
 class Writer:
     """The thread behind all logs of this process, begun with the first row."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._recorders: dict[Hashable, Waiting[Any]] = {}
+        self._recorders: dict[tuple[LogPlace, QueryLog], Recorder] = {}
         self._thread: threading.Thread | None = None
         self._hurry = 0
         self._writing = False
 
     def recorder(self, place: LogPlace, setting: QueryLog) -> Recorder:
-        return self.one((place, setting), lambda: Recorder(place, setting, self))
-
-    def one(self, key: Hashable, make: Callable[[], W]) -> W:
-        """Who waits under a key, made where nobody does yet."""
         with self._changed:
-            if (recorder := self._recorders.get(key)) is None:
-                recorder = self._recorders[key] = make()
-            return recorder  # type: ignore[return-value]  # of one key there is one type
+            return self._recorders.setdefault((place, setting), Recorder(place, setting, self))
 
-    def note(self, recorder: Waiting[Row], row: Row) -> None:
+    def note(self, recorder: Recorder, row: QueryRow) -> None:
         with self._changed:
             waiting = recorder.waiting
-            if len(waiting) >= recorder.most_waiting:
+            if len(waiting) >= MOST_WAITING:
                 recorder.dropped += 1
                 return
             if not waiting:
@@ -121,7 +86,7 @@ class Writer:
                     waiting.clear()
                     return
                 self._thread = thread
-            if len(waiting) in (1, recorder.flush_rows):
+            if len(waiting) in (1, recorder.setting.flush_rows):
                 self._changed.notify_all()
 
     def flush(self, timeout_seconds: float = READER_SECONDS) -> bool:
@@ -158,38 +123,37 @@ class Writer:
                 self._writing = True
             _write(due, rows, dropped)
 
-    def _due(self) -> Waiting[Any] | None:
+    def _due(self) -> Recorder | None:
         now = time.monotonic()
         for recorder in self._recorders.values():
             rows = len(recorder.waiting)
-            late = now >= recorder.since + recorder.flush_seconds
-            if rows and (self._hurry or late or rows >= recorder.flush_rows):
+            late = now >= recorder.since + recorder.setting.flush_seconds
+            if rows and (self._hurry or late or rows >= recorder.setting.flush_rows):
                 return recorder
         return None
 
     def _pause(self) -> float | None:
         """How long nothing is due, as it stands."""
-        ends = [each.since + each.flush_seconds for each in self._recorders.values() if each.waiting]
+        ends = [each.since + each.setting.flush_seconds for each in self._recorders.values() if each.waiting]
         return max(min(ends) - time.monotonic(), 0.0) if ends else None
 
 
-def _write(waiting: Waiting[Row], rows: Sequence[Row], dropped: int) -> None:
-    if waiting.stopped:
+def _write(recorder: Recorder, rows: Sequence[QueryRow], dropped: int) -> None:
+    if recorder.stopped:
         return
     try:
-        waiting.write(rows)
+        data = encoded(rows, recorder.setting)
+        recorder.place.storage().put_if_absent(new_name(time.time_ns() // 1_000_000), data)
     except ObjectExistsError:
         pass  # no two have one name: the answer to a put that was made again was lost
     except Exception as error:  # noqa: BLE001 - no query fails of its log
-        waiting.stopped = True
+        recorder.stopped = True
         logger.warning(
-            "%s of %s are not noted any more by this process: %s", waiting.what, waiting.place.table, first_line(error)
+            "queries of %s are not noted any more by this process: %s", recorder.place.table, first_line(error)
         )
         return
     if dropped:
-        logger.warning(
-            "%s %s of %s were not noted, as too many waited", f"{dropped:,}", waiting.what, waiting.place.table
-        )
+        logger.warning("%s queries of %s were not noted, as too many waited", f"{dropped:,}", recorder.place.table)
 
 
 WRITER = Writer()

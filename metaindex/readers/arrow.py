@@ -33,7 +33,6 @@ from .projection import FileNames, constant
 from .replaced import seen
 from .row_filter import RowFilter
 from .row_groups import RowGroups
-from .watched import WatchedFile
 
 _LOOKED_AT_ONCE = 16
 _Part = tuple[int, int, list[pa.Array]]
@@ -140,7 +139,6 @@ class _FileReader:
         self._names = FileNames.of(snapshot)
         self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
         self._footers = HeldFooters(0) if scan.footers is None else scan.footers
-        self._watches = None if self._text is not None or self._predicate is None else scan.watches
         self._lock = threading.Lock()  # what several files share is loaded once
         self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
 
@@ -169,8 +167,7 @@ class _FileReader:
         with self._lock:
             positions, equality = self._deletes(row)
         extra = tuple(dict.fromkeys(leaf for delete, _ in equality for leaf in delete.columns))
-        watched = self._watched(row)
-        for first, count, arrays in self._parts(row, path, where, extra, watched):
+        for first, count, arrays in self._parts(row, path, where, extra):
             batch = pa.RecordBatch.from_arrays(arrays[: len(self._fields)], schema=self._all_schema)
             live = positions.live(first, count) if positions is not None else None
             if equality:
@@ -178,28 +175,13 @@ class _FileReader:
                 for delete, values in equality:
                     kept = values.live([keys[leaf] for leaf in delete.columns])
                     live = kept if live is None else live & kept
-            if live is not None and live.all():
-                live = None
-            if watched is not None:
-                batch = watched.matching(batch, first, live)
-            else:
-                if live is not None:
-                    batch = batch.filter(from_truths(live))
-                if self._predicate is not None:
-                    batch = self._predicate.matching(batch)
+            if live is not None and not live.all():
+                batch = batch.filter(from_truths(live))
+            if self._predicate is not None:
+                batch = self._predicate.matching(batch)
             if self._keys is not None and batch.num_rows:
                 batch = self._keys.matching(batch)
             yield first, batch
-        if watched is not None and self._watches is not None:
-            may = watched.outcome(self._storage, self._snapshot, row)
-            if may is not None:
-                self._watches.keep(row, may)
-
-    def _watched(self, row: int) -> WatchedFile | None:
-        """Who sees what the filter finds in a file; None where nobody asks."""
-        if self._watches is None or self._predicate is None or not self._watches.wants(row):
-            return None
-        return WatchedFile(self._predicate)
 
     def check(self, row: int) -> None:
         """Raises where the footer of a Parquet file tells that its columns are others than those of the scan."""
@@ -209,9 +191,7 @@ class _FileReader:
             now = seen(self._storage, self._snapshot, row)
             check_columns(source, self._fields, names=self._names, where=where, held=self._footers, now=now)
 
-    def _parts(
-        self, row: int, path: str, where: str, extra: tuple[Leaf, ...], watched: WatchedFile | None
-    ) -> Iterator[_Part]:
+    def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
         """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""
         wanted = self._fields + tuple(_chain(leaf) for leaf in extra)
         shared: dict[str, pa.Scalar] = {}
@@ -232,17 +212,8 @@ class _FileReader:
                 parts = self._text.read(source, path, in_file, where)
             else:
                 parts = read_parquet(
-                    source,
-                    in_file,
-                    names=self._names,
-                    where=where,
-                    row_groups=self._row_groups,
-                    path=path,
-                    now=now,
-                    watched=watched,
+                    source, in_file, names=self._names, where=where, row_groups=self._row_groups, path=path, now=now
                 )
-                if watched is not None:
-                    watched.now = now
             for first, count, arrays in parts:
                 given = iter(arrays)
                 columns = [constant(shared[f.name], f.type, count) if f.name in shared else next(given) for f in wanted]

@@ -108,11 +108,7 @@ class FooterGroups:
     ) -> Mask:
         known = result.in_file(path, count)
         sources = [*stated, *([] if known is None else [known])]
-        kept = may_match(part, CompositeStatistics(sources)) if sources else np.ones(count, np.bool_)
-        if result.remembered is not None and part in (result.walked, result.predicate):
-            may = result.remembered(path, count)
-            kept = kept if may is None else kept & may
-        return kept
+        return may_match(part, CompositeStatistics(sources)) if sources else np.ones(count, np.bool_)
 
     def _footer(self, path: str) -> _Footer | None:
         if path not in self._read:

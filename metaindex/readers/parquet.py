@@ -20,7 +20,6 @@ from .errors import ScanError
 from .footer import DOUBTS, HeldFooters, OpenedFile, open_file
 from .projection import FileNames, Projection, carries_ids
 from .row_groups import RowGroups
-from .watched import WatchedFile
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
@@ -40,15 +39,11 @@ def read_parquet(
     row_groups: RowGroups,
     path: str = "",
     now: ObjectInfo | None = None,
-    watched: WatchedFile | None = None,
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:
     """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out.
-    `path`: of the file, as `row_groups` knows it; `now`: as there; `watched`: is told which are."""
+    `path`: of the file, as `row_groups` knows it; `now`: as there."""
     try:
         file, runs = row_groups.open(source, path, now)
-        if watched is not None:
-            starts = [first for first, _ in file.footer.groups]
-            watched.opened(starts, runs, proved=row_groups.proved_by_footers)
         reader = _ColumnReader(file, fields, names, where)
         for run in runs:
             yield from reader.read(run)

@@ -29,8 +29,6 @@ from .key_rows import KeyRows
 if TYPE_CHECKING:
     from metaindex.pruning.result import PruneResult
 
-    from .watched import Watches
-
 Choose: TypeAlias = "Callable[[Predicate], tuple[npt.NDArray[np.int64], PruneResult]]"
 T = TypeVar("T")
 
@@ -70,13 +68,10 @@ class ScanPlan:
         default=None, repr=False, compare=False
     )  # only rows that have these keys; what they say of files is in `hint`
     keys_told: str = ""  # for people
-    watching: Callable[[ScanPlan], Watches | None] | None = field(
-        default=None, repr=False, compare=False
-    )  # who is told in which row groups no row matches, asked when files are read
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it reads the same rows of the same files; footers that were read stay here."""
-        here = {"noted", "footers", "watching"}
+        here = {"noted", "footers"}
         return type(self), tuple(None if f.name in here else getattr(self, f.name) for f in fields(self))
 
     def __eq__(self, other: object) -> bool:
@@ -128,15 +123,6 @@ class ScanPlan:
         """It is read now."""
         if self.noted is not None:
             self.noted(self, engine, columns)
-
-    @property
-    def watches(self) -> Watches | None:
-        """Who is told what the filter finds: of a scan that applies it, and nothing else, to all rows of what it
-        reads."""
-        if self.watching is None or self.predicate is None:
-            return None
-        alone = self.first is None and self.hint is None and self.keys is None
-        return self.watching(self) if alone else None
 
     def whole(self) -> Self:
         """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept

@@ -55,9 +55,7 @@ class RowGroups:
         self._held = HeldFooters(0) if held is None else held
         # What another predicate was answered by says nothing of this one. Of very many values some is in every row
         # group, and to find that out again for each file takes its time.
-        answered = result is not None and result.predicate == predicate
-        known = answered and result is not None and result.knows_row_groups
-        self._remembered = result.remembered if answered and result is not None else None
+        known = result is not None and result.knows_row_groups and result.predicate == predicate
         self._result = result if known and _values(predicate) <= MOST_VALUES else None
         asked = set() if predicate is None else {column.parts for column in columns(predicate)}
         asked_leaves = [
@@ -67,11 +65,6 @@ class RowGroups:
         self._question: Question | None = (
             None  # what the predicate comes down to for each file, where it is one question
         )
-
-    @property
-    def proved_by_footers(self) -> bool:
-        """Is a row group that is left out proved out by its file's own footer?"""
-        return self._result is None and self._remembered is None
 
     def open(
         self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
@@ -92,8 +85,6 @@ class RowGroups:
                     kept = self._by_keys(self._result, source if worth else None, file.footer, path)
                 elif file.footer.raw:
                     kept = may_match(self._predicate, self._stated(file.footer.raw, file.footer))
-                if self._remembered is not None and (may := self._remembered(path, count)) is not None:
-                    kept = kept & may
         return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else _runs(kept)
 
     def _stated(self, raw: bytes, footer: FileFooter) -> ArrowStatistics:

@@ -13,7 +13,6 @@ from metaindex.selection.answer import (
     with_bounds,
 )
 from metaindex.selection.pieces import RecommendedIndex, TableAdvice
-from metaindex.selection.repeated import FOR_WHOM, TITLE, remembering_python
 from metaindex.views.words import counted, duration
 
 _MOST = 10
@@ -40,11 +39,6 @@ def _of_table(recommended: Recommendation, table: TableAdvice) -> Iterator[Child
     notes = [f"{index.name}: {note}" for index in indexes for note in index.notes]
     notes += [f"no query of the workload would read more without {unused.said}" for unused in table.unused]
     yield listed(notes)
-    if table.repeated:
-        yield tag("p", f"{TITLE[:1].upper()}{TITLE[1:]}")
-        yield listed([each.said for each in table.repeated])
-        yield copied(remembering_python(table.table))
-        yield tag("p", _sentence(FOR_WHOM))
     yield from _told("Not recommended", [f"{passed.candidate}: {passed.reason}" for passed in table.passed])
     yield from _told("Not answered", [f"{query}: {problem}" for query, problem in table.refused])
     yield listed(list(table.notes[:_MOST]))

@@ -17,7 +17,6 @@ from metaindex.whatif.posterior import Estimate
 
 from .choosing import Budget
 from .pieces import RecommendedIndex, TableAdvice, UnusedIndex
-from .repeated import told
 
 _LARGE = 0.5
 """Of the bytes of the tables: indexes that take more are told to."""
@@ -107,8 +106,7 @@ class Recommendation(Shown):
         return tuple((table.table, unused) for table in self.tables for unused in table.unused)
 
     def create(self, builder: object = None, progress: object = None) -> CreatedIndexes:
-        """Creates the indexes, one after another, and notes beside each that it was recommended and what was expected
-        of it: `Table.savings` tells what came. `builder`, `progress`: as `Table.create_index` takes them. One that
+        """Creates the indexes, one after another. `builder`, `progress`: as `Table.create_index` takes them. One that
         fails is told, and the others are created."""
         assert self.creates is not None, "made by recommend()"
         return CreatedIndexes(self.creates(index, builder, progress) for index in self.indexes)
@@ -192,7 +190,6 @@ class Recommendation(Shown):
         if table.layouts:
             parts.append("what no index helps, another layout does:")
             parts += [part for layout in table.layouts for part in layout.shown]
-        parts += told(table.repeated, table.table)
         parts += _lines([f"{query}: {problem}" for query, problem in table.refused], "not answered", True)
         parts += table.notes
         if table.sampled.files:

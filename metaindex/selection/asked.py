@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import pyarrow as pa
-
 from metaindex.advice.advised import Advice
 from metaindex.advice.sample import Sampled
 from metaindex.expressions.records import dataclass
@@ -26,8 +24,7 @@ class TableAsked:
     """A table and what the workload asks of it. `sql_name`: as SQL names it; `options`: of readers, with which it is
     open; `taken`: names of indexes that are used; `sizes`: bytes of the indexes that there are; `helped`: how many
     queries of the table's query log each of them helped, None without a log; `layout`: advice for queries on some
-    columns, and what was read for it; `copies`: may indexes keep rows of the table? `noted`: the rows of its query log,
-    where that is the workload; `may_remember`: could filters be remembered, and are not yet?"""
+    columns, and what was read for it; `copies`: may indexes keep rows of the table?"""
 
     asked: Asked
     hand: AtHand
@@ -37,8 +34,6 @@ class TableAsked:
     helped: Mapping[str, int] | None
     layout: Callable[[Sequence[str]], tuple[tuple[Advice, ...], Sampled]]
     copies: bool = True
-    noted: pa.Table | None = None
-    may_remember: bool = False
     options: tuple[tuple[str, object], ...] = ()
 
 

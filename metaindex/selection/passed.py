@@ -12,7 +12,6 @@ from .choosing import Budget, Some
 from .judging import TableCase, less
 from .layouts import columns_left
 from .pieces import PassedOver, TableAdvice
-from .repeating import repeated_of
 from .unused import unused_of
 
 
@@ -44,7 +43,6 @@ def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> T
         passed=tuple(_passed(case, some, left)),
         unused=unused_of(case, table.sizes, table.helped),
         layouts=layouts,
-        repeated=repeated_of(table, case, some),
         sampled=weighing.sampled if case.candidates else Sampled(),
         rate=weighing.rate,
         notes=tuple(notes),

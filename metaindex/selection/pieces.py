@@ -17,7 +17,6 @@ from metaindex.views.words import duration
 from metaindex.whatif.answer import Rate, Upkeep
 from metaindex.whatif.posterior import Estimate
 
-from .repeated import RepeatedFilter, remembering_python
 from .texts import create_python, title_of
 
 
@@ -173,7 +172,7 @@ class TableAdvice:
     """One table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is recommended;
     `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their reasons;
     `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no index
-    helps; `repeated`: filters that come again and that no index answers, where they are not remembered yet."""
+    helps."""
 
     table: str
     format: str
@@ -188,7 +187,6 @@ class TableAdvice:
     passed: tuple[PassedOver, ...] = ()
     unused: tuple[UnusedIndex, ...] = ()
     layouts: tuple[Advice, ...] = ()
-    repeated: tuple[RepeatedFilter, ...] = ()
     sampled: Sampled = field(default_factory=Sampled)
     rate: Rate = field(default_factory=Rate)
     notes: tuple[str, ...] = ()
@@ -221,8 +219,6 @@ class TableAdvice:
             "not_recommended": [passed.to_json() for passed in self.passed],
             "unused": [unused.to_json() for unused in self.unused],
             "layouts": [layout.to_json() for layout in self.layouts],
-            "repeated": [each.to_json() for each in self.repeated],
-            "to_remember": remembering_python(self.table) if self.repeated else None,
             "sampled": self.sampled.to_json(),
             "rate": self.rate.to_json(),
             "notes": list(self.notes),

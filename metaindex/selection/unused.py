@@ -25,7 +25,7 @@ def unused_of(case: TableCase, sizes: Mapping[str, int], helped: Mapping[str, in
     asked = _asked(case)
     unused = []
     for index in sorted(standing.indexes, key=lambda index: (-sizes.get(index.name, 0), index.name)) if trees else ():
-        if (helped and helped.get(index.name)) or not firsts(index).isdisjoint(asked):
+        if (helped and helped.get(index.name)) or not _firsts(index).isdisjoint(asked):
             continue
         without = Standing(standing.snapshot, tuple(other for other in standing.indexes if other is not index))
         if all(_same(tree, standing, without) for tree in trees):
@@ -35,7 +35,7 @@ def unused_of(case: TableCase, sizes: Mapping[str, int], helped: Mapping[str, in
     return tuple(unused)
 
 
-def firsts(index: OpenIndex) -> set[str]:
+def _firsts(index: OpenIndex) -> set[str]:
     """The first columns of what it has to be read in the table's place."""
     return {key.columns[0].name.lower() for run in index.entry.content.runs for key in served_keys(run)}
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.vectors import one_array
 from metaindex.pruning.result import PruneResult
-from metaindex.pruning.walk import NO_INDEX
+from metaindex.pruning.walk import LOG
 from metaindex.views.explanation import Credit
 
 logger = logging.getLogger("metaindex")
@@ -18,9 +18,7 @@ logger = logging.getLogger("metaindex")
 def credited(result: PruneResult, ask: Callable[[list[str]], PruneResult]) -> Credit | None:
     """`ask`: the same question at the same version, of these indexes alone. None where the table does not answer by
     itself: an explanation goes without."""
-    helped = [
-        report for report in result.indexes if report.used and report.dropped_files and report.name not in NO_INDEX
-    ]
+    helped = [report for report in result.indexes if report.used and report.dropped_files and report.name != LOG]
     try:
         own = ask([])
         if own.total_files != result.total_files:

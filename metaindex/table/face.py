@@ -404,9 +404,8 @@ class Table:
         processor seconds to build them. What leaves out less than 0.5% of what is read is not recommended; nor, where
         `days` (the time that the workload is of) is known, what writes more than it spares. `tables`, `sample` and the
         files that are read: as for `what_if`; a quarter of what may be read is kept for advice on the layout, where
-        that helps and no index does. Told are also indexes that no query needs, and filters that come again and that no
-        index answers, where they are not remembered. Equal questions have equal answers, but that processor time is
-        measured. Raises ArgumentError.
+        that helps and no index does. Told are also indexes that no query needs. Equal questions have equal answers,
+        but that processor time is measured. Raises ArgumentError.
         """
         recommendation: Recommendation = client("recommend")(
             [self._handle], queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
@@ -545,10 +544,9 @@ class Table:
     ) -> Outcome:
         """Takes out of an index, physically and at once, the values that no retained version of the table holds: of
         files that are gone, and of rows deleted in files that stay. Old runs are removed whatever the retention; a
-        query that began before may have to read more. Remembered filters are removed, too; a query log is not, and the
-        notes say where there is one. Does not touch the table: run it after the table's own VACUUM,
-        snapshot expiry or the like. `builder`: as in `optimize_index`. IndexStateError while an operation is under
-        way."""
+        query that began before may have to read more. A query log is not touched, and the notes say where there is one;
+        nor is the table: run it after the table's own VACUUM, snapshot expiry or the like. `builder`: as in
+        `optimize_index`. IndexStateError while an operation is under way."""
         from .verbs import erase
 
         return erase(self._handle, name, builder=builder, progress=progress)

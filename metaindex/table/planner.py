@@ -22,7 +22,6 @@ from metaindex.pruning.result import IndexReport, PruneResult
 
 from .asked import VersionLike, at_version
 from .handle import Handle
-from .remembering import RememberedFilters
 
 logger = logging.getLogger("metaindex")
 
@@ -42,7 +41,6 @@ class Planner:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._remembered = Remembered(handle.config.cache_bytes // 8)
-        self.filters = RememberedFilters.of(handle)
 
     @held_back
     def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
@@ -56,32 +54,16 @@ class Planner:
         elif answer is SnapshotWanted.NEEDED:
             answer = asked.by_snapshot()
         assert isinstance(answer, PruneResult), "a snapshot always answers"
-        answer = self._less_remembered(answer, only)
         return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
 
     @held_back
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
         """The same by the indexes alone where they have recorded the version: for an engine that asks the table's own
-        partitions and statistics by itself. None where no index knows a column that is asked, and nothing is remembered
-        of the predicate."""
+        partitions and statistics by itself. None where no index knows a column that is asked."""
         indexes, refused = self._handle.open_indexes(only)
         if not indexes:
             return None
         predicate = at_moment(predicate)
-        answer = self._proved(predicate, version, indexes, refused)
-        if answer is not None:
-            return self._less_remembered(answer, only)
-        if self.filters is None or only is not None or not self.filters.any:
-            return None
-        # No index knows a column: the files are listed, by what an index recorded where it did.
-        asked = self._asked(predicate, at_version(version, None), indexes, refused)
-        listed = self.filters.tried(asked.listed, None)
-        less = None if listed is None else self.filters.less(listed)
-        return less if less is not None and less.remembered is not None else None
-
-    def _proved(
-        self, predicate: object, version: VersionLike, indexes: Sequence[OpenIndex], refused: Sequence[IndexReport]
-    ) -> PruneResult | None:
         asked = self._asked(predicate, at_version(version, None), indexes, refused, alone=True)
         if not asked.recorded and not self._known_lately(predicate, indexes):
             return None  # nor is the table loaded
@@ -101,7 +83,7 @@ class Planner:
         by_record = pruner.by_record(question)
         result = pruner.by_snapshot(question, snapshot) if isinstance(by_record, SnapshotWanted) else by_record
         self._handle.confined(result.files)
-        return self._less_remembered(result, only)
+        return result
 
     def over_files(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
         """The same, each index asked of the files that it finds by their full identity, whatever it recorded of the
@@ -109,16 +91,11 @@ class Planner:
         pruner = Pruner(*self._handle.open_indexes(only))
         root = self._handle.root(snapshot)
         question = TableQuestion(root, self._handle.format, snapshot.version, tree)
-        return self._less_remembered(pruner.by_snapshot(question, snapshot), only)
+        return pruner.by_snapshot(question, snapshot)
 
     def predicate(self, condition: object, schema: Schema) -> Predicate:
         """The predicate bound to the schema of the version."""
         return predicate_of(condition, schema, self._handle.config.time_zone)
-
-    def _less_remembered(self, result: PruneResult, only: Iterable[str] | None) -> PruneResult:
-        """Without the files of which it is remembered that no row matches. Who names the indexes that may answer means
-        those alone."""
-        return result if self.filters is None or only is not None else self.filters.less(result)
 
     def _known_lately(self, predicate: object, indexes: Sequence[OpenIndex]) -> bool:
         """Does some index know a column that is asked, by the newest schema that it has recorded? True where that
@@ -201,12 +178,6 @@ class _Asked:
     def by_snapshot(self) -> PruneResult | SnapshotWanted | None:
         """The answer over the table's own list of files."""
         return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
-
-    def listed(self) -> PruneResult:
-        """An answer for which the table's own statistics are not wanted."""
-        answer = self._answer(None, alone=True) if self.recorded else self.by_snapshot()
-        assert isinstance(answer, PruneResult), "who is alone answers, and so does a snapshot"
-        return answer
 
     def by_snapshot_or_alone(self) -> PruneResult | SnapshotWanted | None:
         """The same; by the indexes alone where the table cannot be read."""

@@ -15,7 +15,7 @@ from metaindex.expressions.tree import And, Constant, Predicate
 from metaindex.expressions.vectors import one_array, truths
 from metaindex.formats.model import Diff, Schema, Snapshot, Version
 from metaindex.formats.protocol import At
-from metaindex.pruning.condition import AtMoment, OfSchema, at_moment
+from metaindex.pruning.condition import OfSchema, at_moment
 from metaindex.pruning.result import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
@@ -226,10 +226,7 @@ class Queries:
         return OfSchema(make)
 
     def _keyed(self, scan: Scan, where: object, keys: JoinKeys | None) -> Scan:
-        """The scan whose files were chosen by both, of the rows that have the keys. A condition that asks the time does
-        not come again."""
-        if isinstance(where, AtMoment):
-            scan = replace(scan, watching=None)
+        """The scan whose files were chosen by both, of the rows that have the keys."""
         if keys is None:
             return scan
         schema = scan.snapshot.schema
@@ -289,7 +286,6 @@ class Queries:
             choose=choose,
             footers=self._footers,
             noted=None if self._noting is None else self._noting.scan,
-            watching=None if self._planner.filters is None else self._planner.filters.watching,
         )
 
     def suspected(self, planned: PlannedAnswer) -> bool:

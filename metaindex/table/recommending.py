@@ -8,18 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.advice.advised import Advice
 from metaindex.advice.sample import SMALL_BYTES, Sampled, check_share
-from metaindex.config import remembering
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
 from metaindex.expressions.records import dataclass
 from metaindex.formats.protocol import At
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.folder import plain_options
-from metaindex.querylog.predicted import ExpectedBounds, Prediction, keep
 from metaindex.querylog.reading import logged
 from metaindex.selection.answer import CreatedIndex, Recommendation, budget_of
 from metaindex.selection.asked import TableAsked
@@ -45,7 +42,6 @@ from .weighing import asked_query, at_hand, check_workplace, unread
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Progress
-    from metaindex.log.entry import IndexLogEntry
 
 _MOST_NAMES = 5
 _MOST = 1e18
@@ -100,12 +96,11 @@ def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Re
         check_workplace(handle)
     several = None if question.queries is None else _workload(question.queries, handles)
     noted = [_Noted.of(handle) for handle in handles] if several is None else []
-    logs: list[pa.Table | None] = [log.rows for log in noted] or [None] * len(handles)
     workloads = [log.workload for log in noted] if several is None else [several] * len(handles)
     copies = [question.copies and (several is not None or noted[at].by_spark) for at in range(len(handles))]
     asked = []
-    for handle, queries, rows_too, log in zip(handles, workloads, copies, logs, strict=True):
-        asked.append(_table(handle, queries, replace(question, copies=rows_too), given, log))
+    for handle, queries, rows_too in zip(handles, workloads, copies, strict=True):
+        asked.append(_table(handle, queries, replace(question, copies=rows_too), given))
     days = question.days
     if days is None:
         days = max((queries.days for queries in workloads if queries.days is not None), default=None)
@@ -144,12 +139,11 @@ class _Noted:
 
     workload: Workload
     by_spark: bool
-    rows: pa.Table
 
     @classmethod
     def of(cls, handle: Handle) -> _Noted:
         rows = logged_queries(handle).rows
-        return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()), rows)
+        return cls(from_query_log(rows), bool(pc.any(pc.equal(rows.column("engine"), "spark")).as_py()))
 
 
 def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
@@ -171,7 +165,7 @@ def _sql_name(handle: Handle, file_format: str) -> str:
 
 
 def _table(
-    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any], noted: pa.Table | None
+    handle: Handle, queries: Workload, question: RecommendQuestion, given: Sequence[Any]
 ) -> tuple[TableAsked, OfTable]:
     snapshot = handle.snapshot(At())
     chosen = of_table(queries, _names(handle.path, question), [field.name for field in snapshot.schema.fields])
@@ -200,16 +194,8 @@ def _table(
         helped=_helped(handle),
         layout=_layout(handle, share * _OF_LAYOUT if large else None),
         copies=question.copies,
-        noted=noted,
-        may_remember=_may_remember(handle, file_format),
     )
     return table, chosen
-
-
-def _may_remember(handle: Handle, file_format: str) -> bool:
-    """Could filters be remembered (of text files none is), and are not yet?"""
-    config = handle.config
-    return config.use_indexes and remembering(config.remember_filters) is None and file_format.lower() == "parquet"
 
 
 def _names(path: str, question: RecommendQuestion) -> TableNames:
@@ -280,18 +266,4 @@ def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: An
         )
     except MetaIndexError as error:
         return CreatedIndex(index.table, index.name, str(error))
-    notes = made.notes
-    try:
-        keep(place_of(handle).storage(), _prediction(index, made.entry))
-    except MetaIndexError as error:  # the index is there
-        notes += (f"what was expected of it is not noted: {error}",)
-    return CreatedIndex(index.table, index.name, notes=notes)
-
-
-def _prediction(index: RecommendedIndex, entry: IndexLogEntry) -> Prediction:
-    queries = max(index.queries, 1)
-    left_out, size, helps = (
-        ExpectedBounds(each.low / of, each.expected / of, each.high / of)
-        for each, of in ((index.left_out, 1), (index.size_bytes, 1), (index.helps_queries, queries))
-    )
-    return Prediction(entry.index_uuid, entry.timestamp_ms, index.queries, helps.expected, left_out, size, helps)
+    return CreatedIndex(index.table, index.name, notes=made.notes)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import datetime as dt
 
 from metaindex.expressions.errors import MetaIndexError
-from metaindex.querylog.predicted import Prediction, kept
 from metaindex.querylog.savings import Savings, computed_savings
 from metaindex.views.history import History, history
 
 from .handle import Handle
-from .noting import place_of
 from .query_log import logged_queries
 from .upkeep import indexes
 
@@ -25,11 +23,4 @@ def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
             histories[info.name] = history(info.name, handle.log(info.name), None)
         except MetaIndexError:
             continue  # what is wrong with it `indexes` tells
-    return computed_savings(handle.path, queries, infos, histories, _predictions(handle))
-
-
-def _predictions(handle: Handle) -> dict[str, Prediction]:
-    """By index, of those that were recommended; none of an older index of the same name."""
-    names = {entry.index_uuid: entry.name for entry in handle.entries()}
-    known = kept(place_of(handle).storage(), list(names))
-    return {names[uuid]: prediction for uuid, prediction in known.items()}
+    return computed_savings(handle.path, queries, infos, histories)

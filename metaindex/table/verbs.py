@@ -54,8 +54,6 @@ from metaindex.store.writer import RunSink, new_run_id
 
 from .asked import TimestampLike, VersionLike, at_version
 from .handle import Handle
-from .noting import place_of
-from .remembering import forget
 
 if TYPE_CHECKING:
     from metaindex.build.protocol import Builder, Progress
@@ -299,17 +297,7 @@ def restore(handle: Handle, name: str) -> Outcome:
 def vacuum(handle: Handle, name: str) -> Outcome:
     """See `Table.vacuum_index`."""
     log = handle.log(name)
-    base = log.latest()
-    outcome = execute(log, Vacuum(name, log=log))
-    if base is None:
-        return outcome
-    from metaindex.querylog.predicted import forget  # what was expected of it goes with it
-
-    try:
-        forget(place_of(handle).storage(), base.index_uuid)
-    except MetaIndexError as error:  # the index is gone
-        return replace(outcome, notes=(*outcome.notes, f"what was expected of it is still there: {error}"))
-    return outcome
+    return execute(log, Vacuum(name, log=log))
 
 
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
@@ -358,9 +346,8 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
     notes += out_of_reach(log.storage, cleaned.entry.id)
     kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
     notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
-    forgotten = forget(handle)
-    notes += forgotten + _still_noted(handle)
-    changed = outcome.changed or cleaned.changed or bool(forgotten)
+    notes += _still_noted(handle)
+    changed = outcome.changed or cleaned.changed
     return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
 
 

@@ -71,7 +71,6 @@ ORDER: tuple[str, ...] = (
     "export",
     "views",
     "querylog",
-    "remembering",
     "advice",
     "answers",
     "joins",

@@ -212,6 +212,33 @@ def test_readers_of_indexes_pass_over_it(tmp_path: Path) -> None:
     assert len(lake.open().snapshot().files) == 2
 
 
+def test_every_verb_passes_over_folders_beside_the_indexes_that_are_none(tmp_path: Path) -> None:
+    table = noted(parquet_lake(tmp_path))
+    table.prune("id = 1")
+    assert table.query_log().num_rows == 1
+    filters = folder_of(table).parent / "_remembered" / "00001700000000000-0123456789abcdef.filters"
+    filters.parent.mkdir()
+    expected = folder_of(table) / "01234567-89ab-cdef-0123-456789abcdef.predicted"
+    for file in (filters, expected):
+        file.write_bytes(b"of another version")
+    table = table.reopened()
+    assert [info.name for info in table.indexes()] == ["stats"]
+    assert table.prune("id = 1").kept_files == 1
+    assert table.scan("id = 1").to_arrow().num_rows == 1
+    table.create_index("more", mi.Values("id"), builder="local")
+    table.refresh_index("stats", mode="full", builder="local")
+    table.optimize_index("stats")
+    assert "left" not in " ".join(table.clean_index("stats", 0).notes)
+    assert table.clean_query_log().left == ()
+    assert table.savings().notes == ()
+    table.erase_index("stats", builder="local")
+    table.delete_index("more")
+    table.vacuum_index("more")
+    assert [info.name for info in table.indexes()] == ["stats"]
+    assert table.query_log().num_rows == 3
+    assert filters.read_bytes() == expected.read_bytes() == b"of another version"
+
+
 @pytest.mark.slow
 def test_threads_lose_and_double_nothing(tmp_path: Path) -> None:
     lake = delta_lake(tmp_path)

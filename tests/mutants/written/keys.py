@@ -125,12 +125,4 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/pruning/test_lacking.py",),
         "an equality reads every file, as the table's own log is not asked",
     ),
-    Mutant(
-        "a remembered filter of other rows",
-        "metaindex/readers/watched.py",
-        "            self._of_dead(self._numbered(batch, first).filter(pa.array(~live)), groups)\n",
-        "            pass\n",
-        ("tests/remembering/test_histories.py",),
-        "rows that are deleted now, and were not before, are lost at the version before",
-    ),
 )
