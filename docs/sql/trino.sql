@@ -1,5 +1,5 @@
 -- An index read by Trino alone. NOT RUN BY OUR TESTS: we have no Trino. It says the same as duckdb.sql and spark.sql, which are run.
--- ../reading.md says what each statement may conclude, and why. `metaindex export` writes an index as a Delta table, which needs none of this.
+-- ../reading.md says what each statement may conclude, and why.
 --
 -- Trino has no table function over a folder of Parquet: each folder is an external table of a Hive catalog (here `hive.lake`). The folders of runs (`run=<id>`) are its partitions; `run` is a varchar.
 -- The catalog needs `hive.non-managed-table-writes-enabled` for nothing here, and `hive.parquet.use-column-names` (its default). Parts end in `.mix`, which Trino does not mind.

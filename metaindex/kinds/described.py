@@ -113,7 +113,6 @@ class FactRows(ABC):
     name: ClassVar[str]
     files: ClassVar[Level]
     partitions: ClassVar[Level]
-    shown: ClassVar[pa.Schema]
 
     @classmethod
     @abstractmethod
@@ -189,12 +188,6 @@ class FactRows(ABC):
         cls, run: RunReader, column: CoveredColumn, type_: pa.DataType, ordinals: Ordinals, truth: pa.Table
     ) -> Iterator[tuple[int, str]]:
         """Of some files, whose facts are the `truth`, which ones the stored rows do not say, and what is not so."""
-
-    @classmethod
-    @abstractmethod
-    def listed(cls, run: RunReader, files: pa.Table, live: Mask) -> Iterator[pa.Table]:
-        """All rows as people read them (`shown`), of the files that are `live`. `files`: of the run by ordinal, with
-        path, partition, its number, and run."""
 
     @classmethod
     @abstractmethod

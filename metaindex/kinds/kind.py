@@ -93,18 +93,6 @@ class LayoutRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Stored rows as a person reads them: of each the file's ordinal, the row group (None: not told), and either its
-    value as text (None where it is NULL, or was cut) or the first bits of a hash."""
-
-    ordinals: npt.NDArray[np.int64]
-    row_groups: npt.NDArray[np.int64] | None
-    texts: Sequence[str | None] | None = None
-    nulls: Sequence[bool] | None = None
-    hashes: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class AskedColumns:
     """What queries ask of columns, by their dotted names, in the order of first use: those that have an order, those of
     them that are compared for equality and whose values stand in the files, and those that lie in a range.
@@ -249,20 +237,6 @@ class LookedUpRows(StoredKind):
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
         return old == new if not cls.carries_types else answers_for(old, new)
-
-    @classmethod
-    def file_bytes(cls, reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64] | None:
-        """By ordinal what a file's values take, where each file has bytes of its own."""
-        return None
-
-
-@runtime_checkable
-class ListsValues(Protocol):
-    """Rows that people can read, too: for an export."""
-
-    @classmethod
-    def listed(cls, rows: pa.Table, key: CoveredKey) -> Listed:
-        """Stored rows as people read them."""
 
 
 @runtime_checkable

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .footer import Footer
-from .layout import PartInfo
 from .reader import RunReader
 
 MOST_ROWS = 1 << 19
@@ -40,13 +39,6 @@ def stream(
             if leading is not None:
                 table = table.filter(pc.equal(table.column(names[0]), leading))
             yield table.cast(schema)
-
-
-def part_groups(source: RunReader, part: PartInfo) -> Iterator[pa.Table]:
-    """A part, row group by row group."""
-    footer = source.footer(part)
-    for group in range(len(footer.rows)):
-        yield source.read(part, [group], list(footer.columns), keep=False)
 
 
 def groups_holding(footer: Footer, column: str, keys: Sequence[int] | Sequence[bytes]) -> list[int]:

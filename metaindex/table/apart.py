@@ -1,4 +1,4 @@
-"""Indexes and exports lie apart from the files of the table: what lies among them is data to whoever reads the folder,
+"""Indexes lie apart from the files of the table: what lies among them is data to whoever reads the folder,
 and waste to whoever vacuums it."""
 
 from __future__ import annotations
@@ -21,14 +21,6 @@ def check_apart(place: str, root: str, what: str) -> None:
             f"{what} outside of the table, or in a folder of it whose name begins with '_', as other readers take all"
             " else for data; "
             f"{place} is in {root}; choose another folder"
-        )
-
-
-def check_no_index(place: str, indexes: str) -> None:
-    """ArgumentError for a place among indexes, whose verbs remove what they do not know, or refuse to."""
-    if _below(place, indexes) is not None:
-        raise ArgumentError(
-            f"an export is written outside of the indexes; {place} is in {indexes}; choose another folder"
         )
 
 

@@ -17,7 +17,6 @@ from metaindex.config import BuilderName, Config
 from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
 from metaindex.expressions.shown import one_line, preformatted
 from metaindex.formats.model import Diff, Snapshot
-from metaindex.formats.storage_opening import is_remote
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import PruneResult
 from metaindex.views.notebook import watched
@@ -33,7 +32,6 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     from metaindex.advice.clustering import Clustering
     from metaindex.answers.aggregated import Aggregated
     from metaindex.build.protocol import Builder, Progress
-    from metaindex.export import Exported
     from metaindex.joins.sources import Named
     from metaindex.joins.touched import Touched
     from metaindex.querylog.cleaning import QueriesCleaned
@@ -719,29 +717,6 @@ class Table:
         from .upkeep import repair
 
         return repair(self._handle, name, files=files, builder=builder, progress=progress)
-
-    def export_index(
-        self,
-        index: str,
-        target: str | os.PathLike[str],
-        *,
-        format: Literal["delta", "iceberg"] = "delta",  # noqa: A002
-        overwrite: bool = False,
-    ) -> Exported:
-        """Writes what an index knows of the live files as plain Delta (or, with pyiceberg, Iceberg) tables below
-        `target`, a folder or URI: `files`, `column_stats` and, of indexes with keys, `keys` and `key_values`; with the
-        names of columns, and values as text, for tools that know nothing of indexes. `overwrite`: a new version of the
-        tables of an earlier export. ArgumentError where such a table is there already, or one that no export wrote, and
-        for a folder of the table or of another one."""
-        from metaindex.export import export, unwritten_export
-        from metaindex.formats.storage_opening import storage_for
-
-        self._handle.check_export(target)
-        place = os.fspath(target)
-        options = self._handle.storage_options if is_remote(place) else None
-        opened = self._handle.as_kept(index).open_index(index)
-        with unwritten_export():
-            return export(opened, storage_for(place, options)[0], format, overwrite=overwrite)
 
 
 def handle_of(table: Table) -> Handle:

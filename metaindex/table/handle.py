@@ -18,7 +18,7 @@ from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from metaindex.formats.registry import format_named, open_ref
 from metaindex.formats.storage_confined import Confines, confined
-from metaindex.formats.storage_opening import is_path, is_remote, parent_of
+from metaindex.formats.storage_opening import is_remote, parent_of
 from metaindex.formats.storage_own import own_folder
 from metaindex.log.operation_log import OperationLog
 from metaindex.log.states import State
@@ -29,7 +29,7 @@ from metaindex.pruning.suspects import Suspects
 from metaindex.store.layout import check_asked, indexes_folder, list_namespaces, namespace_folder
 from metaindex.store.reader import StoreCache
 
-from .apart import check_apart, check_no_index
+from .apart import check_apart
 from .builders import Builders
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
@@ -119,12 +119,6 @@ class Handle:
         over."""
         said = {name for name in self.ref.options if name.lower() != "format"}
         return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
-
-    def as_kept(self, name: str) -> Handle:
-        """For a verb on an index of this name: see `as_said`. What is wrong with the index is said by the verb."""
-        if self.format != "files":
-            return self
-        return next((self.as_said(entry) for entry in self.entries() if entry.name == name), self)
 
     def as_indexed(self) -> Handle:
         """Text files as the first of their indexes in use reads them, where nobody said how: for what is told of a
@@ -334,14 +328,6 @@ class Handle:
         if location is not None and not self.ref.patterns:
             check_apart(os.fspath(location), root, "indexes lie")
         return indexes_folder(root, self.format, None if location is None else os.fspath(location), self.ref.patterns)
-
-    def check_export(self, target: str | os.PathLike[str]) -> None:
-        """ArgumentError where an export would lie among files of the table or its indexes."""
-        if not isinstance(target, str | os.PathLike) or not os.fspath(target) or not is_path(os.fspath(target)):
-            raise ArgumentError(f"an export goes to a folder or URI; got {target!r}; name one")
-        if not self.ref.patterns:
-            check_apart(os.fspath(target), self.root(None), "an export is written")
-        check_no_index(os.fspath(target), self.indexes_folder())
 
 
 def _opened(

@@ -111,15 +111,12 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a number for a namespace": lambda t: ANY.Config(namespace=5),
     "no text for a place of indexes": lambda t: ANY.Config(index_location=""),
     "bytes for a place of indexes": lambda t: ANY.Config(index_location=b"x"),
-    "an export to nowhere": lambda t: t.export_index("k", ""),
-    "an export to a number": lambda t: t.export_index("k", 5),  # type: ignore[arg-type]
     "a number for a name of an index": lambda t: t.indexes(5),
     "a list for a name of an index": lambda t: t.indexes(["k"]),
     "indexes of none": lambda t: t.indexes("nope"),
     "indexes for no session": lambda t: t.indexes().to_spark(None),
     "statistics of a number": lambda t: t.statistics(5, "a"),
     "statistics of a numbered partition": lambda t: t.statistics("k", "a", 5),
-    "an export of a number": lambda t: t.export_index(5, "/nowhere"),
     "verify of no versions": lambda t: t.verify_index("k", versions="newes"),
     "verify of a number for predicates": lambda t: t.verify_index("k", predicates=5),
     "a truth for progress": lambda t: t.create_index("n", mi.Values("a"), builder="local", progress=True),
@@ -134,8 +131,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a long name for a report": lambda t: t.report("a" * 5000),
     "a zero byte for a report": lambda t: t.report("a\0b"),
     "half a character for a report": lambda t: t.report("a\ud800"),
-    "a zero byte for an export": lambda t: t.export_index("k", "a\0b"),
-    "half a character for an export": lambda t: t.export_index("k", "a\ud800"),
     "a number for tables of a statement": lambda t: ANY.sql("SHOW INDEXES ON a", tables=3),
     "a number for a path of a statement": lambda t: ANY.sql("SHOW INDEXES ON a", tables={"a": 3}),
     "a text for bytes": lambda t: ANY.Config(cache_bytes="x"),
@@ -191,11 +186,6 @@ def test_one_predicate_is_a_list_of_one(table: mi.Table) -> None:
 def test_one_candidate_is_a_list_of_one(table: mi.Table) -> None:
     told = [str(table.recommend("a = 1", candidates=given)) for given in (ANY.Values("a"), [mi.Values("a")])]
     assert told[0] == told[1]
-
-
-def test_an_export_goes_to_a_path_as_to_a_text(table: mi.Table, tmp_path: Path) -> None:
-    table.export_index("k", tmp_path / "out")
-    assert (tmp_path / "out" / "files" / "_delta_log").is_dir()
 
 
 def test_values_of_arrow_are_values(table: mi.Table) -> None:

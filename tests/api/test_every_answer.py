@@ -49,7 +49,6 @@ ASKING: dict[str, Callable[[mi.Table, Path], Shown]] = {
     "Clustering": lambda t, _: t.clustering(),
     "Diff": lambda t, _: t.diff(t.versions()[0].id),
     "Explanation": lambda t, _: t.explain(ASKED),
-    "Exported": lambda t, tmp: t.export_index("find", str(tmp / "out")),
     "History": lambda t, _: t.history("find"),
     "IndexList": lambda t, _: t.indexes(),
     "Lake": lambda t, _: mi.open_lake(Path(t.path).parent),

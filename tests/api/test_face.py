@@ -29,7 +29,6 @@ NAMES = [
     "enable_index",
     "erase_index",
     "explain",
-    "export_index",
     "format",
     "history",
     "indexes",

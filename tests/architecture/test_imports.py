@@ -68,7 +68,6 @@ ORDER: tuple[str, ...] = (
     "build",
     "actions",
     "verify",
-    "export",
     "views",
     "querylog",
     "advice",

@@ -42,7 +42,6 @@ COMMANDS: Script = [
     ("report", "{t}", "-o", "{out}/report.html"),
     ("lake", "{lake}"),
     ("diff", "{t}", "--since", "{version}"),
-    ("export", "{t}", "stats", "{out}/exported"),
     ("history", "{t}", "stats"),
     ("verify", "{t}", "stats"),
     ("repair", "{t}", "stats"),

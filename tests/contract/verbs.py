@@ -97,7 +97,6 @@ def story(lake: Lake, kind: Kind, partition: str, builder: Literal["local", "spa
     sound(lake, kind)
     damaged(lake, kind, partition, other)
     right(lake, kind, partition, left_out)
-    lake.open().export_index(NAME, str(lake.root / "export"))
     lake.open().clean_index(NAME, retention=0)
     right(lake, kind, partition, left_out)
 

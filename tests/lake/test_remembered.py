@@ -75,9 +75,6 @@ def test_what_is_told_of_a_table_is_told_as_its_indexes_read_it(tmp_path: Path, 
     answer = mi.recommend(f"SELECT * FROM {name} WHERE {column} = 105", mi.open_table(root))
     assert answer.queries == 1
     assert mi.open_table(root).what_if(f"{column} = 105", mi.Values(column)).refused == 0
-    done = call("export", root, "stats", tmp_path / "exported")
-    assert done.code == 0, done.err
-    assert (tmp_path / "exported" / "column_stats").is_dir()
 
 
 def test_a_command_of_a_lakes_advice_that_reads_rows_says_how(tmp_path: Path) -> None:

@@ -452,8 +452,6 @@ def test_a_key_that_makes_no_sense_loses_no_row_and_no_verb_its_words(keyed: Lak
             str(verb("stats"))
     with contextlib.suppress(mi.MetaIndexError):
         table.search("23")
-    with contextlib.suppress(mi.MetaIndexError):
-        table.export_index("stats", str(path.parents[3] / "exported"))
 
 
 @pytest.fixture(scope="module")
@@ -496,7 +494,6 @@ def test_a_bound_of_a_part_that_is_none_ends_no_verb(
     assert str(keyed.open().verify_index("stats"))
     verbs: list[Callable[[mi.Table], object]] = [
         lambda table: table.optimize_index("stats", "full"),
-        lambda table: table.export_index("stats", path.parents[3] / "exported"),
         lambda table: table.refresh_index("stats", builder="local"),
         lambda table: table.repair_index("stats", builder="local"),
     ]

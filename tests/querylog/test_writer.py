@@ -206,7 +206,6 @@ def test_readers_of_indexes_pass_over_it(tmp_path: Path) -> None:
     assert not table.repair_index("stats").changed
     table.optimize_index("stats")
     assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{tmp_path}/**/*.parquet')").fetchall() == [(10,)]
-    table.export_index("stats", str(tmp_path / "export"))
     table.clean_index("stats", 0)
     assert table.query_log().num_rows == 1
     assert len(lake.open().snapshot().files) == 2

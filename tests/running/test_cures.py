@@ -117,7 +117,7 @@ _OF_OTHERS = {
 }
 """What other faces alone are told."""
 _NOT_ASKED = (
-    *("export/", "report/", "doctor/", "formats/written.py", "hooks/", "config.py", "table/asked.py"),
+    *("report/", "doctor/", "hooks/", "config.py", "table/asked.py"),
     *("kinds/column_stats/command.py",),
 )
 """Rooms that no statement comes to, and what a configuration and the arguments of Python say of themselves."""

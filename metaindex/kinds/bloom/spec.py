@@ -108,9 +108,3 @@ class Bloom(WholeKind):
         from .verified import FilterCheck
 
         return FilterCheck(reader, key, ordinals.tolist())
-
-    @classmethod
-    def file_bytes(cls, reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64]:
-        from .verified import filter_bytes
-
-        return filter_bytes(reader, key)

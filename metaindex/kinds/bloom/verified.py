@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -124,13 +123,3 @@ class FilterCheck:
 
     def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
         yield from ((ordinal, self._wrong[ordinal]) for ordinal in ordinals if ordinal in self._wrong)
-
-
-def filter_bytes(reader: RunReader, key: CoveredKey) -> npt.NDArray[np.int64]:
-    """By ordinal how large a file's filter is: 0 of a file without values."""
-    sizes = np.zeros(reader.run.files, np.int64)
-    filters = StoredFilters(reader, key.key_id)
-    for number, size_class in enumerate(filters.directory.classes):
-        ordinals = filters.ordinals(number)
-        sizes[np.arange(size_class.files) if ordinals is None else ordinals] = 32 * size_class.blocks
-    return sizes

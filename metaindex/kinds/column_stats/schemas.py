@@ -58,23 +58,3 @@ COLUMNS = Columns(
     ranged=frozenset(COLUMN_STATS.names[: COLUMN_STATS.get_field_index("value_count")]) | {"partition_id"},
 )
 """How the rows of both levels are written. Ranged are what rows are found by, and what bounds say."""
-
-SHOWN = pa.schema(
-    [
-        ("path", pa.string()),
-        ("partition", pa.string()),
-        ("column", pa.string()),
-        ("type", pa.string()),
-        ("state", pa.string()),
-        ("lower", pa.string()),
-        ("upper", pa.string()),
-        ("lower_exact", pa.bool_()),
-        ("upper_exact", pa.bool_()),
-        ("null_count", pa.int64()),
-        ("nan_count", pa.int64()),
-        ("value_count", pa.int64()),
-        ("compressed_bytes", pa.int64()),
-        ("run", pa.string()),
-    ]
-)
-"""Rows of both levels as people read them: one a file and column, with names and texts, not ids and bytes."""

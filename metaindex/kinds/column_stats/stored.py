@@ -22,7 +22,7 @@ from metaindex.kinds.described import (
 )
 from metaindex.log.entry import CoveredColumn
 
-from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS, SHOWN
+from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,6 @@ class ColumnStatsRows(FactRows):
         COLUMNS,
     )
     partitions = Level("partition_stats", PARTITION_STATS, ("column_id", "partition_ord"), COLUMNS)
-    shown = SHOWN
 
     @classmethod
     def writer(cls, sink: RunSink, partition_ord: Ordinals, partition_ids: pa.Array) -> FactWriter:
@@ -129,13 +128,7 @@ class ColumnStatsRows(FactRows):
         return wrong(run, column, type_, ordinals, truth)
 
     @classmethod
-    def listed(cls, run: RunReader, files: pa.Table, live: Mask) -> Iterator[pa.Table]:
-        from .listed import listed
-
-        return listed(run, files, live)
-
-    @classmethod
     def of_column(cls, run: RunReader, column: CoveredColumn, partition: str | None) -> pa.Table:
-        from .listed import of_column
+        from .of_column import of_column
 
         return of_column(run, column, partition)

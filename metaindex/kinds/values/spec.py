@@ -17,7 +17,6 @@ from metaindex.kinds.kind import (
     KeyRows,
     Kind,
     LayoutRule,
-    Listed,
     LookedUpRows,
     Merged,
     MergeInto,
@@ -79,12 +78,6 @@ class HashRows(LookedUpRows):
 
         return EntryCheck(reader, key, plan, spill)
 
-    @classmethod
-    def listed(cls, rows: pa.Table, key: CoveredKey) -> Listed:
-        from .listed import listed_entries
-
-        return listed_entries(rows, key)
-
 
 class ValueRows(LookedUpRows):
     """The values themselves in order, each with the files and row groups that hold it."""
@@ -139,12 +132,6 @@ class ValueRows(LookedUpRows):
     @classmethod
     def said(cls, key: CoveredKey) -> str:
         return f"values by value({', '.join(column.name for column in key.columns)})"
-
-    @classmethod
-    def listed(cls, rows: pa.Table, key: CoveredKey) -> Listed:
-        from .listed import listed_values
-
-        return listed_values(rows, key)
 
 
 @dataclass(frozen=True, slots=True, init=False)
