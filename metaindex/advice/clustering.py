@@ -9,6 +9,7 @@ from dataclasses import field
 import numpy as np
 import pyarrow as pa
 
+from metaindex.expressions.plain import named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.statistics import Mask
@@ -68,9 +69,7 @@ class ColumnClustering:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        named = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        named |= {"sources": dict(self.sources), "constant_share": self.constant_share}
-        return named | {"depth_histogram": {str(depth): files for depth, files in self.depth_histogram.items()}}
+        return named(self, *self.__dataclass_fields__, "constant_share")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -150,19 +149,9 @@ class Clustering(Shown):
 
     def to_json(self, name: str | None = None) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "table": self.table,
-            "format": self.format,
-            "version": self.version,
-            "files": self.files,
-            "size_bytes": self.size_bytes,
-            "files_with_deletes": self.files_with_deletes,
-            "columns": [column.to_json() for column in self.columns],
-            "without_bounds": list(self.without_bounds),
-            "notes": list(self.notes),
-            "sampled": self.sampled.to_json(),
-            "advice": [advice.to_json(name) for advice in self.advice],
-        }
+        names = ("table", "format", "version", "files", "size_bytes", "files_with_deletes", "columns", "without_bounds")
+        advice = [advice.to_json(name) for advice in self.advice]
+        return {**named(self, *names, "notes", "sampled"), "advice": advice}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.errors import ArgumentError
 from metaindex.expressions.physical import to_physical
+from metaindex.expressions.plain import Plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.vectors import from_vector, numbers, one_array
 from metaindex.formats.model import FileTable, Leaf
@@ -28,7 +29,7 @@ _ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Plain):
     """What was read of the table for the advice. `limit_bytes`: what the files read may have together; `reason`: why
     none was read, or no advice given."""
 
@@ -51,10 +52,6 @@ class Sampled:
         )
         why = f"; no advice: {self.reason}" if self.reason else ""
         return f"read for the advice: {read}; the limit was {human_bytes(self.limit_bytes)}{why}"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from metaindex.expressions.plain import named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.formats.model import Version
@@ -60,8 +61,5 @@ class Aggregated(Shown):
             "version": self.version.id,
             "columns": self.table.column_names,
             "rows": [{name: json_value(value) for name, value in row.items()} for row in rows_of(self.table)],
-            "total_files": self.total_files,
-            "left_out": self.left_out,
-            "answered": self.answered,
-            "opened": self.opened,
+            **named(self, "total_files", "left_out", "answered", "opened"),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from metaindex.expressions.plain import named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
 from metaindex.formats.model import Version
@@ -61,14 +62,8 @@ class Touched(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "table": self.place,
-            "version": self.version.id,
-            "exact": self.exact,
-            "files": self.table.to_pylist(),
-            "total_files": self.total_files,
-            "total_bytes": self.total_bytes,
-        }
+        of = {"table": self.place, "version": self.version.id, "exact": self.exact, "files": self.table.to_pylist()}
+        return {**of, **named(self, "total_files", "total_bytes")}
 
 
 def touched(scan: Scan, *, exact: bool) -> Touched:

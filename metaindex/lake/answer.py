@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from metaindex.expressions.errors import MissingDependencyError
+from metaindex.expressions.plain import named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, one_line
 from metaindex.pruning.result import human_bytes
@@ -187,18 +188,9 @@ class Lake(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "lake": self.place,
-            "made_ms": self.made_ms,
-            "seconds": round(self.seconds, 3),
-            "files": self.files,
-            "size_bytes": self.size_bytes,
-            "index_bytes": self.index_bytes,
-            "bytes_left_out": self.bytes_left_out,
-            "tables": [table.to_json() for table in self.tables],
-            "recommended": None if self.recommended is None else self.recommended.to_json(),
-            "notes": list(self.notes),
-        }
+        sums = named(self, "files", "size_bytes", "index_bytes", "bytes_left_out")
+        begun = {"lake": self.place, "made_ms": self.made_ms, "seconds": round(self.seconds, 3)}
+        return {**begun, **sums, **named(self, "tables", "recommended", "notes")}
 
     def report(
         self,

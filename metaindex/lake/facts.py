@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from metaindex.expressions.plain import Plain, named
 from metaindex.expressions.records import dataclass
 from metaindex.log.states import State
 from metaindex.querylog.savings import Spared
@@ -50,19 +51,11 @@ class LakeIndex:
     def to_json(self) -> dict[str, object]:
         """Plain data for machines. `verified_ms` is null: no verification is recorded anywhere."""
         told = {name: value for name, value in self.info.to_json().items() if name not in ("columns", "versions")}
-        return {
-            **told,
-            "behind_commits": self.behind_commits,
-            "lag_ms": self.lag_ms,
-            "helped": self.helped,
-            "queries": self.queries,
-            "unread": self.unread,
-            "verified_ms": None,
-        }
+        return {**told, **named(self, "behind_commits", "lag_ms", "helped", "queries", "unread"), "verified_ms": None}
 
 
 @dataclass(frozen=True, slots=True)
-class LakeLayout:
+class LakeLayout(Plain):
     """How the files of a table lie, from bounds that cost no reading of files. `column`: the one by which they are
     told apart best; `share`: of the files, those that one value of it reads on average; `depth`: how many files overlap
     at the worst point of a file's range, on average; `columns`: so many were measured."""
@@ -71,10 +64,6 @@ class LakeLayout:
     share: float
     depth: float
     columns: int
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +140,8 @@ class LakeTable:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            **self.row(),
-            "indexes": [index.to_json() for index in self.indexes],
-            "savings": None if self.savings is None else self.savings.to_json(),
-            "layout": None if self.layout is None else self.layout.to_json(),
-            "report": self.report or None,
-            "commands": list(self.commands),
-            "seconds": round(self.seconds, 3),
-        }
+        told = {**self.row(), **named(self, "indexes", "savings", "layout")}
+        return {**told, "report": self.report or None, **named(self, "commands"), "seconds": round(self.seconds, 3)}
 
     def row(self) -> dict[str, object]:
         """As a row of a table: no value has more than a list in it."""

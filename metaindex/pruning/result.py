@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from metaindex.expressions.plain import named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns
 from metaindex.expressions.references import leaves as leaves_of
@@ -206,31 +207,12 @@ class PruneResult(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
+        of_files = ("total_files", "total_bytes", "kept_files", "kept_bytes", "dropped_files", "paths", "seconds")
+        of_index = ("name", "used", "reason", "columns", "dropped_files", "dropped_bytes", "seconds")
         return {
-            "table": self.table,
-            "format": self.format,
+            **named(self, "table", "format"),
             "version": self.version.id,
-            "total_files": self.total_files,
-            "total_bytes": self.total_bytes,
-            "kept_files": self.kept_files,
-            "kept_bytes": self.kept_bytes,
-            "dropped_files": self.dropped_files,
-            "paths": self.paths,
-            "seconds": self.seconds,
-            "not_understood": list(self.not_understood),
+            **named(self, *of_files, "not_understood"),
             **({"keys": self.keys} if self.keys else {}),
-            "indexes": [
-                {
-                    "name": i.name,
-                    "used": i.used,
-                    "reason": i.reason,
-                    "columns": list(i.columns),
-                    "dropped_files": i.dropped_files,
-                    "dropped_bytes": i.dropped_bytes,
-                    "seconds": i.seconds,
-                    "reads": i.reads,
-                    "bytes_read": i.bytes_read,
-                }
-                for i in self.indexes
-            ],
+            "indexes": [named(index, *of_index, "reads", "bytes_read") for index in self.indexes],
         }

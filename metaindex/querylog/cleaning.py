@@ -21,6 +21,7 @@ from metaindex.expressions.errors import (
     StorageError,
     StorageUnavailableError,
 )
+from metaindex.expressions.plain import Plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
 from metaindex.formats.storage import KeepsLeftovers, ObjectInfo, Storage
@@ -37,7 +38,7 @@ _DEAD_NS = 3600 * 10**9
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class QueriesCleaned(Shown):
+class QueriesCleaned(Shown, Plain):
     """What a clean of a query log did: files removed as too old or too many, files merged, files that it left as they
     cannot be read, and what is there now."""
 
@@ -55,16 +56,6 @@ class QueriesCleaned(Shown):
             f"query log: {self.removed:,} files removed, {self.merged:,} merged; {self.files:,} files with"
             f" {self.size_bytes:,} bytes are there"
         )
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {
-            "removed": self.removed,
-            "merged": self.merged,
-            "left": list(self.left),
-            "files": self.files,
-            "size_bytes": self.size_bytes,
-        }
 
 
 def clean(storage: Storage, setting: QueryLog) -> QueriesCleaned:

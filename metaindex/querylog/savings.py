@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.expressions.plain import Plain, named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes
@@ -36,7 +37,7 @@ _SUMS = ("helped", *SUMMED, "milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class Spared(Plain):
     """Queries, those that were helped, and what these read and were spared. `planning_ms`: of all that are noted."""
 
     queries: int = 0
@@ -46,10 +47,6 @@ class Spared:
     bytes_read: int = 0
     bytes_left_out: int = 0
     planning_ms: float = 0.0
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -79,15 +76,10 @@ class IndexSavings:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "name": self.name,
-            **{name: value for name, value in self.spared.to_json().items() if name not in ("queries", "planning_ms")},
-            "size_bytes": self.size_bytes,
-            "upkeep_bytes": self.upkeep_bytes,
-            "upkeep_bytes_a_day": self.upkeep_bytes_a_day,
-            "history_days": self.days,
-            "queries": self.queries,
-        }
+        names = [name for name in self.spared.__dataclass_fields__ if name not in ("queries", "planning_ms")]
+        told = {"name": self.name, **named(self.spared, *names)}
+        told |= named(self, "size_bytes", "upkeep_bytes", "upkeep_bytes_a_day")
+        return told | {"history_days": self.days, "queries": self.queries}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,14 +177,8 @@ class Savings(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "table": self.table,
-            "total": self.total.to_json(),
-            "indexes": [each.to_json() for each in self.indexes],
-            "days": [{"day": str(day), **spared.to_json()} for day, spared in self.days.items()],
-            "unused": list(self.unused),
-            "notes": list(self.notes),
-        }
+        days = [{"day": str(day), **spared.to_json()} for day, spared in self.days.items()]
+        return {**named(self, "table", "total", "indexes"), "days": days, **named(self, "unused", "notes")}
 
 
 def computed_savings(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.expressions.plain import Plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes
@@ -22,7 +23,7 @@ _SHOWN_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class Template(Plain):
     """Queries that differ in values only. Sums over those of which it is known; `milliseconds`: the mean."""
 
     text: str
@@ -36,13 +37,9 @@ class Template:
     engines: tuple[str, ...]
     last_ms: int
 
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class QuerySummary(Shown):
+class QuerySummary(Shown, Plain):
     """Templates, the most frequent first. `notes`: what is not in them."""
 
     table: str
@@ -60,15 +57,6 @@ class QuerySummary(Shown):
         more = len(self.templates) - _SHOWN
         notes = (*self.notes, *([f"{more:,} more are in templates, and in --json"] if more > 0 else []))
         return (head, "", TextTable(columns, tuple(map(_row, self.templates[:_SHOWN]))), *notes)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {
-            "table": self.table,
-            "queries": self.queries,
-            "templates": [template.to_json() for template in self.templates],
-            "notes": list(self.notes),
-        }
 
 
 def _row(template: Template) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from metaindex.drawing.shell import GENERATOR
 from metaindex.expressions.errors import ArgumentError, StorageError
+from metaindex.expressions.plain import Plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown
 from metaindex.formats.drafts import check_folder, new_draft
@@ -18,7 +19,7 @@ _HEAD = 4096
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Reported(Shown):
+class Reported(Shown, Plain):
     """A page that was written. `notes`: what is missing from it, and why."""
 
     table: str
@@ -29,10 +30,6 @@ class Reported(Shown):
     def _printed(self) -> str:
         told = f"{self.table}: {self.path} written, {self.size_bytes:,} bytes"
         return "\n".join([told, *(f"  missing: {note}" for note in self.notes)])
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {"table": self.table, "path": self.path, "size_bytes": self.size_bytes, "notes": list(self.notes)}
 
 
 def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> Path:

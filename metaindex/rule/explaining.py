@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.plain import named
 from metaindex.expressions.shown import Shown
 from metaindex.pruning.result import PruneResult, human_bytes
 from metaindex.table.asked import at_version
@@ -206,20 +207,10 @@ class QueryExplanation(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        read = None
-        if self.read is not None:
-            names = ("scan", "files", "size_bytes", "rows", "splits", "joins")
-            read = [{name: getattr(scan_read, name) for name in names} for scan_read in self.read]
-        return {
-            "scans": [scan.to_json() for scan in self.scans],
-            "with_indexes": self.with_indexes,
-            "without_indexes": self.without_indexes,
-            "read": read,
-            "read_bytes": self.read_bytes,
-            "expected_bytes": self.expected_bytes,
-            "missing": list(self.missing),
-            "dropped_scans": list(self.dropped_scans),
-        }
+        names = ("scan", "files", "size_bytes", "rows", "splits", "joins")
+        read = None if self.read is None else [named(scan_read, *names) for scan_read in self.read]
+        told = named(self, "scans", "with_indexes", "without_indexes")
+        return {**told, "read": read, **named(self, "read_bytes", "expected_bytes", "missing", "dropped_scans")}
 
 
 def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from metaindex.expressions.engines.sql_words import text_python
+from metaindex.expressions.plain import Plain, named
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes
@@ -25,7 +26,7 @@ _MOST_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CreatedIndex(Shown):
+class CreatedIndex(Shown, Plain):
     """What came of creating an index that was recommended. `problem`: why there is none, else empty."""
 
     table: str
@@ -37,10 +38,6 @@ class CreatedIndex(Shown):
     def shown(self) -> Sequence[str]:
         what = f"not created: {self.problem}" if self.problem else "created"
         return (f"{self.table}: {self.name}: {what}", *(f"  {note}" for note in self.notes))
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {"table": self.table, "name": self.name, "problem": self.problem, "notes": list(self.notes)}
 
 
 class CreatedIndexes(Shown, tuple[CreatedIndex, ...]):
@@ -204,19 +201,8 @@ class Recommendation(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "queries": self.queries,
-            "templates": self.templates,
-            "days": self.days,
-            "budget_bytes": self.budget_bytes,
-            "budget_cpu_seconds": self.budget_cpu_seconds,
-            "read_bytes": self.read_bytes,
-            "saved_bytes": self.saved_bytes,
-            "size_bytes": self.size_bytes.to_json(),
-            "indexes": [index.to_json() for index in self.indexes],
-            "tables": [table.to_json() for table in self.tables],
-            "notes": list(self.notes),
-        }
+        names = ("queries", "templates", "days", "budget_bytes", "budget_cpu_seconds", "read_bytes", "saved_bytes")
+        return named(self, *names, "size_bytes", "indexes", "tables", "notes")
 
 
 def budget_of(size_bytes: float | None, cpu_seconds: float | None) -> Budget:

@@ -9,6 +9,7 @@ from dataclasses import field
 
 from metaindex.advice.advised import Advice
 from metaindex.advice.sample import Sampled
+from metaindex.expressions.plain import named, plain
 from metaindex.expressions.records import dataclass
 from metaindex.kinds.kind import Kind
 from metaindex.pruning.result import human_bytes
@@ -108,31 +109,15 @@ class RecommendedIndex:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
+        specs = [kind.spec() for kind in self.kinds]
+        adds = ("title", "adds_bytes", "adds_files", "saved_share", "saved", "read_bytes", "reads_bytes", "queries")
+        helps = ("helps", "helps_queries", "left_out", "size_bytes", "build_cpu_seconds")
         return {
-            "table": self.table,
-            "name": self.name,
-            "kinds": [
-                {"name": spec.name, "version": spec.version, "properties": dict(spec.properties)}
-                for spec in (kind.spec() for kind in self.kinds)
-            ],
-            "title": self.title,
-            "adds_bytes": self.adds_bytes.to_json(),
-            "adds_files": self.adds_files.to_json(),
-            "saved_share": self.saved_share,
-            "saved": self.saved.to_json(),
-            "read_bytes": self.read_bytes,
-            "reads_bytes": self.reads_bytes.to_json(),
-            "queries": self.queries,
-            "helps": self.helps,
-            "helps_queries": self.helps_queries.to_json(),
-            "left_out": self.left_out.to_json(),
-            "size_bytes": self.size_bytes.to_json(),
-            "build_cpu_seconds": self.build_cpu_seconds,
-            "upkeep_a_day": None if self.upkeep is None else self.upkeep.to_json(),
-            "break_even": self.break_even.to_json(),
-            "notes": list(self.notes),
-            "python": self.python,
-            "sql": self.sql,
+            **named(self, "table", "name"),
+            "kinds": [named(spec, "name", "version", "properties") for spec in specs],
+            **named(self, *adds, *helps),
+            "upkeep_a_day": plain(self.upkeep),
+            **named(self, "break_even", "notes", "python", "sql"),
         }
 
 
@@ -203,23 +188,10 @@ class TableAdvice:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
+        names = ("table", "format", "version", "files", "size_bytes", "queries", "read_bytes", "reads_bytes")
         return {
-            "table": self.table,
-            "format": self.format,
-            "version": self.version,
-            "files": self.files,
-            "size_bytes": self.size_bytes,
-            "queries": self.queries,
-            "read_bytes": self.read_bytes,
-            "reads_bytes": self.reads_bytes.to_json(),
-            "then_bytes": self.then_bytes.to_json(),
-            "saved_share": self.saved_share,
-            "saved": self.saved.to_json(),
+            **named(self, *names, "then_bytes", "saved_share", "saved"),
             "refused": [{"query": query, "problem": problem} for query, problem in self.refused],
-            "not_recommended": [passed.to_json() for passed in self.passed],
-            "unused": [unused.to_json() for unused in self.unused],
-            "layouts": [layout.to_json() for layout in self.layouts],
-            "sampled": self.sampled.to_json(),
-            "rate": self.rate.to_json(),
-            "notes": list(self.notes),
+            "not_recommended": plain(self.passed),
+            **named(self, "unused", "layouts", "sampled", "rate", "notes"),
         }

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.expressions.errors import MetaIndexError, VersionNotFoundError
+from metaindex.expressions.plain import named
 from metaindex.expressions.references import columns
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import Predicate
@@ -83,14 +84,8 @@ class Located(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "predicate": self.predicate,
-            "exact": self.exact,
-            "versions": list(self.versions),
-            "files": len(self.files),
-            "found": self.table.to_pylist(),
-            "notes": list(self.notes),
-        }
+        rows = {"files": len(self.files), "found": self.table.to_pylist()}
+        return {**named(self, "predicate", "exact", "versions"), **rows, **named(self, "notes")}
 
 
 def _span(names: list[str]) -> str:

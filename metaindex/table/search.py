@@ -15,6 +15,7 @@ import pyarrow as pa
 from metaindex.errors import IndexNotFoundError
 from metaindex.expressions.errors import ArgumentError, LiteralTypeError
 from metaindex.expressions.literals import Literal
+from metaindex.expressions.plain import named
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
 from metaindex.formats.model import Schema
@@ -68,14 +69,7 @@ class Searched(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "text": self.text,
-            "exact": self.exact,
-            "version": self.version,
-            "asked": list(self.asked),
-            "not_asked": dict(self.not_asked),
-            "found": self.table.to_pylist(),
-        }
+        return {**named(self, "text", "exact", "version", "asked", "not_asked"), "found": self.table.to_pylist()}
 
 
 def search(

@@ -8,6 +8,7 @@ from dataclasses import field
 
 import numpy as np
 
+from metaindex.expressions.plain import Plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.references import columns, conjuncts, leaves
 from metaindex.expressions.shown import Shown, Tabular, counted
@@ -25,7 +26,7 @@ _SHOWN = 1_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Coverage(Shown):
+class Coverage(Shown, Plain):
     """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the
     table's log is not asked; else its files are found one by one, by identity, whatever version they were indexed at.
     `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
@@ -53,10 +54,6 @@ class Coverage(Shown):
             if count < self.files
         ]
         return lines + (f"; column {', '.join(less)}" if less else "")
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.expressions.plain import Plain, named
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.log.entry import Content, IndexLogEntry, UnderWay
 from metaindex.log.operation_log import OperationLog
@@ -33,7 +34,7 @@ older there, and the lag longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryEntry:
+class HistoryEntry(Plain):
     """One entry of the log. `verb`: "commit refresh", "begin optimize", "abandon create", "disable" ...; `who` and
     `duration_ms` where an operation began or ended there. `lag_ms`: from the table's commit of the recorded `version`
     to this entry, where the index existed at that time."""
@@ -52,10 +53,6 @@ class HistoryEntry:
     bytes_added: int = 0
     bytes_removed: int = 0
     problem: str = ""  # why the entry cannot be read
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
     def changes(self) -> str:
@@ -110,13 +107,8 @@ class History(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        lag = {name: getattr(self.lag, name) for name in Lag.__dataclass_fields__}
-        return {
-            "index": self.index,
-            "lag": lag,
-            "earlier": self.earlier,
-            "entries": [entry.to_json() for entry in self.entries],
-        }
+        lag = named(self.lag, *Lag.__dataclass_fields__)
+        return {"index": self.index, "lag": lag, **named(self, "earlier", "entries")}
 
     def to_arrow(self) -> pa.Table:
         """One row an entry."""

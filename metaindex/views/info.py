@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from metaindex.errors import IndexNotFoundError
+from metaindex.expressions.plain import Plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular, one_line
 from metaindex.log.states import State
@@ -36,7 +37,7 @@ _KEPT = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class IndexInfo(Shown):
+class IndexInfo(Shown, Plain):
     """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
 
     * `fresh`: the version asked (default: the table's newest) is recorded.
@@ -98,10 +99,6 @@ class IndexInfo(Shown):
     def _printed(self) -> str:
         """As `metaindex indexes TABLE NAME` says it."""
         return index_text(self)
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 class IndexList(Shown, list[IndexInfo]):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from metaindex.advice.sample import Sampled
+from metaindex.expressions.plain import Plain, named, plain
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
 from metaindex.pruning.result import human_bytes
@@ -18,18 +19,13 @@ from .spread import Spread, most_read
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(Plain):
     """What a query reads. `row_groups`: None where the files have none, or nobody knows; `size_bytes`: of the files
     that are read, whole (of a covering index: of its own rows)."""
 
     files: Estimate
     row_groups: Estimate | None
     size_bytes: Estimate
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        groups = None if self.row_groups is None else self.row_groups.to_json()
-        return {"files": self.files.to_json(), "row_groups": groups, "size_bytes": self.size_bytes.to_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +82,8 @@ class QueryWeighed:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "query": self.query,
-            "weight": self.weight,
-            "stands_for_others": self.stands is not None,
-            "problem": self.problem,
-            "now": None if self.now is None else self.now.to_json(),
-            "with": [effect.to_json() for effect in self.effects],
-        }
+        said = {**named(self, "query", "weight"), "stands_for_others": self.stands is not None}
+        return {**said, **named(self, "problem", "now"), "with": plain(self.effects)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +99,7 @@ class Upkeep:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Plain):
     """How fast the table grows, by its own history. `days`: that were looked at; `reason`: why nothing is known."""
 
     days: float = 0.0
@@ -131,10 +121,6 @@ class Rate:
             f"the table: {self.commits / self.days:,.1f} commits and {added} a day over the last {self.days:,.1f} days"
         )
 
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -149,14 +135,8 @@ class Cost:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "candidate": self.candidate,
-            "size_bytes": None if self.size_bytes is None else self.size_bytes.to_json(),
-            "build_cpu_seconds": self.build_cpu_seconds,
-            "upkeep_a_day": None if self.upkeep is None else self.upkeep.to_json(),
-            "problem": self.problem,
-            "notes": list(self.notes),
-        }
+        cost = {**named(self, "candidate", "size_bytes", "build_cpu_seconds"), "upkeep_a_day": plain(self.upkeep)}
+        return {**cost, **named(self, "problem", "notes")}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -319,23 +299,10 @@ class WhatIf(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "table": self.table,
-            "format": self.format,
-            "version": self.version,
-            "files": self.files,
-            "size_bytes": self.size_bytes,
-            "queries": [weighed.to_json() for weighed in self.queries],
-            "refused": self.refused,
-            "candidates": [
-                {**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates
-            ],
-            "read_bytes": self.read_bytes,
-            "reads_bytes": self.reads_bytes.to_json(),
-            "sampled": self.sampled.to_json(),
-            "rate": self.rate.to_json(),
-            "notes": list(self.notes),
-        }
+        saved = [{**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates]
+        names = ("table", "format", "version", "files", "size_bytes", "queries", "refused")
+        rest = named(self, "read_bytes", "reads_bytes", "sampled", "rate", "notes")
+        return {**named(self, *names), "candidates": saved, **rest}
 
 
 def _cells(reads: Reads) -> tuple[str, str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from metaindex.expressions.plain import Plain, named
 from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
 from metaindex.expressions.records import dataclass
 from metaindex.expressions.shown import Shown, Tabular
@@ -60,7 +61,7 @@ class QueryTemplate:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Plain):
     """What could not be read, and why. `seen`: how often; `example`: the beginning of one of them, or where."""
 
     reason: str
@@ -69,10 +70,6 @@ class Unread:
 
     def __str__(self) -> str:
         return f"{self.seen:,} x {self.reason}{': ' if self.example else ''}{self.example}"
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data for machines."""
-        return {"reason": self.reason, "seen": self.seen, "example": self.example}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,12 +109,7 @@ class Workload(Shown):
 
     def to_json(self) -> dict[str, object]:
         """Plain data for machines."""
-        return {
-            "seen": self.seen,
-            "days": self.days,
-            "templates": [template.to_json() for template in self.templates],
-            "problems": [problem.to_json() for problem in self.problems],
-        }
+        return named(self, "seen", "days", "templates", "problems")
 
 
 def _table_json(read: TableRead) -> dict[str, object]:
