@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 
 from metaindex.errors import ScanError
 from metaindex.expressions.errors import ObjectNotFoundError
-from metaindex.formats.model import Field, Leaf, Schema
+from metaindex.formats.model import Field, Leaf
 from metaindex.formats.storage import Storage
 from metaindex.kinds.served import RowPlan
+from metaindex.readers.footer import EveryRowGroup
 from metaindex.readers.parquet import read_parquet
 from metaindex.readers.partitions import PartitionValues
 from metaindex.readers.projection import FileNames, constant
-from metaindex.readers.row_groups import RowGroups
 
 from .protocol import BuildRequest
 
@@ -104,7 +104,7 @@ class RowSource:
             wanted = [place for place in range(len(self.plan.columns)) if place not in given]
             fields = tuple(self._field(file.kind, place) for place in wanted)
             total = 0
-            groups = RowGroups(None, Schema(()))
+            groups = EveryRowGroup()
             for first, count, arrays in read_parquet(
                 source, fields, names=self.names, where=file.path, row_groups=groups, path=file.path
             ):

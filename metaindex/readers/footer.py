@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -183,3 +183,24 @@ def _lately_changed(info: ObjectInfo) -> bool:
     changed = (info.etag or "").rpartition("-")[2]
     since = time.time_ns() - RACY_NS
     return not changed.isdecimal() or len(changed) > 20 or int(changed) > since
+
+
+class RowGroupChoice(Protocol):
+    """Which row groups of a file are read."""
+
+    def open(
+        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
+    ) -> tuple[OpenedFile, list[range]]:
+        """The file, and the runs of neighbouring row groups to read."""
+        ...
+
+
+class EveryRowGroup:
+    """Reads files whole."""
+
+    def open(
+        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
+    ) -> tuple[OpenedFile, list[range]]:
+        file = open_file(source, HeldFooters(0), now, gather=True, stated=False)
+        count = file.footer.metadata.num_row_groups
+        return file, [range(count)] if count else []

@@ -17,9 +17,8 @@ from metaindex.formats.model import Field
 from metaindex.formats.storage import ObjectInfo
 
 from .errors import ScanError
-from .footer import DOUBTS, HeldFooters, OpenedFile, open_file
+from .footer import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice, open_file
 from .projection import FileNames, Projection, carries_ids
-from .row_groups import RowGroups
 
 _BATCH_ROWS = 131_072
 _AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
@@ -36,7 +35,7 @@ def read_parquet(
     *,
     names: FileNames,
     where: str,
-    row_groups: RowGroups,
+    row_groups: RowGroupChoice,
     path: str = "",
     now: ObjectInfo | None = None,
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
 from metaindex.expressions.shown import between_quotes
-from metaindex.formats.files import only_spark
+from metaindex.formats.files.only_spark import without_only_spark
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema import plain_type
 from metaindex.formats.files.schema_said import schema_said
@@ -272,7 +272,7 @@ def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table
     or not known to be read alike. Files that only Spark reads are of an index that it built."""
     try:
         for _, schema in handle_of(table).recorded():
-            TextReader(file_format, only_spark.without(options), schema)
+            TextReader(file_format, without_only_spark(options), schema)
     except MetaIndexError:
         return False
     return True

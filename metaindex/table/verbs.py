@@ -33,9 +33,9 @@ from metaindex.expressions.errors import (
     first_line,
 )
 from metaindex.expressions.shown import counted
-from metaindex.formats.files import only_spark
 from metaindex.formats.files.compressed import not_unpacked
 from metaindex.formats.files.history import forget as forget_listings
+from metaindex.formats.files.only_spark import unread_file, without_only_spark
 from metaindex.formats.model import Schema, Snapshot
 from metaindex.formats.protocol import At
 from metaindex.kinds.described import leaves_of
@@ -140,8 +140,8 @@ def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
     from metaindex.text import TextReader
 
     if by_spark:
-        options = only_spark.without(options)
-    elif (path := only_spark.unread_file(snapshot.files.paths)) is not None:
+        options = without_only_spark(options)
+    elif (path := unread_file(snapshot.files.paths)) is not None:
         raise UnsupportedFeatureError(not_unpacked(path))
     try:
         TextReader(file_format, options, snapshot.schema)

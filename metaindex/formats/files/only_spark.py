@@ -37,7 +37,7 @@ def unread_option(reader: Mapping[str, str]) -> str:
     return ""
 
 
-def without(options: Mapping[str, object]) -> dict[str, object]:
+def without_only_spark(options: Mapping[str, object]) -> dict[str, object]:
     """The options without those."""
     return {name: value for name, value in options.items() if name.lower() not in _OPTIONS}
 
