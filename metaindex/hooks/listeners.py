@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from metaindex.spark.callbacks import java_function
+from metaindex.spark.classes import room_classes
 from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
-from metaindex.spark.sources import session_sources, source_loader
 
 from . import worker
 
@@ -28,21 +28,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("metaindex.hooks")
 
-_LOADERS: list[tuple[object, Any]] = []
-"""By gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM."""
-
 
 def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
     """A new one of the class of `java/<name>.java`. Py4JJavaError where this Spark lacks what it is built upon."""
-    gateway = gateway_of(spark)
-    classes = next((loader for known, loader in _LOADERS if known is gateway), None)
-    if classes is None:
-        classes = source_loader(jvm_of(spark), session_sources(spark, __package__))
-        _LOADERS.append((gateway, classes))
-    values = jvm_of(spark).java.util.ArrayList()
-    for argument in arguments:
-        values.add(argument)
-    return classes.loadClass(f"metaindex.{name}").getConstructors()[0].newInstance(values.toArray())
+    return room_classes(spark, __package__).new(name, *arguments)
 
 
 def told(spark: SparkSession, timeout_seconds: float) -> bool:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from metaindex.expressions.vectors import one_array, valid_mask, vector
 from metaindex.formats.model import Snapshot
-from metaindex.spark.gateway import gateway_of, jvm_of
+from metaindex.spark.classes import room_classes
+from metaindex.spark.gateway import gateway_of
 from metaindex.spark.interrupts import interrupts_first
-from metaindex.spark.sources import session_sources, source_loader
 
 from .errors import ScanError, describe
 
@@ -40,35 +40,21 @@ def java_list(jvm: Any, texts: Sequence[str]) -> Any:
 
 
 def compiled(spark: SparkSession, name: str) -> Any:
-    """The one instance of the class of `java/<name>.java`, compiled by the Janino inside Spark.
-
-    One a JVM: py4j remembers methods by the name of their class, so a class must not be compiled twice.
-    """
-    known = _INSTANCES.setdefault(gateway_of(spark), {})
-    if name not in known:
-        if "" not in known:
-            known[""] = source_loader(jvm_of(spark), session_sources(spark, __package__))
-        known[name] = _loaded(known[""], name).getConstructors()[0].newInstance(_no_objects(spark))
-    return known[name]
-
-
-def _loaded(loader: Any, name: str) -> Any:
+    """The one instance a JVM of the class of `java/<name>.java`."""
     from py4j.protocol import Py4JJavaError
 
+    known = _INSTANCES.setdefault(gateway_of(spark), {})
     try:
         with interrupts_first():
-            return loader.loadClass(f"metaindex.{name}")
+            if name not in known:
+                known[name] = room_classes(spark, __package__).new(name)
+            return known[name]
     except Py4JJavaError as error:
         raise ScanError(
             f"Spark reads the kept files by the format's own jars, as metaindex knows them; {name}.java does not fit"
             " those of this session; start it with metaindex.spark.spark_session, or with the jars that it takes"
             f" ({error.java_exception})"
         ) from error
-
-
-def _no_objects(spark: SparkSession) -> Any:
-    gateway = gateway_of(spark)
-    return gateway.new_array(gateway.jvm.java.lang.Object, 0)
 
 
 def counts(*values: int | npt.NDArray[np.integer[Any]]) -> bytes:

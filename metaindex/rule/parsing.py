@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from metaindex.config import Config
+from metaindex.spark.classes import JavaClasses, java_classes
 from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.statements.forms import ALSO, FORMS, INSTEAD
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger("metaindex")
-PARSER: Final = "metaindex.SessionParser"
+PARSER: Final = "SessionParser"
 """With a number behind it, the class of ours."""
-_CLASSES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
-"""By gateway, of which a JVM has one, and by what parsers of the session implement: each is compiled once."""
+_CLASSES: WeakKeyDictionary[Any, dict[str, tuple[str, JavaClasses]]] = WeakKeyDictionary()
+"""By gateway, of which a JVM has one, and by what parsers of the session implement."""
 
 
 Handed = tuple[str, Any]
@@ -32,11 +33,11 @@ Handed = tuple[str, Any]
 
 Answers = Callable[[Callable[[], "SparkSession"], Config, Mapping[str, str]], Callable[[str], str]]
 ANSWERS: Final[list[Answers]] = []
-"""One, where the room is loaded (`statements.Answering`): what a statement is, and what it gives. It asks for
-explanations, which stand above those who enable."""
+"""One, where the room is loaded (`statements.Answering`, with the first statement): what a statement is, and what it
+gives. It asks for explanations, which stand above those who enable."""
 
 
-def installed(spark: SparkSession, loader: Any, stated: Handed) -> Any | None:
+def installed(spark: SparkSession, classes: JavaClasses, stated: Handed) -> Any | None:
     """Puts ours in front, and gives it. None, with a warning, where this Spark has other insides: all but statements
     works there, and `mi.sql` runs those."""
     from py4j.protocol import Py4JJavaError
@@ -47,10 +48,8 @@ def installed(spark: SparkSession, loader: Any, stated: Handed) -> Any | None:
     try:
         with interrupts_first():
             there = state.sqlParser()
-            values = jvm_of(spark).java.util.ArrayList()
-            for value in (there, callback, token, words):
-                values.add(value)
-            parser = _class(spark, loader, there).getConstructors()[0].newInstance(values.toArray())
+            name, ours = _class_of(spark, classes, there)
+            parser = ours.new(name, there, callback, token, words)
             parser.install(state)
     except Py4JJavaError as error:
         said = str(error.java_exception)
@@ -59,20 +58,13 @@ def installed(spark: SparkSession, loader: Any, stated: Handed) -> Any | None:
     return parser
 
 
-def _class(spark: SparkSession, loader: Any, parser: Any) -> Any:
-    jvm = jvm_of(spark)
-    delegates = (
-        loader.loadClass("metaindex.Delegates").getConstructors()[0].newInstance(jvm.java.util.ArrayList().toArray())
-    )
+def _class_of(spark: SparkSession, classes: JavaClasses, parser: Any) -> tuple[str, JavaClasses]:
+    delegates = classes.new("Delegates")
     interfaces = delegates.interfaces(parser)
     names = ",".join(str(interface.getName()) for interface in interfaces)
     known = _CLASSES.setdefault(gateway_of(spark), {})
     if names not in known:
-        name = f"{PARSER}{len(known)}"
-        source = str(delegates.source(name, "StatementParser", "Object, Object, Object, Object", interfaces))
-        sources = jvm.java.util.HashMap()
-        sources.put(f"{name.replace('.', '/')}.java", bytearray(source.encode()))
-        finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
-        ours = jvm.org.codehaus.janino.JavaSourceClassLoader(loader, finder, "UTF-8")
-        known[names] = ours.loadClass(name)
+        name, types = f"{PARSER}{len(known)}", "Object, Object, Object, Object"
+        source = str(delegates.source(f"metaindex.{name}", "StatementParser", types, interfaces))
+        known[names] = (name, java_classes(jvm_of(spark), {name: source}, classes))
     return known[names]

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
 from metaindex.expressions.errors import UnsupportedFeatureError, first_line
 from metaindex.expressions.records import dataclass
+from metaindex.spark.classes import JavaClasses, room_classes
 from metaindex.spark.extension_jar import EXTENSION
 from metaindex.spark.gateway import gateway_of, jvm_of
 from metaindex.spark.interrupts import interrupts_first
 from metaindex.spark.releases import scala_of
-from metaindex.spark.sources import session_sources, source_loader
 
-from .looking import looking
 from .parsing import PARSER, Handed, installed
 from .settings import RuleConfig
 
@@ -32,16 +30,14 @@ _WITHOUT: Final = {
     "few": "a task is made for each bucket of an index, also for those that are left out",
     "narrowing": "joins leave no files out once the query runs",
 }
-_RULE: Final = "metaindex.MetaIndexRule"
+_RULE: Final = "MetaIndexRule"
 _STRATEGIES: Final = {
-    "merging": "metaindex.MergeStrategy",
-    "grouping": "metaindex.GroupStrategy",
-    "few": "metaindex.BucketStrategy",
-    "narrowing": "metaindex.NarrowStrategy",
+    "merging": "MergeStrategy",
+    "grouping": "GroupStrategy",
+    "few": "BucketStrategy",
+    "narrowing": "NarrowStrategy",
 }
 logger = logging.getLogger("metaindex")
-LOADERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-"""By gateway: py4j remembers methods by the name of their class, so a class is compiled once a JVM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +56,12 @@ def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) 
     """Puts all of it into a session that has none. `asked` answers the rule, `stated` the parser.
     UnsupportedFeatureError for a Spark with other insides: the session is as it was then."""
     token, callback = asked
-    loader = loader_of(spark)
+    classes = room_classes(spark, __package__)
     ordered = spark.conf.get(SORTED_BUCKETS, None) is None
     added, limit = made(spark, rule, callback, token, ordered)
     planner = spark._jsparkSession.sessionState().planner()
     more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS), "narrowing": (added,)}
-    strategies = {name: _strategy(spark, loader, of, limit, *more.get(name, ())) for name, of in _STRATEGIES.items()}
+    strategies = {name: _strategy(spark, classes, of, limit, *more.get(name, ())) for name, of in _STRATEGIES.items()}
     missing = tuple(_WITHOUT[name] for name, strategy in strategies.items() if strategy is None)
     there = tuple(strategy for strategy in strategies.values() if strategy is not None)
     _add(spark, "extraOptimizations", added)
@@ -74,7 +70,7 @@ def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) 
     spark._jsparkSession.listenerManager().register(value_of(added, "failures"))
     if ordered:
         spark.conf.set(SORTED_BUCKETS, "true")
-    parser = installed(spark, loader, stated)
+    parser = installed(spark, classes, stated)
     return Placed(added, there, parser, ordered, missing, (callback, stated[1]))
 
 
@@ -132,13 +128,13 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
     from py4j.protocol import Py4JJavaError
 
     conf = spark._jsparkSession.sessionState().conf()
-    loader = loader_of(spark)
+    classes = room_classes(spark, __package__)
     try:
         with interrupts_first():
             off = [name for name, on in _switches(rule).items() if not on]
-            scans = _new(spark, loader, "metaindex.Scans", ",".join(off))
-            limit = _new(spark, loader, "metaindex.Limit", conf, float(rule.timeout_seconds))
-            return _new(spark, loader, _RULE, callback, token, scans, conf, limit, ordered), limit
+            scans = classes.new("Scans", ",".join(off))
+            limit = classes.new("Limit", conf, float(rule.timeout_seconds))
+            return classes.new(_RULE, callback, token, scans, conf, limit, ordered), limit
     except Py4JJavaError as error:
         raise UnsupportedFeatureError(
             "the rule is compiled by the session's Spark, against what that has inside; this one"
@@ -152,35 +148,25 @@ def _switches(rule: RuleConfig) -> dict[str, bool]:
     return {"topK": rule.top_k, "limit": rule.limit, "aggregates": rule.aggregates, "joins": rule.joins}
 
 
-def loader_of(spark: SparkSession) -> Any:
-    gateway = gateway_of(spark)
-    if gateway not in LOADERS:
-        LOADERS[gateway] = source_loader(jvm_of(spark), sources_of(spark))
-    return LOADERS[gateway]
-
-
-def sources_of(spark: SparkSession) -> dict[str, str]:
-    """By the names of their classes, with loops that end in time."""
-    return {name: looking(text) for name, text in session_sources(spark, __package__).items()}
-
-
 def value_of(part: Any, name: str) -> Any:
     """A public field."""
     return part.getClass().getField(name).get(part)
 
 
 def _kind(part: Any) -> str:
-    return str(part.getClass().getName())
+    """The name of its class, where that is one of ours."""
+    package, _, name = str(part.getClass().getName()).rpartition(".")
+    return name if package == "metaindex" else ""
 
 
-def _strategy(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any | None:
+def _strategy(spark: SparkSession, classes: JavaClasses, name: str, *arguments: Any) -> Any | None:
     """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than
     those that it is built upon: joins sort such scans then, groups are hashed."""
     from py4j.protocol import Py4JJavaError
 
     try:
         with interrupts_first():
-            return _new(spark, loader, name, *arguments)
+            return classes.new(name, *arguments)
     except Py4JJavaError as error:
         logger.warning("this Spark has other insides; it plans without %s: %s", name, _said(error))
         return None
@@ -192,15 +178,6 @@ def _said(error: Any) -> str:
     while thrown.getCause() is not None:
         thrown = thrown.getCause()
     return first_line(Exception(str(thrown)))[:300]
-
-
-def _new(spark: SparkSession, loader: Any, name: str, *arguments: Any) -> Any:
-    """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array
-    does not."""
-    values = jvm_of(spark).java.util.ArrayList()
-    for argument in arguments:
-        values.add(argument)
-    return loader.loadClass(name).getConstructors()[0].newInstance(values.toArray())
 
 
 def _add(spark: SparkSession, point: str, part: Any) -> None:

@@ -30,7 +30,7 @@ def signs(files: FileTable) -> pa.ChunkedArray:
 
 
 def normal(files: FileTable, root: str) -> pa.ChunkedArray:
-    """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Scans.normal`)."""
+    """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Nodes.normal`)."""
     paths = files.paths
     inside = pc.invert(
         pc.or_(pc.starts_with(paths, "/"), pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:/"))

@@ -75,9 +75,9 @@ def _serve(gateway: Any, jvm: Any) -> None:
 
     from metaindex.expressions.errors import first_line
     from metaindex.rule.enabling import cores_of, serve
-    from metaindex.rule.parsing import ANSWERS
     from metaindex.rule.settings import RuleConfig
     from metaindex.rule.skipping import Skipping
+    from metaindex.rule.statements import Answering
     from metaindex.spark.callbacks import java_function
     from metaindex.table.configured import configured
 
@@ -100,7 +100,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
             if not started:  # one for all sessions, with what the application was started with
                 config = configured(session.sparkContext.getConf().get)
                 started.append(Skipping(config, {}, RuleConfig(), cores_of(session)))
-            answers = ANSWERS[0](lambda: _living(session_of, number), started[0].config, {})
+            answers = Answering(lambda: _living(session_of, number), started[0].config, {})
             token, function = java_function(answers, sign, in_pieces=True)
             serve(
                 session,

@@ -9,9 +9,8 @@ difference, which is in every signature and so is made here: what Scala calls `S
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .releases import SparkRelease, release_of, scala_of
 
@@ -45,13 +44,3 @@ def _of_release(text: str, release: SparkRelease, scala: str) -> str:
 def session_sources(spark: SparkSession, package: str) -> dict[str, str]:
     """As `java_sources`, for the Spark of a session. UnsupportedFeatureError for one that metaindex does not know."""
     return java_sources(package, release_of(spark.version), scala_of(spark.sparkContext._jvm))
-
-
-def source_loader(jvm: Any, sources: Mapping[str, str]) -> Any:
-    """A class loader that compiles each class when it is first asked for."""
-    texts = jvm.java.util.HashMap()
-    for name, text in sources.items():
-        texts.put(f"metaindex/{name}.java", bytearray(text.encode()))
-    finder = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(texts)
-    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    return jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")

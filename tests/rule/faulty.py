@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from metaindex import rule
-from metaindex.rule import Reason, placing
+from metaindex.rule import Reason
+from metaindex.spark.classes import ROOMS, java_classes
 from metaindex.spark.gateway import gateway_of, jvm_of
-from metaindex.spark.sources import source_loader
+from metaindex.spark.sources import session_sources
 from tests.rule.restarted import started
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ AT = {
     "walk": ("Survey", "  private Map collect(LogicalPlan plan, List filters, Set needed) {\n"),
     "partitions": ("RelationScan", "  private static boolean ofPartitions(Expression filter, FileIndex list) {\n"),
     "cover": ("Covering", "  LogicalPlan plan(Survey survey, List later) {\n"),
-    "substitution": ("MetaIndexRule", "    public Object applyOrElse(Object node, scala.Function1 other) {\n"),
+    "substitution": ("Substitution", "  public Object applyOrElse(Object node, scala.Function1 other) {\n"),
     "group": ("GroupStrategy", "  SparkPlan physical(LogicalPlan plan) {\n"),
     "bucket": ("BucketStrategy", "  SparkPlan physical(LogicalPlan plan) {\n"),
     "merge": ("MergeStrategy", "  SparkPlan physical(LogicalPlan plan) {\n"),
@@ -60,7 +61,7 @@ QUERIES = (
 
 
 def sources(spark: SparkSession) -> dict[str, str]:
-    texts = placing.sources_of(spark) | {"Fault": CLASS}
+    texts = session_sources(spark, "metaindex.rule") | {"Fault": CLASS}
     for place, (name, line) in AT.items():
         assert texts[name].count(line) == 1, line
         faults = "".join(f'if (Fault.is("{place} {mistake}")) {{ {text} }} ' for mistake, text in MISTAKES.items())
@@ -86,7 +87,7 @@ def main(folder: Path) -> None:
     right = asked(spark)
     assert all(right)
 
-    placing.LOADERS[gateway_of(spark)] = source_loader(jvm_of(spark), sources(spark))
+    ROOMS[gateway_of(spark)]["metaindex.rule"] = java_classes(jvm_of(spark), sources(spark))
     mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
     assert asked(spark) == right
     counts = rule.counts(spark)

@@ -10,10 +10,11 @@ import pytest
 
 import metaindex as mi
 from metaindex.actions.merge_policy import MergePolicy
-from metaindex.rule.placing import _new, _strategy, sources_of
+from metaindex.rule.placing import _strategy
+from metaindex.spark.classes import java_classes
 from metaindex.spark.gateway import jvm_of
 from metaindex.spark.jobs import setting
-from metaindex.spark.sources import source_loader
+from metaindex.spark.sources import session_sources
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import Lake, asked, plan_of
 
@@ -171,15 +172,15 @@ def test_many_runs_of_many_columns(sorting: SparkSession, tmp_path: Path, monkey
 
 
 def test_a_spark_with_other_insides_has_its_own_unions(spark: SparkSession) -> None:
-    sources, name = sources_of(spark), "metaindex.MergeStrategy"
+    sources, name = session_sources(spark, "metaindex.rule"), "MergeStrategy"
     broken = sources["MergeSortedExec"].replace(
         "PhysicalVersions.noRows(output()", "PhysicalVersions.noRows(1, output()"
     )
     assert broken != sources["MergeSortedExec"]
     conf = spark._jsparkSession.sessionState().conf()
     for texts, fits in ((sources, True), ({**sources, "MergeSortedExec": broken}, False)):
-        loader = source_loader(jvm_of(spark), texts)
-        assert (_strategy(spark, loader, name, _new(spark, loader, "metaindex.Limit", conf, 1.0)) is not None) == fits
+        classes = java_classes(jvm_of(spark), texts)
+        assert (_strategy(spark, classes, name, classes.new("Limit", conf, 1.0)) is not None) == fits
 
 
 def test_two_keys_and_a_side_without_rows_of_its_own(sorting: SparkSession, tmp_path: Path) -> None:

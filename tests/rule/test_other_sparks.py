@@ -15,28 +15,30 @@ import metaindex as mi
 from metaindex import rule
 from metaindex.expressions.errors import UnsupportedFeatureError
 from metaindex.rule import enabling, placing
+from metaindex.spark.classes import ROOMS, java_classes
 from metaindex.spark.gateway import gateway_of, jvm_of
-from metaindex.spark.sources import source_loader
+from metaindex.spark.sources import session_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+RULE = "metaindex.rule"
 
 
 @contextmanager
 def other_insides(spark: SparkSession, name: str, known: str) -> Iterator[None]:
     """In which a class does not compile any more: what it names is not there."""
-    sources = placing.sources_of(spark)
+    sources = session_sources(spark, RULE)
     assert known in sources[name]
     broken = {**sources, name: sources[name].replace(known, f"{known}OfAnotherSpark")}
-    loaders, key = placing.LOADERS, gateway_of(spark)
-    before = loaders.get(key)
-    loaders[key] = source_loader(jvm_of(spark), broken)
+    rooms = ROOMS.setdefault(gateway_of(spark), {})
+    before = rooms.get(RULE)
+    rooms[RULE] = java_classes(jvm_of(spark), broken)
     try:
         yield
     finally:
-        loaders.pop(key) if before is None else loaders.__setitem__(key, before)
+        rooms.pop(RULE) if before is None else rooms.__setitem__(RULE, before)
 
 
 def test_enabling_says_in_a_line_why_not_and_leaves_the_session_as_it_was(spark: SparkSession) -> None:

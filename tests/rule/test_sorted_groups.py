@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.rule.placing import SORTED_BUCKETS, _new, _strategy, sources_of
+from metaindex.rule.placing import SORTED_BUCKETS, _strategy
+from metaindex.spark.classes import java_classes
 from metaindex.spark.gateway import jvm_of
 from metaindex.spark.jobs import setting
-from metaindex.spark.sources import source_loader
+from metaindex.spark.sources import session_sources
 from tests.compiling import uncompiled
 from tests.rule.changing_lakes import asked
 
@@ -166,12 +167,12 @@ def test_two_keys_are_in_their_own_order(sorting: SparkSession, tmp_path: Path) 
 
 
 def test_a_spark_with_other_insides_hashes(spark: SparkSession) -> None:
-    sources = sources_of(spark)
+    sources = session_sources(spark, "metaindex.rule")
     broken = sources["GroupStrategy"].replace("last.toSortAggregate()", "last.toOtherAggregate()")
     assert broken != sources["GroupStrategy"]
     state = spark._jsparkSession.sessionState()
     arguments = (state.planner().Aggregation(), SORTED_BUCKETS)
     for texts, fits in ((sources, True), ({**sources, "GroupStrategy": broken}, False)):
-        loader = source_loader(jvm_of(spark), texts)
-        limit = _new(spark, loader, "metaindex.Limit", state.conf(), 1.0)
-        assert (_strategy(spark, loader, "metaindex.GroupStrategy", limit, *arguments) is not None) == fits
+        classes = java_classes(jvm_of(spark), texts)
+        limit = classes.new("Limit", state.conf(), 1.0)
+        assert (_strategy(spark, classes, "GroupStrategy", limit, *arguments) is not None) == fits

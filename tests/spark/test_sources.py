@@ -10,10 +10,10 @@ import pytest
 
 import metaindex
 from metaindex.expressions.errors import UnsupportedFeatureError
-from metaindex.rule.looking import looking
+from metaindex.spark.classes import java_classes
 from metaindex.spark.gateway import jvm_of
 from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, release_of
-from metaindex.spark.sources import java_sources, session_sources, source_loader
+from metaindex.spark.sources import java_sources, session_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,12 +31,11 @@ def test_every_class_compiles_in_this_spark(spark: SparkSession, room: str) -> N
     from py4j.protocol import Py4JJavaError
 
     sources = session_sources(spark, f"metaindex.{room}")
-    texts = {name: looking(text) for name, text in sources.items()} if room == "rule" else sources
-    loader = source_loader(jvm_of(spark), texts)
+    classes = java_classes(jvm_of(spark), sources)
     wrong = []
-    for name in sorted(texts):
+    for name in sorted(sources):
         try:
-            loader.loadClass(f"metaindex.{name}").getDeclaredMethods()
+            classes.named(name).getDeclaredMethods()
         except Py4JJavaError as error:
             wrong.append(f"{name}: {error.java_exception}")
     assert wrong == []

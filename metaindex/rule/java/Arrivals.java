@@ -13,6 +13,7 @@ class Arrivals {
 
   synchronized void tell(Brought one) {
     for (int i = brought.size() - 1; i >= 0; i--) {
+      Deadline.look();
       if (((WeakReference) brought.get(i)).get() == null) {
         brought.remove(i);
       }
@@ -25,9 +26,11 @@ class Arrivals {
     List every = new ArrayList();
     boolean any = false;
     for (int i = 0; i < brought.size(); i++) {
+      Deadline.look();
       Brought one = (Brought) ((WeakReference) brought.get(i)).get();
       Object[] values = one == null || one.key != key ? null : one.values();
       for (int j = 0; values != null && j < values.length; j++) {
+        Deadline.look();
         every.add(values[j]);
       }
       any = any || values != null;

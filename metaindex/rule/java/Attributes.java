@@ -14,10 +14,15 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 
 /** Lists of a plan's attributes. */
 class Attributes {
+  static Long id(Attribute one) {
+    return Long.valueOf(one.exprId().id());
+  }
+
   /** For a branch of a union behind the first, whose ids are the union's. */
   static List newIds(List output) {
     List found = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       found.add(NamedExpression$.MODULE$.newExprId());
     }
     return found;
@@ -26,6 +31,7 @@ class Attributes {
   static List ids(List attributes) {
     List found = new ArrayList();
     for (int i = 0; i < attributes.size(); i++) {
+      Deadline.look();
       found.add(((Attribute) attributes.get(i)).exprId());
     }
     return found;
@@ -35,6 +41,7 @@ class Attributes {
   static LogicalPlan project(List output, List from, List ids, LogicalPlan plan) {
     List list = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       list.add(alias((Attribute) output.get(i), (Expression) from.get(i), (ExprId) ids.get(i)));
     }
     return new Project(Scala.sequence(list), plan);
@@ -52,8 +59,10 @@ class Attributes {
   static List named(JsonNode names, List output) {
     List found = new ArrayList();
     for (Iterator each = names.iterator(); each.hasNext(); ) {
+      Deadline.look();
       String name = ((JsonNode) each.next()).asText();
       for (int i = 0; i < output.size(); i++) {
+        Deadline.look();
         if (((Attribute) output.get(i)).name().equals(name)) {
           found.add(output.get(i));
         }

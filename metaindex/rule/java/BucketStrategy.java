@@ -73,6 +73,7 @@ public class BucketStrategy extends Guarded {
   /** The covering index in buckets below filters and choices of columns; null where something else stands there. */
   private static LogicalRelation index(LogicalPlan plan) {
     while (plan instanceof Filter || plan instanceof Project) {
+      Deadline.look();
       plan = (LogicalPlan) plan.children().apply(0);
     }
     if (!(plan instanceof LogicalRelation) || !(((LogicalRelation) plan).relation() instanceof IndexedRelation)) {
@@ -98,6 +99,7 @@ public class BucketStrategy extends Guarded {
       }
     } else if (plan instanceof Join || plan instanceof Aggregate || plan instanceof Filter || plan instanceof Project) {
       for (int i = 0; i < plan.children().size(); i++) {
+        Deadline.look();
         below((LogicalPlan) plan.children().apply(i), found);
       }
     }
@@ -113,6 +115,7 @@ public class BucketStrategy extends Guarded {
     long bytes = 0;
     boolean alike = true;
     for (int i = 0; i < every.size(); i++) {
+      Deadline.look();
       LogicalRelation index = index((LogicalPlan) every.get(i));
       if (files(index).apart == apart && index.getTagValue(TASKS).isEmpty()) {
         Set left = filled((LogicalPlan) every.get(i), index);
@@ -130,6 +133,7 @@ public class BucketStrategy extends Guarded {
       tasks = 0; // to sort them again costs more
     }
     for (int i = 0; i < some.size() && (apart || tasks > 0) && some.size() > 1; i++) {
+      Deadline.look();
       ((LogicalRelation) some.get(i)).setTagValue(TASKS, Integer.valueOf(tasks));
     }
   }
@@ -172,6 +176,7 @@ public class BucketStrategy extends Guarded {
   /** Do filters say more than that columns are not NULL? */
   private static boolean chooses(LogicalPlan plan) {
     while (plan instanceof Filter || plan instanceof Project) {
+      Deadline.look();
       if (plan instanceof Filter && !notNull(((Filter) plan).condition())) {
         return true;
       }
@@ -189,6 +194,7 @@ public class BucketStrategy extends Guarded {
 
   private static FileSourceScanExec scan(SparkPlan plan) {
     while (plan != null && !(plan instanceof FileSourceScanExec)) {
+      Deadline.look();
       plan = plan.children().size() == 1 ? (SparkPlan) plan.children().apply(0) : null;
     }
     return (FileSourceScanExec) plan;

@@ -24,6 +24,7 @@ class Callback {
     long number = NUMBERS.incrementAndGet();
     int start = 0, pieces = 0;
     for (int end = end(text, start); end < text.length(); end = end(text, start)) {
+      Deadline.look();
       String said = (String) python.apply(token + "\n+" + number + '\n' + text.substring(start, end));
       if (!TAKEN.equals(said)) {
         return said;

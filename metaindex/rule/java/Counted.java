@@ -83,6 +83,7 @@ class Counted {
     List projects = new ArrayList();
     LogicalPlan node = plan.child();
     while (node instanceof Filter || node instanceof Project) {
+      Deadline.look();
       if (node instanceof Project) {
         projects.add(node);
       }
@@ -98,8 +99,9 @@ class Counted {
 
   private boolean groups(Map meanings) {
     for (int i = 0; i < plan.groupingExpressions().size(); i++) {
+      Deadline.look();
       Object group = plan.groupingExpressions().apply(i);
-      Expression from = group instanceof Attribute ? (Expression) meanings.get(Found.id((Attribute) group)) : null;
+      Expression from = group instanceof Attribute ? (Expression) meanings.get(Attributes.id((Attribute) group)) : null;
       if (from == null || !from.deterministic() || !((AttributeSet) from.references()).subsetOf(leaf.outputSet())) {
         return false;
       }
@@ -107,6 +109,7 @@ class Counted {
       made.add(from);
       scala.collection.Iterator each = ((AttributeSet) from.references()).iterator();
       while (each.hasNext()) {
+        Deadline.look();
         Attribute one = (Attribute) each.next();
         if (place(keys, one) < 0) {
           keys.add(one);
@@ -118,6 +121,7 @@ class Counted {
 
   private boolean measures(Map meanings) {
     for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
+      Deadline.look();
       if (!measures((Expression) plan.aggregateExpressions().apply(i), meanings)) {
         return false;
       }
@@ -133,6 +137,7 @@ class Counted {
       return false;
     }
     for (int i = 0; i < one.children().size(); i++) {
+      Deadline.look();
       if (!measures((Expression) one.children().apply(i), meanings)) {
         return false;
       }
@@ -182,7 +187,7 @@ class Counted {
   }
 
   private static Object[] column(String how, Expression of, Map meanings) {
-    Object from = of instanceof Attribute ? meanings.get(Found.id((Attribute) of)) : null;
+    Object from = of instanceof Attribute ? meanings.get(Attributes.id((Attribute) of)) : null;
     return from instanceof Attribute ? new Object[] {how, from, of} : null;
   }
 
@@ -220,6 +225,7 @@ class Counted {
 
   private boolean asks(String how) {
     for (int i = 0; i < asked.size(); i++) {
+      Deadline.look();
       if (((Object[]) asked.get(i))[0].equals(how)) {
         return true;
       }
@@ -230,6 +236,7 @@ class Counted {
   /** The place of a measure that asks the same; -1 where none does. */
   private int number(AggregateExpression one) {
     for (int i = 0; i < measures.size(); i++) {
+      Deadline.look();
       AggregateExpression other = (AggregateExpression) measures.get(i);
       if (other.isDistinct() == one.isDistinct()
           && other.aggregateFunction().semanticEquals(one.aggregateFunction())) {
@@ -241,6 +248,7 @@ class Counted {
 
   private static int place(List attributes, Attribute one) {
     for (int i = 0; i < attributes.size(); i++) {
+      Deadline.look();
       if (((Attribute) attributes.get(i)).exprId().equals(one.exprId())) {
         return i;
       }
@@ -252,9 +260,11 @@ class Counted {
     ObjectNode out = Json.object();
     ArrayNode names = out.putArray("keys"), questions = out.putArray("measures");
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       names.add(((Attribute) keys.get(i)).name());
     }
     for (int i = 0; i < asked.size(); i++) {
+      Deadline.look();
       Object[] one = (Object[]) asked.get(i);
       ObjectNode question = questions.addObject().put("how", (String) one[0]);
       if (one[1] != null) {
@@ -276,19 +286,23 @@ class Counted {
     List others = new ArrayList(groups); // of the rows that are read: groups, and what a row brings in
     List stored = new ArrayList(); // attributes of what is known
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       Attribute key = (Attribute) keys.get(i);
       stored.add(attribute(key.name(), key.dataType(), key.nullable()));
     }
     Map known = new HashMap();
     for (int i = 0; i < keys.size(); i++) {
-      known.put(Found.id((Attribute) keys.get(i)), stored.get(i));
+      Deadline.look();
+      known.put(Attributes.id((Attribute) keys.get(i)), stored.get(i));
     }
     List told = new ArrayList(); // the same of what is known
     for (int i = 0; i < groups.size(); i++) {
+      Deadline.look();
       Expression group = (Expression) ((Expression) made.get(i)).transformUp(new Meant(known));
       told.add(alias(group, ((Attribute) groups.get(i)).name()));
     }
     for (int i = 0; i < asked.size(); i++) {
+      Deadline.look();
       Object[] one = (Object[]) asked.get(i);
       boolean counts = one[0].equals(COUNT), sums = one[0].equals(SUM);
       DataType type = counts ? DataTypes.LongType : ((Expression) one[2]).dataType();
@@ -307,10 +321,12 @@ class Counted {
     List answers = new ArrayList();
     Merged merged = new Merged(union.output());
     for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
+      Deadline.look();
       answers.add(((Expression) plan.aggregateExpressions().apply(i)).transformUp(merged));
     }
     Object[] parts = new Object[plan.productArity()];
     for (int i = 0; i < parts.length; i++) {
+      Deadline.look();
       Object part = plan.productElement(i);
       parts[i] = part == plan.aggregateExpressions() ? Scala.sequence(answers) : part == plan.child() ? union : part;
     }
@@ -320,9 +336,11 @@ class Counted {
   private LogicalPlan local(List attributes, JsonNode rows) {
     List out = new ArrayList();
     for (Iterator each = rows.iterator(); each.hasNext(); ) {
+      Deadline.look();
       JsonNode row = (JsonNode) each.next();
       List values = new ArrayList();
       for (int i = 0; i < attributes.size(); i++) {
+        Deadline.look();
         Attribute one = (Attribute) attributes.get(i);
         Object value = unscaled(i - keys.size()) ? unscaled((JsonNode) row.get(i))
             : Values.of((JsonNode) row.get(i), one.dataType());

@@ -72,6 +72,7 @@ class Covering {
     String label = reply.get("label").asText();
     String[] dead = Reply.unpacked(reply.get("dead"));
     for (int i = 0; i + 1 < dead.length; i += 2) {
+      Deadline.look();
       files(out, Integer.parseInt(dead[i])).set(Integer.parseInt(dead[i + 1]));
     }
     served = reply.has("served") ? served() : null;
@@ -83,6 +84,7 @@ class Covering {
     if (served != null) {
       Map listed = one.scan.listed();
       for (Iterator each = served.entrySet().iterator(); each.hasNext(); ) {
+        Deadline.look();
         Map.Entry entry = (Map.Entry) each.next();
         String[] file = (String[]) entry.getValue();
         boolean there = file[0].equals(listed.get(entry.getKey())); // else the scan reads it, or nobody
@@ -114,6 +116,7 @@ class Covering {
     boolean each = runs.size() > 1 && runs.size() <= MERGED; // each in its order; together they have none
     boolean several = each || rest != null;
     for (int i = 0; i < (each ? runs.size() : 1); i++) {
+      Deadline.look();
       List ours = new ArrayList(); // the index's attribute of each of the output's
       LogicalPlan plan = index(said, each ? (Integer) runs.get(i) : null, ours, several);
       branches.add(Attributes.project(output, ours, i == 0 ? Attributes.ids(output) : Attributes.newIds(output), plan));
@@ -145,6 +148,7 @@ class Covering {
     String[] parts = Reply.unpacked(reply.get("served"));
     Map found = new HashMap(parts.length / 2);
     for (int i = 0; i + 3 < parts.length; i += 4) {
+      Deadline.look();
       found.put(parts[i], new String[] {parts[i + 1], parts[i + 2], parts[i + 3]});
     }
     return found;
@@ -162,6 +166,7 @@ class Covering {
   private List runs() {
     List found = new ArrayList();
     for (int i = 0; i + 2 < parts.length; i += 3) {
+      Deadline.look();
       Integer run = Integer.valueOf(parts[i]);
       if ((served == null || in.containsKey(run)) && !found.contains(run)) {
         found.add(run);
@@ -182,6 +187,7 @@ class Covering {
     int last = -1;
     boolean several = false;
     for (int i = 0; i + 2 < parts.length; i += 3) {
+      Deadline.look();
       Integer run = Integer.valueOf(parts[i]);
       every += Long.parseLong(parts[i + 2]);
       // No row of another run is to be seen.
@@ -202,16 +208,18 @@ class Covering {
     JsonNode stored = reply.get("columns"); // by the attribute's name, the index's
     List keys = new ArrayList(); // of what is needed
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       Attribute attribute = (Attribute) output.get(i);
       List inside = one.fields(attribute);
       for (int j = 0; inside != null && j < inside.size(); j++) {
+        Deadline.look();
         Expression field = (Expression) inside.get(j);
-        keys.add(Found.id(attribute) + Fields.behind(field));
+        keys.add(Attributes.id(attribute) + Fields.behind(field));
         fields.add(new StructField(stored(stored, attribute.name() + Fields.behind(field)), field.dataType(), true,
             Metadata.empty()));
       }
       if (inside == null) {
-        keys.add(Found.id(attribute).toString());
+        keys.add(Attributes.id(attribute).toString());
         fields.add(new StructField(stored(stored, attribute.name()), attribute.dataType(), attribute.nullable(),
             Metadata.empty()));
       }
@@ -237,12 +245,14 @@ class Covering {
     LogicalRelation relation = LogicalRelation$.MODULE$.apply(indexed, false);
     List attributes = Scala.list(relation.output());
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       flat.put(keys.get(i), attributes.get(i));
     }
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       Attribute attribute = (Attribute) output.get(i);
-      ours.add(one.fields(attribute) == null ? (Expression) flat.get(Found.id(attribute).toString())
-          : struct(Found.id(attribute).toString(), (StructType) attribute.dataType()));
+      ours.add(one.fields(attribute) == null ? (Expression) flat.get(Attributes.id(attribute).toString())
+          : struct(Attributes.id(attribute).toString(), (StructType) attribute.dataType()));
     }
     LogicalPlan plan = byFile ? live(relation, keys.size(), attributes, numbers, runs, masked && places.length > 0)
         : relation;
@@ -266,6 +276,7 @@ class Covering {
     LogicalPlan plan = relation;
     Lineage lineage = lineage(columns, attributes, numbers, byRow);
     for (Iterator each = out.entrySet().iterator(); each.hasNext(); ) {
+      Deadline.look();
       Map.Entry entry = (Map.Entry) each.next();
       int run = ((Integer) entry.getKey()).intValue();
       BitSet gone = (BitSet) entry.getValue(), kept = (BitSet) in.get(entry.getKey());
@@ -275,6 +286,7 @@ class Covering {
       }
     }
     for (Iterator each = new TreeSet(byRow ? runs : new ArrayList()).iterator(); each.hasNext(); ) {
+      Deadline.look();
       Integer run = (Integer) each.next();
       Deleted.Mask mask = deleted.mask(run);
       plan = mask == null ? plan : new Filter(lineage.undeleted(run.intValue(), mask), plan);
@@ -293,6 +305,7 @@ class Covering {
   private Expression struct(String path, StructType type) {
     List parts = new ArrayList();
     for (int i = 0; i < type.fields().length; i++) {
+      Deadline.look();
       StructField field = type.fields()[i];
       String name = path + "." + field.name();
       parts.add(new Literal(UTF8String.fromString(field.name()), DataTypes.StringType));
@@ -336,6 +349,7 @@ class Covering {
 
   private static boolean fractions(StructType data) {
     for (int i = 0; i < data.fields().length; i++) {
+      Deadline.look();
       if (data.fields()[i].dataType() instanceof DoubleType || data.fields()[i].dataType() instanceof FloatType) {
         return true;
       }
@@ -355,6 +369,7 @@ class Covering {
     Expression all = null;
     parts.addAll(more);
     for (Iterator each = parts.iterator(); each.hasNext(); ) {
+      Deadline.look();
       Expression part = (Expression) each.next();
       all = all == null ? part : new And(all, part);
     }
@@ -363,6 +378,7 @@ class Covering {
 
   private boolean structs(List output) {
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       if (one.fields((Attribute) output.get(i)) != null) {
         return true;
       }
@@ -373,6 +389,7 @@ class Covering {
   private static scala.collection.immutable.Seq texts(JsonNode names) {
     List found = new ArrayList();
     for (Iterator each = names.iterator(); each.hasNext(); ) {
+      Deadline.look();
       found.add(((JsonNode) each.next()).asText());
     }
     return Scala.sequence(found);
@@ -381,6 +398,7 @@ class Covering {
   private static long[] longs(List values) {
     long[] found = new long[values.size()];
     for (int i = 0; i < found.length; i++) {
+      Deadline.look();
       found[i] = ((Long) values.get(i)).longValue();
     }
     return found;
@@ -389,6 +407,7 @@ class Covering {
   private static int[] ints(List values) {
     int[] found = new int[values.size()];
     for (int i = 0; i < found.length; i++) {
+      Deadline.look();
       found[i] = ((Integer) values.get(i)).intValue();
     }
     return found;
@@ -414,7 +433,7 @@ class Covering {
     private static String key(Object node) {
       Attribute base = node instanceof AttributeReference || node instanceof GetStructField
           ? Fields.base((Expression) node) : null;
-      return base == null ? null : Found.id(base) + Fields.behind((Expression) node);
+      return base == null ? null : Attributes.id(base) + Fields.behind((Expression) node);
     }
   }
 }

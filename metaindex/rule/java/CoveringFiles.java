@@ -43,11 +43,14 @@ public class CoveringFiles implements FileIndex {
     this.sizes = sizes;
     boolean numbered = partitions.length() > 0;
     for (int start = 0, end = 0; start < paths.length; start = end) {
+      Deadline.look();
       while (end < paths.length && run[end] == run[start]) {
+        Deadline.look();
         end++;
       }
       FileStatus[] files = new FileStatus[end - start];
       for (int i = start; i < end; i++) {
+        Deadline.look();
         files[i - start] = new FileStatus(sizes[i], false, 1, 128L << 20, 0, path(paths[i]));
         names.add(files[i - start].getPath().toString());
       }
@@ -96,6 +99,7 @@ public class CoveringFiles implements FileIndex {
   boolean oneOfEachBucket() {
     Set found = new HashSet();
     for (int i = 0; i < names.size(); i++) {
+      Deadline.look();
       if (bucket(i) == null || !found.add(bucket(i))) {
         return false;
       }
@@ -107,6 +111,7 @@ public class CoveringFiles implements FileIndex {
   Set filled(scala.Option left) {
     Set found = new HashSet();
     for (int i = 0; i < names.size(); i++) {
+      Deadline.look();
       Integer bucket = bucket(i);
       if (bucket == null) {
         return null;
@@ -122,6 +127,7 @@ public class CoveringFiles implements FileIndex {
   long bytes(Set some) {
     long all = 0;
     for (int i = 0; i < sizes.length; i++) {
+      Deadline.look();
       all += some.contains(bucket(i)) ? sizes[i] : 0;
     }
     return all;
@@ -133,6 +139,7 @@ public class CoveringFiles implements FileIndex {
     if (known == null) {
       known = new Integer[names.size()];
       for (int i = 0; i < known.length; i++) {
+        Deadline.look();
         scala.Option said = BucketingUtils.getBucketId(new Path((String) names.get(i)).getName());
         known[i] = said.isEmpty() ? null : (Integer) said.get();
       }
@@ -148,6 +155,7 @@ public class CoveringFiles implements FileIndex {
   static int tasks(int buckets, Set filled) {
     int tasks = filled == null ? buckets : Math.max(1, filled.size());
     while (tasks < buckets && buckets % tasks != 0) {
+      Deadline.look();
       tasks++;
     }
     return tasks * FEWER > buckets ? 0 : tasks;

@@ -25,6 +25,7 @@ class Deleted {
     this.fileShift = fileShift;
     places = new long[texts.length];
     for (int i = 0; i < places.length; i++) {
+      Deadline.look();
       places[i] = Long.parseLong(texts[i]);
     }
     Arrays.sort(places);
@@ -44,6 +45,7 @@ class Deleted {
       held.put(said, found);
       Iterator oldest = held.keySet().iterator();
       while (held.size() > HELD) {
+        Deadline.look();
         oldest.next();
         oldest.remove();
       }
@@ -89,15 +91,18 @@ class Deleted {
       last = new int[count];
       Arrays.fill(last, -1);
       for (int i = 0; i < places.length; i++) {
+        Deadline.look();
         last[(int) (places[i] >> fileShift & files)] = Math.toIntExact(places[i] & rows); // ascending
       }
       int size = 0;
       for (int i = 0; i < count; i++) {
+        Deadline.look();
         first[i] = size;
         size = Math.addExact(size, last[i] + 1);
       }
       bits = new BitSet(size);
       for (int i = 0; i < places.length; i++) {
+        Deadline.look();
         bits.set(first[(int) (places[i] >> fileShift & files)] + (int) (places[i] & rows));
       }
     }

@@ -21,6 +21,7 @@ class DeltaLists {
         + Reflected.call(Reflected.call(scan, "scannedSnapshot"), "version");
     synchronized (made) {
       for (Iterator each = made.iterator(); each.hasNext(); ) {
+        Deadline.look();
         Object[] one = (Object[]) each.next();
         Object held = ((WeakReference) one[0]).get();
         if (held == null) {
@@ -80,6 +81,7 @@ class DeltaLists {
           prepared.getClass().getClassLoader());
       Constructor[] all = type.getConstructors();
       for (int i = 0; i < all.length; i++) {
+        Deadline.look();
         Class[] types = all[i].getParameterTypes();
         if (types.length < 6) {
           continue;
@@ -92,6 +94,7 @@ class DeltaLists {
         values[4] = Reflected.call(prepared, "path");
         values[5] = Reflected.call(scan, "scannedSnapshot");
         for (int j = 6; j < values.length; j++) {
+          Deadline.look();
           values[j] = types[j] == boolean.class ? (Object) Boolean.FALSE : (Object) scala.None$.MODULE$;
         }
         return all[i].newInstance(values);

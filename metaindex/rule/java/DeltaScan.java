@@ -53,6 +53,7 @@ class DeltaScan extends RelationScan {
     Map found = new HashMap();
     List adds = adds();
     for (int i = 0; i < adds.size(); i++) {
+      Deadline.look();
       found.put(name(adds.get(i)), sign(adds.get(i)));
     }
     return once(found, adds.size());
@@ -62,6 +63,7 @@ class DeltaScan extends RelationScan {
     Map found = new HashMap();
     List adds = adds();
     for (int i = 0; i < adds.size(); i++) {
+      Deadline.look();
       Object vector = Reflected.call(adds.get(i), "deletionVector");
       if (vector != null) {
         found.put(name(adds.get(i)), Reflected.call(vector, "cardinality"));
@@ -73,6 +75,7 @@ class DeltaScan extends RelationScan {
   LogicalPlan only(Map files, String label) {
     List kept = new ArrayList(), adds = adds();
     for (int i = 0; i < adds.size(); i++) {
+      Deadline.look();
       if (sign(adds.get(i)).equals(files.get(name(adds.get(i))))) {
         kept.add(adds.get(i));
       }
@@ -102,6 +105,7 @@ class DeltaScan extends RelationScan {
   private List kept(Map dropped) {
     List kept = new ArrayList(), adds = adds();
     for (int i = 0; i < adds.size(); i++) {
+      Deadline.look();
       Object proof = dropped.get(name(adds.get(i)));
       if (proof == null || !proof.equals(sign(adds.get(i)))) {
         kept.add(adds.get(i));
@@ -121,7 +125,7 @@ class DeltaScan extends RelationScan {
   private String name(Object add) {
     String path = (String) Reflected.call(add, "path");
     URI found = URI.create(path);
-    return Scans.normal(found.isAbsolute() || path.startsWith("/") ? found
+    return Nodes.normal(found.isAbsolute() || path.startsWith("/") ? found
         : URI.create(root.toString() + "/").resolve("./" + path));
   }
 

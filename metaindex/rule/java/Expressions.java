@@ -3,6 +3,8 @@ package metaindex;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.LocalDate;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
@@ -27,6 +29,15 @@ import org.apache.spark.unsafe.types.UTF8String;
 class Expressions {
   private static final int MOST_MEMBERS = 100000; // of an IN: a million take some hundred megabytes, and too long
 
+  static void conjuncts(Expression one, List out) {
+    if (one instanceof And) {
+      conjuncts((Expression) ((And) one).left(), out);
+      conjuncts((Expression) ((And) one).right(), out);
+    } else {
+      out.add(one);
+    }
+  }
+
   /** The nodes of an expression, put behind those that a list has. */
   static void add(Expression one, AttributeSet scan, ArrayNode out) {
     boolean other = one instanceof Attribute && (!scan.contains((Attribute) one) || collated(one.dataType()));
@@ -50,6 +61,7 @@ class Expressions {
       ArrayNode values = node.putArray("values");
       scala.collection.Iterator members = ((InSet) one).hset().iterator();
       while (members.hasNext()) {
+        Deadline.look();
         value(members.next(), type, values.addObject());
       }
     } else if (one instanceof Like) {
@@ -57,6 +69,7 @@ class Expressions {
     }
     scala.collection.Iterator children = one.children().iterator();
     while (children.hasNext()) {
+      Deadline.look();
       add((Expression) children.next(), scan, out);
     }
   }
@@ -70,6 +83,7 @@ class Expressions {
       scala.collection.Iterator members = ((InSet) one).hset().iterator();
       boolean told = ((InSet) one).hset().size() <= MOST_MEMBERS;
       while (told && members.hasNext()) {
+        Deadline.look();
         told = isText(members.next());
       }
       return told;
@@ -93,6 +107,7 @@ class Expressions {
       StringBuilder hex = new StringBuilder();
       byte[] bytes = (byte[]) value;
       for (int i = 0; i < bytes.length; i++) {
+        Deadline.look();
         hex.append(Character.forDigit(bytes[i] >> 4 & 15, 16)).append(Character.forDigit(bytes[i] & 15, 16));
       }
       out.put("value", "").put("hex", hex.toString());

@@ -39,12 +39,14 @@ public class Failures implements QueryExecutionListener {
     StringBuilder text = new StringBuilder();
     Throwable cause = error;
     for (int i = 0; cause != null && i < DEPTH; i++) {
+      Deadline.look();
       text.append(cause).append('\n');
       cause = cause.getCause();
     }
     Matcher parts = PART.matcher(text);
     boolean named = false;
     while (parts.find()) {
+      Deadline.look();
       named = true;
       runs.put(parts.group(1), parts.group());
     }
@@ -67,10 +69,12 @@ public class Failures implements QueryExecutionListener {
     boolean found = false;
     List leaves = Scala.list(plan.collectLeaves());
     for (int i = 0; i < leaves.size(); i++) {
+      Deadline.look();
       if (leaves.get(i) instanceof LogicalRelation
           && ((LogicalRelation) leaves.get(i)).relation() instanceof IndexedRelation) {
         String[] files = ((HadoopFsRelation) ((LogicalRelation) leaves.get(i)).relation()).location().inputFiles();
         for (int j = 0; j < files.length; j++) {
+          Deadline.look();
           Matcher part = PART.matcher(files[j]);
           if (part.find()) {
             runs.put(part.group(1), part.group().substring(0, part.group().lastIndexOf('/')));
@@ -87,6 +91,7 @@ public class Failures implements QueryExecutionListener {
     synchronized (runs) {
       ObjectNode broken = runs.isEmpty() ? null : request.putObject("broken");
       for (Iterator each = runs.entrySet().iterator(); each.hasNext(); ) {
+        Deadline.look();
         Map.Entry one = (Map.Entry) each.next();
         broken.put((String) one.getKey(), (String) one.getValue());
       }

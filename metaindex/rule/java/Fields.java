@@ -27,14 +27,15 @@ class Fields {
     collect(plan);
     scala.collection.Iterator output = plan.output().iterator();
     while (output.hasNext()) {
-      whole.add(Found.id((Attribute) output.next()));
+      Deadline.look();
+      whole.add(Attributes.id((Attribute) output.next()));
     }
   }
 
   /** As expressions, each once; null: the whole. */
   List of(Attribute one) {
-    Map paths = (Map) found.get(Found.id(one));
-    return !(one.dataType() instanceof StructType) || paths == null || whole.contains(Found.id(one)) ? null
+    Map paths = (Map) found.get(Attributes.id(one));
+    return !(one.dataType() instanceof StructType) || paths == null || whole.contains(Attributes.id(one)) ? null
         : new ArrayList(paths.values());
   }
 
@@ -44,9 +45,11 @@ class Fields {
     }
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (expressions.hasNext()) {
+      Deadline.look();
       collect((Expression) expressions.next());
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       collect((LogicalPlan) plan.children().apply(i));
     }
   }
@@ -54,19 +57,20 @@ class Fields {
   private void collect(Expression one) {
     Attribute base = one instanceof GetStructField ? base(one) : null;
     if (base != null && !(one.dataType() instanceof StructType) && optional(one)) {
-      if (!found.containsKey(Found.id(base))) {
-        found.put(Found.id(base), new HashMap());
+      if (!found.containsKey(Attributes.id(base))) {
+        found.put(Attributes.id(base), new HashMap());
       }
-      ((Map) found.get(Found.id(base))).put(behind(one), one);
+      ((Map) found.get(Attributes.id(base))).put(behind(one), one);
     } else if (base != null) {
       // A struct inside; or a field that is required in a struct that may be NULL, which the field alone would not
       // tell.
-      whole.add(Found.id(base));
+      whole.add(Attributes.id(base));
     } else if (one instanceof AttributeReference) {
-      whole.add(Found.id((Attribute) one));
+      whole.add(Attributes.id((Attribute) one));
     } else {
       scala.collection.Iterator children = one.children().iterator();
       while (children.hasNext()) {
+        Deadline.look();
         collect((Expression) children.next());
       }
     }
@@ -82,6 +86,7 @@ class Fields {
   static Attribute base(Expression one) {
     Expression below = one;
     while (below instanceof GetStructField) {
+      Deadline.look();
       below = (Expression) ((GetStructField) below).children().head();
     }
     return below instanceof AttributeReference ? (Attribute) below : null;

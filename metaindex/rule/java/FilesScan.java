@@ -72,10 +72,12 @@ class FilesScan extends RelationScan {
     int count = 0;
     scala.collection.Iterator folders = files.location().listFiles(Scala.none(), Scala.none()).iterator();
     while (folders.hasNext()) {
+      Deadline.look();
       scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
       for (; inside.hasNext(); count++) {
+        Deadline.look();
         FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
-        found.put(Scans.normal(one.getPath().toUri()), sign(one));
+        found.put(Nodes.normal(one.getPath().toUri()), KeptFiles.sign(one));
       }
     }
     return once(found, count);
@@ -86,8 +88,10 @@ class FilesScan extends RelationScan {
     long[] out = new long[2];
     scala.collection.Iterator folders = files.location().listFiles(Scala.none(), Scala.none()).iterator();
     while (folders.hasNext()) {
+      Deadline.look();
       scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         out[0]++;
         out[1] += ((FileStatusWithMetadata) inside.next()).getLen();
       }
@@ -97,10 +101,6 @@ class FilesScan extends RelationScan {
 
   boolean listsAll() {
     return true;
-  }
-
-  static String sign(FileStatusWithMetadata one) {
-    return one.getLen() + ":" + one.getModificationTime();
   }
 
   LogicalPlan only(Map wanted, String label) {

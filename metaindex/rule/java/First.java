@@ -39,7 +39,7 @@ class First {
     if (!(order.child() instanceof Attribute)) {
       return null;
     }
-    return new First(Found.id((Attribute) order.child()), order.direction() instanceof Descending$,
+    return new First(Attributes.id((Attribute) order.child()), order.direction() instanceof Descending$,
         order.nullOrdering() instanceof NullsFirst$, rows);
   }
 
@@ -52,6 +52,7 @@ class First {
     LogicalPlan node = limit;
     while (rows >= 0 && (node == limit || node instanceof LocalLimit || node instanceof Project
         || node instanceof Offset)) {
+      Deadline.look();
       if (node instanceof Offset) {
         long skipped = number(((Offset) node).offsetExpr());
         rows = skipped < 0 ? -1 : rows + skipped;
@@ -69,6 +70,7 @@ class First {
   /** The same of the rows that a list of expressions is made of. */
   First below(scala.collection.Iterator list) {
     while (list.hasNext()) {
+      Deadline.look();
       NamedExpression one = (NamedExpression) list.next();
       if (one.exprId().id() == key.longValue()) {
         Expression from = one instanceof Alias ? (Expression) ((Alias) one).child() : (Expression) one;
@@ -81,6 +83,7 @@ class First {
   /** The same in a branch of a union. */
   First branch(LogicalPlan union, int number) {
     for (int i = 0; i < union.output().size(); i++) {
+      Deadline.look();
       if (((NamedExpression) union.output().apply(i)).exprId().id() == key.longValue()) {
         return by((Attribute) ((LogicalPlan) union.children().apply(number)).output().apply(i));
       }
@@ -89,14 +92,15 @@ class First {
   }
 
   private First by(Attribute attribute) {
-    return new First(Found.id(attribute), descending, nullsFirst, rows);
+    return new First(Attributes.id(attribute), descending, nullsFirst, rows);
   }
 
   /** As it is asked of a leaf; null where the attribute is none of its. */
   ObjectNode request(LogicalPlan leaf) {
     for (int i = 0; i < leaf.output().size(); i++) {
+      Deadline.look();
       Attribute one = (Attribute) leaf.output().apply(i);
-      if (Found.id(one).equals(key)) {
+      if (Attributes.id(one).equals(key)) {
         return Json.object().put("column", one.name()).put("descending", descending).put("nulls_first", nullsFirst)
             .put("rows", rows);
       }

@@ -7,7 +7,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
@@ -42,12 +41,8 @@ public class Found {
     this.gathered = gathered;
   }
 
-  static Long id(Attribute one) {
-    return Long.valueOf(one.exprId().id());
-  }
-
   boolean needs(Attribute one) {
-    return needed == null || needed.contains(id(one));
+    return needed == null || needed.contains(Attributes.id(one));
   }
 
   /**
@@ -63,6 +58,7 @@ public class Found {
     List out = new ArrayList();
     scala.collection.Iterator each = leaf.output().iterator();
     while (each.hasNext()) {
+      Deadline.look();
       Attribute one = (Attribute) each.next();
       if (needs(one)) {
         out.add(one);
@@ -85,11 +81,13 @@ public class Found {
         .put("bytes", scan.bytes(own()));
     ArrayNode asked = out.putArray("filters");
     for (int i = 0; i < filters.size(); i++) {
+      Deadline.look();
       Expressions.add((Expression) filters.get(i), leaf.outputSet(), asked.addArray());
     }
     ArrayNode needs = out.putArray("needs");
     List output = output();
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       need((Attribute) output.get(i), needs);
     }
     out.putArray("wants").addAll(wants);
@@ -105,11 +103,13 @@ public class Found {
     if (!joined.isEmpty()) {
       ArrayNode joins = out.putArray("joins");
       for (int i = 0; i < joined.size(); i++) {
+        Deadline.look();
         joins.add((String) joined.get(i));
       }
     }
     ArrayNode sorted = order.isEmpty() ? null : out.putArray("order");
     for (int i = 0; i < order.size(); i++) {
+      Deadline.look();
       sorted.add((String) order.get(i));
     }
     return out;
@@ -118,6 +118,7 @@ public class Found {
   private void need(Attribute one, ArrayNode out) {
     List paths = fields(one);
     for (int i = 0; paths != null && i < paths.size(); i++) {
+      Deadline.look();
       GetStructField field = (GetStructField) paths.get(i);
       String name = one.name() + Fields.behind(field);
       ObjectNode need = need(name, field.dataType(), one, out);
@@ -137,6 +138,7 @@ public class Found {
     boolean found = !older("spark.sql.parquet.datetimeRebaseModeInRead")
         && !older("spark.sql.parquet.int96RebaseModeInRead");
     for (int i = 0; i < filters.size(); i++) {
+      Deadline.look();
       found = found && Harmless.of((Expression) filters.get(i));
     }
     return found;
@@ -146,9 +148,11 @@ public class Found {
   List own() {
     List out = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
-      conjuncts((Expression) filters.get(i), out);
+      Deadline.look();
+      Expressions.conjuncts((Expression) filters.get(i), out);
     }
     for (int i = out.size() - 1; i >= 0; i--) {
+      Deadline.look();
       Expression part = (Expression) out.get(i);
       if (!((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet())
           || SubqueryExpression$.MODULE$.hasSubquery(part)) {
@@ -162,9 +166,11 @@ public class Found {
   List pruning() {
     List out = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
-      conjuncts((Expression) filters.get(i), out);
+      Deadline.look();
+      Expressions.conjuncts((Expression) filters.get(i), out);
     }
     for (int i = out.size() - 1; i >= 0; i--) {
+      Deadline.look();
       Expression part = (Expression) out.get(i);
       if (!(part instanceof DynamicPruningSubquery)
           || !((AttributeSet) part.references()).subsetOf((AttributeSet) leaf.outputSet())) {
@@ -172,15 +178,6 @@ public class Found {
       }
     }
     return out;
-  }
-
-  static void conjuncts(Expression one, List out) {
-    if (one instanceof And) {
-      conjuncts((Expression) ((And) one).left(), out);
-      conjuncts((Expression) ((And) one).right(), out);
-    } else {
-      out.add(one);
-    }
   }
 
   /**

@@ -60,6 +60,7 @@ public class GroupStrategy extends Guarded {
     List ids = groups(plan);
     LogicalPlan below = plan.child();
     while (ids != null && (below instanceof Filter || below instanceof Project)) {
+      Deadline.look();
       ids = below instanceof Project ? under(ids, ((Project) below).projectList()) : ids;
       below = (LogicalPlan) below.children().apply(0);
     }
@@ -71,6 +72,7 @@ public class GroupStrategy extends Guarded {
   private static List groups(Aggregate plan) {
     List ids = new ArrayList();
     for (int i = 0; i < plan.groupingExpressions().size(); i++) {
+      Deadline.look();
       Object one = plan.groupingExpressions().apply(i);
       if (!(one instanceof AttributeReference)) {
         return null;
@@ -84,7 +86,9 @@ public class GroupStrategy extends Guarded {
   private static List under(List ids, scala.collection.immutable.Seq list) {
     List found = new ArrayList();
     for (int i = 0; i < ids.size(); i++) {
+      Deadline.look();
       for (int j = 0; j < list.size(); j++) {
+        Deadline.look();
         NamedExpression one = (NamedExpression) list.apply(j);
         Expression from = one instanceof Alias ? ((Alias) one).child() : (Expression) one;
         if (one.exprId().equals(ids.get(i)) && from instanceof AttributeReference) {
@@ -108,7 +112,9 @@ public class GroupStrategy extends Guarded {
     IndexedRelation index = (IndexedRelation) relation.relation();
     List names = new ArrayList();
     for (int i = 0; i < ids.size(); i++) {
+      Deadline.look();
       for (int j = 0; j < relation.output().size(); j++) {
+        Deadline.look();
         Attribute one = (Attribute) relation.output().apply(j);
         if (one.exprId().equals((ExprId) ids.get(i))) {
           names.add(one.name());
@@ -135,11 +141,13 @@ public class GroupStrategy extends Guarded {
       return null; // DISTINCT
     }
     for (int i = 0; i < first.groupingExpressions().size(); i++) {
+      Deadline.look();
       if (!(first.groupingExpressions().apply(i) instanceof AttributeReference)) {
         return null; // floats are grouped by what equals them, which has no order here
       }
     }
     for (int i = 0; i < last.aggregateExpressions().size(); i++) {
+      Deadline.look();
       AggregateExpression one = (AggregateExpression) last.aggregateExpressions().apply(i);
       AggregateExpression before = (AggregateExpression) first.aggregateExpressions().apply(i);
       if (!one.aggregateFunction().equals(before.aggregateFunction())
@@ -168,6 +176,7 @@ public class GroupStrategy extends Guarded {
 
   private static boolean are(scala.collection.immutable.Seq expressions, AggregateMode mode) {
     for (int i = 0; i < expressions.size(); i++) {
+      Deadline.look();
       if (!((AggregateExpression) expressions.apply(i)).mode().equals(mode)) {
         return false;
       }
@@ -178,18 +187,21 @@ public class GroupStrategy extends Guarded {
   /** Marks the aggregates right below a join that is likely to sort its sides by their groups. */
   private void note(Join join) {
     for (int side = 0; side < 2; side++) {
+      Deadline.look();
       LogicalPlan below = (LogicalPlan) join.children().apply(side);
       if (join.condition().isEmpty() || !(source(below) instanceof Aggregate)) {
         continue;
       }
       List ids = new ArrayList(); // that the condition names
       for (int i = 0; i < below.output().size(); i++) {
+        Deadline.look();
         Attribute one = (Attribute) below.output().apply(i);
         if (((Expression) join.condition().get()).references().contains(one)) {
           ids.add(one.exprId());
         }
       }
       while (below instanceof Filter || below instanceof Project) {
+        Deadline.look();
         ids = below instanceof Project ? known(ids, ((Project) below).projectList()) : ids;
         below = (LogicalPlan) below.children().apply(0);
       }
@@ -204,6 +216,7 @@ public class GroupStrategy extends Guarded {
   /** What stands below filters and choices of columns. */
   private static LogicalPlan source(LogicalPlan plan) {
     while (plan instanceof Filter || plan instanceof Project) {
+      Deadline.look();
       plan = (LogicalPlan) plan.children().apply(0);
     }
     return plan;
@@ -219,6 +232,7 @@ public class GroupStrategy extends Guarded {
   private static List known(List ids, scala.collection.immutable.Seq list) {
     List found = new ArrayList();
     for (int i = 0; i < ids.size(); i++) {
+      Deadline.look();
       List one = new ArrayList();
       one.add(ids.get(i));
       one = under(one, list);

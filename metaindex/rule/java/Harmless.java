@@ -40,6 +40,7 @@ class Harmless {
     }
     scala.collection.Iterator children = one.children().iterator();
     while (children.hasNext()) {
+      Deadline.look();
       if (!of((Expression) children.next())) {
         return false;
       }

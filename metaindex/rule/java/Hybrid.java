@@ -66,9 +66,10 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
     }
     LogicalPlan below = ((Filter) node).child();
     List parts = new ArrayList();
-    Found.conjuncts(((Filter) node).condition(), parts);
+    Expressions.conjuncts(((Filter) node).condition(), parts);
     Expression left = null;
     for (int i = 0; i < parts.size(); i++) {
+      Deadline.look();
       Expression part = (Expression) parts.get(i);
       if (!is(part, (List) asked.get(below))) {
         left = left == null ? part : new And(left, part);
@@ -82,6 +83,7 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
 
   private static boolean is(Expression part, List asked) {
     for (int i = 0; i < asked.size(); i++) {
+      Deadline.look();
       if (part == asked.get(i) || part.semanticEquals((Expression) asked.get(i))) {
         return true;
       }
@@ -94,9 +96,11 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
     scala.collection.immutable.Seq list = plan.projectList(), output = plan.child().output();
     List places = new ArrayList();
     for (int i = 0; i < list.size(); i++) {
+      Deadline.look();
       NamedExpression one = (NamedExpression) list.apply(i);
       int place = 0;
       while (place < output.size() && !((NamedExpression) output.apply(place)).exprId().equals(one.exprId())) {
+        Deadline.look();
         place++;
       }
       if (!(one instanceof AttributeReference) || place == output.size()) {
@@ -111,9 +115,11 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
   private static Union columns(Union union, List places) {
     List branches = new ArrayList();
     for (int i = 0; i < union.children().size(); i++) {
+      Deadline.look();
       Project branch = (Project) union.children().apply(i);
       List list = new ArrayList();
       for (int j = 0; j < places.size(); j++) {
+        Deadline.look();
         list.add(branch.projectList().apply(((Integer) places.get(j)).intValue()));
       }
       branches.add(new Project(Scala.sequence(list), branch.child()));

@@ -52,6 +52,7 @@ class IcebergNames {
           history.get(0).getClass().getClassLoader()).getMethod("snapshotId", new Class[0]);
       int times = 0;
       for (int i = 0; i < history.size(); i++) {
+        Deadline.look();
         times += id.equals(snapshot.invoke(history.get(i), new Object[0])) ? 1 : 0;
       }
       return times;

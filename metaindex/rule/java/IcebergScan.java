@@ -44,6 +44,7 @@ class IcebergScan extends Scan {
   /** Is it of a table's own facts (t.snapshots)? The numbers of its columns are those of others in the table. */
   private static boolean isMetadata(Object table) {
     for (Class kind = table.getClass(); kind != null; kind = kind.getSuperclass()) {
+      Deadline.look();
       if (kind.getName().equals(METADATA)) {
         return true;
       }
@@ -68,6 +69,7 @@ class IcebergScan extends Scan {
    */
   private static void ids(List columns, ArrayNode above, ArrayNode out) {
     for (int i = 0; i < columns.size(); i++) {
+      Deadline.look();
       Object column = columns.get(i), type = Reflected.call(column, "type");
       ArrayNode one = out.addArray(), path = one.addArray();
       if (above != null) {
@@ -87,6 +89,7 @@ class IcebergScan extends Scan {
     if (Boolean.TRUE.equals(Reflected.call(type, "isStructType"))) {
       List fields = (List) Reflected.call(type, "fields");
       for (int i = 0; i < fields.size(); i++) {
+        Deadline.look();
         out.add(number(fields.get(i)));
         inside(Reflected.call(fields.get(i), "type"), out);
       }
@@ -116,6 +119,7 @@ class IcebergScan extends Scan {
           : Class.forName("org.apache.iceberg.ScanTask", true, loader).getMethod("sizeBytes", new Class[0]);
       long bytes = 0;
       for (int i = 0; i < tasks.size(); i++) {
+        Deadline.look();
         bytes += ((Long) size.invoke(tasks.get(i), new Object[0])).longValue();
       }
       return bytes;
@@ -128,6 +132,7 @@ class IcebergScan extends Scan {
     Map found = new HashMap();
     List tasks = (List) Reflected.call(scan, "tasks");
     for (int i = 0; i < tasks.size(); i++) {
+      Deadline.look();
       Object file = Reflected.call(tasks.get(i), "file");
       found.put(IcebergTasks.name(file), IcebergTasks.sign(file));
     }
@@ -142,6 +147,7 @@ class IcebergScan extends Scan {
     Map found = new HashMap();
     List tasks = (List) Reflected.call(scan, "tasks");
     for (int i = 0; i < tasks.size(); i++) {
+      Deadline.look();
       long rows = IcebergTasks.deleted(tasks.get(i));
       if (rows != 0) {
         found.put(IcebergTasks.name(Reflected.call(tasks.get(i), "file")), Long.valueOf(rows));

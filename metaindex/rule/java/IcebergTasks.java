@@ -23,6 +23,7 @@ class IcebergTasks {
     this.sign = sign;
     this.before = (List) Reflected.call(scan, "tasks");
     for (int i = 0; i < before.size(); i++) {
+      Deadline.look();
       Object file = Reflected.call(before.get(i), "file");
       Object proof = without.get(name(file));
       if (proof == null || !proof.equals(sign(file))) {
@@ -34,7 +35,7 @@ class IcebergTasks {
   }
 
   static String name(Object file) {
-    return Scans.normal(new Path(String.valueOf(Reflected.call(file, "location"))).toUri());
+    return Nodes.normal(new Path(String.valueOf(Reflected.call(file, "location"))).toUri());
   }
 
   /** Of a task's file, how many rows are deleted; -1 where that is not counted. */
@@ -56,6 +57,7 @@ class IcebergTasks {
   void first(Map files) {
     List others = new ArrayList();
     for (Iterator each = kept.iterator(); each.hasNext(); ) {
+      Deadline.look();
       Object task = each.next(), file = Reflected.call(task, "file");
       if (!sign(file).equals(files.get(name(file)))) {
         others.add(task);

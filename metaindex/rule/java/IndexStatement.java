@@ -47,9 +47,11 @@ public class IndexStatement extends LogicalPlan implements LeafRunnableCommand {
     List rows = new ArrayList();
     JsonNode all = reply.get("rows");
     for (int i = 0; i < all.size(); i++) {
+      Deadline.look();
       JsonNode row = (JsonNode) all.get(i);
       Object[] values = new Object[columns.size()];
       for (int j = 0; j < values.length; j++) {
+        Deadline.look();
         values[j] = value((JsonNode) row.get(j), ((Attribute) columns.apply(j)).dataType().typeName());
       }
       rows.add(RowFactory.create(values));
@@ -68,6 +70,7 @@ public class IndexStatement extends LogicalPlan implements LeafRunnableCommand {
     if (type.equals("array")) {
       List items = new ArrayList();
       for (int i = 0; i < said.size(); i++) {
+        Deadline.look();
         JsonNode item = (JsonNode) said.get(i);
         items.add(item.isNull() ? null : item.asText());
       }

@@ -117,9 +117,11 @@ class JoinSides {
     } else if (node instanceof Union) {
       int place = 0; // the first of that name, as Spark has it
       while (place < node.output().size() && !same(node.output().apply(place), key)) {
+        Deadline.look();
         place++;
       }
       for (int i = 0; place < node.output().size() && i < node.children().size(); i++) {
+        Deadline.look();
         LogicalPlan child = (LogicalPlan) node.children().apply(i);
         down(child, (Attribute) child.output().apply(place), found);
       }
@@ -138,6 +140,7 @@ class JoinSides {
   /** What an output that is an attribute by another name is below; null for what is computed. */
   private static Attribute below(scala.collection.immutable.Seq list, Attribute key) {
     for (int i = 0; i < list.size(); i++) {
+      Deadline.look();
       if (((NamedExpression) list.apply(i)).exprId().equals(key.exprId())) {
         Object one = list.apply(i) instanceof Alias ? ((Alias) list.apply(i)).child() : list.apply(i);
         return one instanceof Attribute ? (Attribute) one : null;
@@ -148,6 +151,7 @@ class JoinSides {
 
   private static boolean among(scala.collection.immutable.Seq list, Attribute key) {
     for (int i = 0; i < list.size(); i++) {
+      Deadline.look();
       if (same(list.apply(i), key)) {
         return true;
       }

@@ -57,6 +57,7 @@ class Json {
     Map all = conf.settings();
     synchronized (all) {
       for (Iterator each = all.entrySet().iterator(); each.hasNext(); ) {
+        Deadline.look();
         Map.Entry one = (Map.Entry) each.next();
         if (names.has((String) one.getKey())) {
           out.put((String) one.getKey(), (String) one.getValue());

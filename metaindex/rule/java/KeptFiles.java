@@ -33,8 +33,10 @@ public class KeptFiles implements FileIndex {
     List files = new ArrayList();
     scala.collection.Iterator folders = base.listFiles(Scala.none(), Scala.none()).iterator();
     while (folders.hasNext()) {
+      Deadline.look();
       scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
         total++;
         if (stays(one)) {
@@ -47,9 +49,14 @@ public class KeptFiles implements FileIndex {
     names = (String[]) files.toArray(new String[0]);
   }
 
+  /** What tells a file from others that had its path. */
+  static String sign(FileStatusWithMetadata one) {
+    return one.getLen() + ":" + one.getModificationTime();
+  }
+
   private boolean stays(FileStatusWithMetadata one) {
-    Object proof = dropped.get(Scans.normal(one.getPath().toUri()));
-    return (proof != null && proof.equals(FilesScan.sign(one))) == only;
+    Object proof = dropped.get(Nodes.normal(one.getPath().toUri()));
+    return (proof != null && proof.equals(sign(one))) == only;
   }
 
   public scala.collection.immutable.Seq rootPaths() {
@@ -61,10 +68,12 @@ public class KeptFiles implements FileIndex {
     List out = new ArrayList();
     scala.collection.Iterator folders = base.listFiles(partitionFilters, dataFilters).iterator();
     while (folders.hasNext()) {
+      Deadline.look();
       PartitionDirectory folder = (PartitionDirectory) folders.next();
       List files = new ArrayList();
       scala.collection.Iterator inside = folder.files().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
         if (stays(one)) {
           files.add(one);

@@ -64,6 +64,7 @@ class KeyQuery {
       }
       Object[] values = new Object[rows.length];
       for (int i = 0; i < rows.length; i++) {
+        Deadline.look();
         values[i] = rows[i].get(0, key.dataType());
       }
       if (rows.length <= most) {
@@ -119,6 +120,7 @@ class KeyQuery {
   private static boolean cancelled(SparkContext context, Throwable error) {
     boolean ended = context.isStopped();
     for (int i = 0; error != null && i < DEPTH; i++) {
+      Deadline.look();
       ended = ended || error instanceof InterruptedException || error instanceof SparkThrowable
           && ("SPARK_JOB_CANCELLED".equals(((SparkThrowable) error).getErrorClass()) || madeByCancelling(error));
       error = error.getCause();
@@ -130,6 +132,7 @@ class KeyQuery {
   private static boolean madeByCancelling(Throwable error) {
     StackTraceElement[] trace = error.getStackTrace();
     for (int i = 0; i < trace.length; i++) {
+      Deadline.look();
       if (trace[i].getClassName().equals(SCHEDULER) && trace[i].getMethodName().equals("handleJobCancellation")) {
         return true;
       }
@@ -165,6 +168,7 @@ class KeyQuery {
     public void run() {
       try {
         while (!coming.isDone() && !context.isStopped()) {
+          Deadline.look();
           context.cancelJobsWithTag(tag);
           Thread.sleep(PAUSE);
         }

@@ -58,6 +58,7 @@ class KeyValues {
     scala.math.Ordering order = TypeUtils.getInterpretedOrdering(type);
     Object least = null, greatest = null;
     for (int i = 0; i < values.length; i++) {
+      Deadline.look();
       Object one = values[i];
       if (one != null) {
         if (each != null) {

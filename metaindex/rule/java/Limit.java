@@ -4,7 +4,7 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /** How long the work of a plan may take in a session, as its configuration says now. */
 public class Limit {
-  private static final String SETTING = "spark.metaindex.timeoutSeconds"; // no other class is compiled for it
+  private static final String SETTING = OurSettings.PREFIX + "timeoutSeconds";
   private static final double LEAST = 0.001;
   private final SQLConf conf;
   private final double seconds; // where the configuration says none, or none that can be read

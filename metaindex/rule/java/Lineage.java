@@ -65,6 +65,7 @@ class Lineage {
     Expression found = null;
     int ranges = 0;
     for (int start = files.nextSetBit(0); start >= 0 && ranges <= FEW_RANGES; ranges++) {
+      Deadline.look();
       int end = files.nextClearBit(start);
       Expression one = end == start + 1 ? new EqualTo(file, number(start))
           : new And(new GreaterThanOrEqual(file, number(start)), new LessThanOrEqual(file, number(end - 1)));
@@ -76,6 +77,7 @@ class Lineage {
     }
     Set all = new HashSet();
     for (int one = files.nextSetBit(0); one >= 0; one = files.nextSetBit(one + 1)) {
+      Deadline.look();
       all.add(Integer.valueOf(one));
     }
     return new InSet(file, Scala.set(all));
@@ -116,6 +118,7 @@ class Lineage {
     }
     List rows = new ArrayList();
     for (int i = 0; i < places.length; i++) {
+      Deadline.look();
       List value = new ArrayList();
       value.add(Long.valueOf(places[i]));
       rows.add(InternalRow.fromSeq(Scala.sequence(value)));

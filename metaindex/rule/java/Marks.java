@@ -16,6 +16,7 @@ public class Marks {
 
   public synchronized void add(Object one) {
     for (Reference old = gone.poll(); old != null; old = gone.poll()) {
+      Deadline.look();
       held.remove(old);
     }
     held.add(new Mark(one, gone));

@@ -27,13 +27,16 @@ class Meant extends scala.runtime.AbstractPartialFunction {
     Map known = new HashMap();
     scala.collection.Iterator output = leaf.output().iterator();
     while (output.hasNext()) {
+      Deadline.look();
       Attribute one = (Attribute) output.next();
-      known.put(Found.id(one), one);
+      known.put(Attributes.id(one), one);
     }
     for (int i = projects.size() - 1; i >= 0; i--) {
+      Deadline.look();
       Map above = new HashMap();
       scala.collection.Iterator list = ((Project) projects.get(i)).projectList().iterator();
       while (list.hasNext()) {
+        Deadline.look();
         NamedExpression one = (NamedExpression) list.next();
         Expression from = one instanceof Alias ? (Expression) ((Alias) one).child() : (Expression) one;
         if (SubqueryExpression$.MODULE$.hasSubquery(from)) {
@@ -47,10 +50,10 @@ class Meant extends scala.runtime.AbstractPartialFunction {
   }
 
   public boolean isDefinedAt(Object node) {
-    return node instanceof Attribute && known.containsKey(Found.id((Attribute) node));
+    return node instanceof Attribute && known.containsKey(Attributes.id((Attribute) node));
   }
 
   public Object applyOrElse(Object node, scala.Function1 other) {
-    return isDefinedAt(node) ? known.get(Found.id((Attribute) node)) : other.apply(node);
+    return isDefinedAt(node) ? known.get(Attributes.id((Attribute) node)) : other.apply(node);
   }
 }

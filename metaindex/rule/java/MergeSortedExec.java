@@ -159,6 +159,7 @@ public class MergeSortedExec extends SparkPlan {
   private List keys(scala.collection.immutable.Seq of) {
     List found = new ArrayList();
     for (int i = 0; i < places.size(); i++) {
+      Deadline.look();
       found.add(of.apply(((Integer) places.apply(i)).intValue()));
     }
     return found;
@@ -167,6 +168,7 @@ public class MergeSortedExec extends SparkPlan {
   private scala.collection.immutable.Seq order(scala.collection.immutable.Seq of) {
     List keys = keys(of);
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       keys.set(i, new SortOrder((Attribute) keys.get(i), Ascending$.MODULE$, NullsFirst$.MODULE$, Scala.none()));
     }
     return Scala.sequence(keys);

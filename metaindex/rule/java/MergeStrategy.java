@@ -25,6 +25,7 @@ public class MergeStrategy extends Guarded {
     }
     SparkPlan merged = planLater((LogicalPlan) plan.children().apply(0));
     for (int i = 1; i < plan.children().size(); i++) {
+      Deadline.look();
       merged = new MergeSortedExec(merged, planLater((LogicalPlan) plan.children().apply(i)), Scala.sequence(places));
     }
     return merged;
@@ -33,7 +34,9 @@ public class MergeStrategy extends Guarded {
   private static List places(List ids, scala.collection.immutable.Seq output) {
     List places = new ArrayList();
     for (int i = 0; i < ids.size(); i++) {
+      Deadline.look();
       for (int j = 0; j < output.size(); j++) {
+        Deadline.look();
         if (((Attribute) output.apply(j)).exprId().equals(ids.get(i))) {
           places.add(Integer.valueOf(j));
         }

@@ -25,7 +25,6 @@ import org.apache.spark.sql.internal.SQLConf;
  * erased signatures are overridden).
  */
 public class MetaIndexRule extends Rule {
-  static final String PREFIX = "spark.metaindex.";
   public final Function python; // JSON to JSON
   private final String token; // whoever asks without it is not this rule
   private final Scans scans;
@@ -64,7 +63,7 @@ public class MetaIndexRule extends Rule {
     TreeNode plan = ordered ? unsorted((LogicalPlan) given) : given;
     WeakReference before = (WeakReference) last.get();
     if ((before != null && before.get() == plan) || busy.get() != null
-        || "false".equalsIgnoreCase(conf.getConfString(PREFIX + "enabled", "").trim())) {
+        || "false".equalsIgnoreCase(conf.getConfString(OurSettings.PREFIX + "enabled", "").trim())) {
       return plan;
     }
     long started = System.nanoTime();
@@ -178,6 +177,7 @@ public class MetaIndexRule extends Rule {
     Answering answering = new Answering();
     boolean changed = false;
     for (int i = 0; i < survey.leaves.size(); i++) {
+      Deadline.look();
       LogicalPlan leaf = (LogicalPlan) survey.leaves.get(i);
       int number = survey.number(i);
       Found one = number >= 0 ? (Found) found.get(number) : null;
@@ -211,10 +211,12 @@ public class MetaIndexRule extends Rule {
     explained(narrowing, survey);
     deadline.over(); // what is changed in place is changed as a whole
     for (int i = 0; i < later.size(); i++) {
+      Deadline.look();
       try {
         ((IcebergTasks) later.get(i)).apply();
       } catch (RuntimeException error) {
         for (int j = 0; j <= i; j++) {
+          Deadline.look();
           ((IcebergTasks) later.get(j)).undo();
         }
         throw error;
@@ -250,6 +252,7 @@ public class MetaIndexRule extends Rule {
         lastError = String.valueOf(error);
       }
       while (later.size() > waiting) {
+        Deadline.look();
         later.remove(later.size() - 1);
       }
     }
@@ -263,14 +266,15 @@ public class MetaIndexRule extends Rule {
 
   /** What the session's configuration says to metaindex, as a JSON object; mostly nothing. */
   public String settings() {
-    return Json.text(Json.settings(conf, new Ours()));
+    return Json.text(Json.settings(conf, new OurSettings()));
   }
 
   private ObjectNode request(List found) {
     ObjectNode request = Json.object();
-    request.set("settings", Json.settings(conf, new Ours()));
+    request.set("settings", Json.settings(conf, new OurSettings()));
     ArrayNode asked = request.putArray("scans");
     for (int i = 0; i < found.size(); i++) {
+      Deadline.look();
       asked.add(((Found) found.get(i)).request());
     }
     return request;
@@ -308,6 +312,7 @@ public class MetaIndexRule extends Rule {
       out.add(asked(plan));
       scala.collection.Iterator inside = plan.subqueriesAll().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         out.add(asked((LogicalPlan) inside.next()));
       }
       return Json.text(out);
@@ -337,6 +342,7 @@ public class MetaIndexRule extends Rule {
   private static void passed(Survey survey, ObjectNode out) {
     ArrayNode passed = out.putArray("passed");
     for (int i = 0; i < survey.passed.size(); i++) {
+      Deadline.look();
       Object[] one = (Object[]) survey.passed.get(i);
       passed.addObject().put("scan", (String) one[0]).put("why", (String) one[1]);
     }
@@ -345,10 +351,12 @@ public class MetaIndexRule extends Rule {
   /** Adds how many files are listed, where all are: for people. */
   private static void listed(Survey survey, ObjectNode out) {
     for (int i = 0; i < survey.found.size(); i++) {
+      Deadline.look();
       Scan scan = ((Found) survey.found.get(i)).scan;
       listed(scan.listsAll() ? scan : null, (ObjectNode) out.get("scans").get(i));
     }
     for (int i = 0; i < survey.passed.size(); i++) {
+      Deadline.look();
       listed((Scan) ((Object[]) survey.passed.get(i))[2], (ObjectNode) out.get("passed").get(i));
     }
   }
@@ -367,6 +375,7 @@ public class MetaIndexRule extends Rule {
   /** Every attribute survives with its expression id: the plan above names them. */
   private static void check(List needed, LogicalPlan after) {
     for (int i = 0; i < needed.size(); i++) {
+      Deadline.look();
       if (!after.outputSet().contains((Attribute) needed.get(i))) {
         throw new IllegalStateException("the rewritten scan lost " + needed.get(i));
       }
@@ -394,30 +403,5 @@ public class MetaIndexRule extends Rule {
 
   private static String refused(String why) {
     return Json.text(Json.object().put("refused", why));
-  }
-
-  /** Settings of ours. */
-  static class Ours implements Json.Names {
-    public boolean has(String setting) {
-      return setting.startsWith(PREFIX);
-    }
-  }
-
-  /** For a walk that does not go into what it has put in a leaf's place: the leaf may stand there again. */
-  static class Substitution extends scala.runtime.AbstractPartialFunction {
-    private final Map places;
-
-    Substitution(Map places) {
-      this.places = places;
-    }
-
-    public boolean isDefinedAt(Object node) {
-      return places.containsKey(node);
-    }
-
-    public Object applyOrElse(Object node, scala.Function1 other) {
-      LinkedList waiting = (LinkedList) places.get(node);
-      return waiting != null ? waiting.removeFirst() : other.apply(node);
-    }
   }
 }

@@ -30,6 +30,7 @@ public class NarrowStrategy extends Guarded {
   SparkPlan physical(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (node instanceof Filter || node instanceof Project) {
+      Deadline.look();
       node = (LogicalPlan) node.children().apply(0);
     }
     if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof IndexedRelation)
@@ -49,7 +50,7 @@ public class NarrowStrategy extends Guarded {
   /** The plan without what brings keys, over the relation as it was. */
   private static LogicalPlan bare(LogicalPlan plan, IndexedRelation relation, Arrivals arrivals, List bring) {
     if (plan instanceof LogicalRelation) {
-      return Scans.over((LogicalRelation) plan, relation.before);
+      return Nodes.over((LogicalRelation) plan, relation.before);
     }
     LogicalPlan child = (LogicalPlan) plan.children().apply(0), below = bare(child, relation, arrivals, bring);
     if (!(plan instanceof Filter)) {
@@ -58,9 +59,10 @@ public class NarrowStrategy extends Guarded {
       return (LogicalPlan) plan.withNewChildren(Scala.sequence(only));
     }
     List parts = new ArrayList();
-    Found.conjuncts(((Filter) plan).condition(), parts);
+    Expressions.conjuncts(((Filter) plan).condition(), parts);
     Expression left = null;
     for (int i = 0; i < parts.size(); i++) {
+      Deadline.look();
       Expression part = (Expression) parts.get(i);
       Narrowed.Key key = part instanceof DynamicPruningSubquery
           ? relation.narrowed.key(((DynamicPruningSubquery) part).exprId()) : null;
@@ -77,6 +79,7 @@ public class NarrowStrategy extends Guarded {
     Object state = Reflected.call(relation.sparkSession(), "sessionState");
     scala.collection.Iterator strategies = ((SparkPlanner) Reflected.call(state, "planner")).strategies().iterator();
     while (strategies.hasNext()) {
+      Deadline.look();
       SparkStrategy one = (SparkStrategy) strategies.next();
       scala.collection.Seq plans = one instanceof NarrowStrategy ? Scala.none() : one.apply(plan);
       if (!plans.isEmpty()) {

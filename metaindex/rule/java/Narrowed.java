@@ -64,6 +64,7 @@ public class Narrowed {
   /** The key that an expression brings; null: none. */
   Key key(ExprId marker) {
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       if (marker.equals(((Key) keys.get(i)).marker)) {
         return (Key) keys.get(i);
       }
@@ -73,6 +74,7 @@ public class Narrowed {
 
   boolean names(Attribute column) {
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       if (((Key) keys.get(i)).column.exprId().equals(column.exprId())) {
         return true;
       }
@@ -90,6 +92,7 @@ public class Narrowed {
     List conditions = new ArrayList();
     StringBuilder said = new StringBuilder();
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       KeyValues found = (KeyValues) values.get(i);
       if (found == null) {
         continue;
@@ -141,6 +144,7 @@ public class Narrowed {
   String label() {
     StringBuilder names = new StringBuilder();
     for (int i = 0; i < keys.size() && i < SHOWN; i++) {
+      Deadline.look();
       names.append(i == 0 ? "" : ", ").append(((Key) keys.get(i)).column.name());
     }
     return "fewer by joins on " + names + (keys.size() > SHOWN ? ", ..." : "");

@@ -47,8 +47,10 @@ public class NarrowedFiles implements FileIndex {
     int files = 0;
     long bytes = 0;
     for (int i = 0; i < folders.size(); i++) {
+      Deadline.look();
       scala.collection.Iterator inside = ((PartitionDirectory) folders.apply(i)).files().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         bytes += ((FileStatusWithMetadata) inside.next()).getLen();
         files++;
       }
@@ -60,6 +62,7 @@ public class NarrowedFiles implements FileIndex {
   private static scala.collection.immutable.Seq others(scala.collection.immutable.Seq filters) {
     List found = Scala.list(filters);
     for (int i = found.size() - 1; i >= 0; i--) {
+      Deadline.look();
       if (found.get(i) instanceof Brought) {
         found.remove(i);
       }
@@ -71,6 +74,7 @@ public class NarrowedFiles implements FileIndex {
   private List values() {
     List found = new ArrayList();
     for (int i = 0; i < narrowed.keys.size(); i++) {
+      Deadline.look();
       Narrowed.Key key = (Narrowed.Key) narrowed.keys.get(i);
       found.add(key.query != null ? key.query.values(narrowed.mostKeys, narrowed.seconds)
           : arrivals.of(key, narrowed.mostKeys));
@@ -83,14 +87,16 @@ public class NarrowedFiles implements FileIndex {
     List out = new ArrayList();
     int listed = 0, kept = 0;
     for (int i = 0; i < folders.size(); i++) {
+      Deadline.look();
       PartitionDirectory folder = (PartitionDirectory) folders.apply(i);
       List files = new ArrayList();
       scala.collection.Iterator inside = folder.files().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         FileStatusWithMetadata one = (FileStatusWithMetadata) inside.next();
         listed++;
-        Object proof = dropped == null ? null : dropped.get(Scans.normal(one.getPath().toUri()));
-        if (dropped != null && (proof == null || !proof.equals(FilesScan.sign(one)))) {
+        Object proof = dropped == null ? null : dropped.get(Nodes.normal(one.getPath().toUri()));
+        if (dropped != null && (proof == null || !proof.equals(KeptFiles.sign(one)))) {
           files.add(one);
         }
       }

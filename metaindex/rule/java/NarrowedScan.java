@@ -60,6 +60,7 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     Object scan = Reflected.call(leaf, "scan");
     Object[] parts = new Object[leaf.productArity()];
     for (int i = 0; i < parts.length; i++) {
+      Deadline.look();
       parts[i] = leaf.productElement(i) == scan ? new NarrowedScan(scan, narrowed, done) : leaf.productElement(i);
     }
     return (LogicalPlan) ((TreeNode) leaf).makeCopy(parts);
@@ -72,11 +73,13 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
   public void filter(Predicate[] predicates) {
     List theirs = new ArrayList(), values = new ArrayList();
     for (int i = 0; i < narrowed.keys.size(); i++) {
+      Deadline.look();
       values.add(null);
     }
     Deadline deadline = narrowed.deadline();
     try {
       for (int i = 0; i < predicates.length; i++) {
+        Deadline.look();
         int key = key(predicates[i]);
         if (key < 0) {
           theirs.add(predicates[i]);
@@ -101,6 +104,7 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     List tasks = (List) Reflected.call(scan, "tasks");
     long bytes = 0;
     for (int i = 0; i < tasks.size(); i++) {
+      Deadline.look();
       bytes += ((Number) Reflected.call(tasks.get(i), "length")).longValue();
     }
     return narrowed.isWorthAsking(tasks.size(), bytes);
@@ -124,6 +128,7 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     }
     String[] name = ((NamedReference) parts[0]).fieldNames();
     for (int i = 0; name.length == 1 && i < narrowed.keys.size(); i++) {
+      Deadline.look();
       if (((Narrowed.Key) narrowed.keys.get(i)).column.name().equals(name[0])) {
         return i;
       }
@@ -135,6 +140,7 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     Expression[] parts = one.children();
     Object[] found = new Object[parts.length - 1];
     for (int i = 0; i < found.length; i++) {
+      Deadline.look();
       found[i] = ((LiteralValue) parts[i + 1]).value();
     }
     return KeyValues.of(found, key.column.dataType(), narrowed.mostKeys);

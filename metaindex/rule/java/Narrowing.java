@@ -62,12 +62,15 @@ class Narrowing {
   String unasked(List found) {
     ArrayNode all = Json.object().putArray("unasked");
     for (int i = 0; i < found.size(); i++) {
+      Deadline.look();
       for (Iterator each = ((Found) found.get(i)).unjoined.entrySet().iterator(); each.hasNext(); ) {
+        Deadline.look();
         Map.Entry one = (Map.Entry) each.next();
         unasked((Found) found.get(i), one.getKey(), one.getValue(), all);
       }
     }
     for (int i = 0; i < unasked.size(); i++) {
+      Deadline.look();
       Object[] one = (Object[]) unasked.get(i);
       unasked((Found) one[0], one[1], one[2], all);
     }
@@ -85,10 +88,12 @@ class Narrowing {
     if (plan instanceof Join) {
       List sides = JoinSides.of((Join) plan);
       for (int i = 0; i < sides.size(); i++) {
+        Deadline.look();
         mark((JoinSides) sides.get(i), leaves, found, why);
       }
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       mark((LogicalPlan) plan.children().apply(i), leaves, found, why);
     }
   }
@@ -96,8 +101,10 @@ class Narrowing {
   private static void mark(JoinSides sides, List leaves, List found, boolean why) {
     boolean small = SmallSide.mayBeSmall(sides);
     for (int i = 0; (small || why) && i < sides.own.size(); i++) {
+      Deadline.look();
       List from = sides.leaves(i);
       for (int j = 0; j < from.size(); j++) {
+        Deadline.look();
         Object[] place = (Object[]) from.get(j);
         int at = only(leaves, place[0]);
         Found one = at < 0 ? null : (Found) found.get(at);
@@ -116,6 +123,7 @@ class Narrowing {
   private static int only(List leaves, Object leaf) {
     int at = -1;
     for (int i = 0; i < leaves.size(); i++) {
+      Deadline.look();
       if (leaves.get(i) == leaf) {
         if (at >= 0) {
           return -1;
@@ -132,6 +140,7 @@ class Narrowing {
     }
     List pruning = one.pruning();
     for (int i = 0; i < pruning.size(); i++) {
+      Deadline.look();
       Expression by = (Expression) ((DynamicPruningSubquery) pruning.get(i)).pruningKey();
       if (((AttributeSet) by.references()).contains(key)) {
         return false; // Spark leaves partitions out by it
@@ -144,6 +153,7 @@ class Narrowing {
   /** Does another scan read the same under the same filters? Spark may give both of them one exchange. */
   private static boolean hasAlike(int at, List leaves, List found) {
     for (int i = 0; i < leaves.size(); i++) {
+      Deadline.look();
       if (i != at && found.get(i) != null
           && filtered((Found) found.get(i)).sameResult(filtered((Found) found.get(at)))) {
         return true;
@@ -156,6 +166,7 @@ class Narrowing {
     List own = one.own();
     Expression all = null;
     for (int i = 0; i < own.size(); i++) {
+      Deadline.look();
       all = all == null ? (Expression) own.get(i) : new And(all, (Expression) own.get(i));
     }
     return all == null ? one.leaf : new Filter(all, one.leaf);
@@ -171,9 +182,11 @@ class Narrowing {
   private void freezeCopies(LogicalPlan plan) {
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (!plan.children().isEmpty() && expressions.hasNext()) {
+      Deadline.look();
       freezeCopies((Expression) expressions.next());
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       freezeCopies((LogicalPlan) plan.children().apply(i));
     }
   }
@@ -182,6 +195,7 @@ class Narrowing {
     if (one instanceof DynamicPruningSubquery) {
       List inside = Scala.list(((DynamicPruningSubquery) one).buildQuery().collectLeaves());
       for (Iterator each = places.keySet().iterator(); each.hasNext(); ) {
+        Deadline.look();
         Object leaf = each.next();
         if (inside.contains(leaf)) {
           frozen.put(leaf, leaf);
@@ -189,6 +203,7 @@ class Narrowing {
       }
     }
     for (int i = 0; i < one.children().size(); i++) {
+      Deadline.look();
       freezeCopies((Expression) one.children().apply(i));
     }
   }
@@ -197,6 +212,7 @@ class Narrowing {
     List children = new ArrayList();
     boolean changed = false;
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       LogicalPlan before = (LogicalPlan) plan.children().apply(i), after = walked(before);
       changed = changed || after != before;
       children.add(after);
@@ -204,6 +220,7 @@ class Narrowing {
     LogicalPlan node = changed ? (LogicalPlan) plan.withNewChildren(Scala.sequence(children)) : plan;
     List sides = node instanceof Join ? JoinSides.of((Join) node) : new ArrayList();
     for (int i = 0; i < sides.size(); i++) {
+      Deadline.look();
       LogicalPlan side = narrowed((JoinSides) sides.get(i));
       if (side != null) {
         List both = Scala.list(node.children());
@@ -219,8 +236,10 @@ class Narrowing {
     Map instead = new IdentityHashMap();
     boolean shared = SmallSide.isBroadcast(sides) && SmallSide.isShared(sides.other());
     for (int i = 0; i < sides.own.size(); i++) {
+      Deadline.look();
       List from = sides.leaves(i);
       for (int j = 0; j < from.size(); j++) {
+        Deadline.look();
         LogicalPlan leaf = (LogicalPlan) ((Object[]) from.get(j))[0];
         Attribute key = (Attribute) ((Object[]) from.get(j))[1];
         Object[] place = frozen.containsKey(leaf) ? null : (Object[]) places.get(leaf);
@@ -250,6 +269,7 @@ class Narrowing {
     }
     List copied = Scala.list(sides.other().collectLeaves());
     for (int i = 0; i < copied.size(); i++) {
+      Deadline.look();
       frozen.put(copied.get(i), copied.get(i));
     }
     return replaced(sides.plan(), instead);
@@ -275,6 +295,7 @@ class Narrowing {
 
   private static boolean named(JsonNode joins, Attribute key) {
     for (Iterator each = joins.get("columns").iterator(); each.hasNext(); ) {
+      Deadline.look();
       if (((JsonNode) each.next()).asText().equals(key.name())) {
         return true;
       }
@@ -301,7 +322,7 @@ class Narrowing {
     Narrowed made = new Narrowed((Found) place[0], running, (JsonNode) place[1]);
     place[2] = made;
     LogicalPlan after = leaf instanceof LogicalRelation
-        ? Scans.over((LogicalRelation) leaf,
+        ? Nodes.over((LogicalRelation) leaf,
             IndexedRelation.narrowed((HadoopFsRelation) ((LogicalRelation) leaf).relation(), made))
         : NarrowedScan.over(leaf, made, done);
     places.put(after, place);
@@ -315,6 +336,7 @@ class Narrowing {
     List children = new ArrayList();
     boolean changed = false;
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       LogicalPlan before = (LogicalPlan) plan.children().apply(i), after = replaced(before, instead);
       changed = changed || after != before;
       children.add(after);

@@ -44,6 +44,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
     Map places = new IdentityHashMap();
     boolean changed = false;
     for (int i = 0; i < inside.leaves.size(); i++) {
+      Deadline.look();
       Object leaf = inside.leaves.get(i);
       Object other = place(inside.at(i));
       changed = changed || other != null;
@@ -52,13 +53,14 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
       }
       ((LinkedList) places.get(leaf)).add(other == null ? leaf : other);
     }
-    LogicalPlan after = changed ? (LogicalPlan) copy.transformUp(new MetaIndexRule.Substitution(places)) : copy;
+    LogicalPlan after = changed ? (LogicalPlan) copy.transformUp(new Substitution(places)) : copy;
     after = changed && !hybrid.isEmpty() ? (LogicalPlan) after.transformUp(hybrid) : after;
     return (LogicalPlan) after.transformAllExpressions(this); // a side may have been pruned by another
   }
 
   private Object place(Found one) {
     for (int i = 0; one != null && i < instead.size(); i++) {
+      Deadline.look();
       if (instead.get(i) != null && same(one, survey.at(i))) {
         return instead.get(i);
       }
@@ -79,15 +81,18 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
   private static List parts(Found one) {
     List out = new ArrayList();
     for (int i = 0; i < one.filters.size(); i++) {
-      Found.conjuncts((Expression) one.filters.get(i), out);
+      Deadline.look();
+      Expressions.conjuncts((Expression) one.filters.get(i), out);
     }
     return out;
   }
 
   private static boolean within(List these, List those) {
     for (int i = 0; i < these.size(); i++) {
+      Deadline.look();
       boolean there = false;
       for (int j = 0; j < those.size() && !there; j++) {
+        Deadline.look();
         there = these.get(i) == those.get(j) || ((Expression) these.get(i)).semanticEquals((Expression) those.get(j));
       }
       if (!there) {

@@ -23,6 +23,7 @@ class Readers {
   Readers(Scans scans, LogicalPlan plan, List leaves) {
     this.scans = scans;
     for (int i = 0; i < leaves.size(); i++) {
+      Deadline.look();
       Object key = Scans.shared((LogicalPlan) leaves.get(i));
       Integer before = (Integer) own.get(key);
       own.put(key, Integer.valueOf(before == null ? 1 : before.intValue() + 1));
@@ -43,6 +44,7 @@ class Readers {
     }
     List others = inside.containsKey(key) ? (List) inside.get(key) : new ArrayList();
     for (int i = 0; i < others.size(); i++) {
+      Deadline.look();
       Object[] other = (Object[]) others.get(i);
       boolean copy = Boolean.TRUE.equals(other[1]) || !replaced;
       if (!(copy && other[0] != null && OtherSides.same((Found) other[0], one))) {
@@ -62,9 +64,11 @@ class Readers {
   private void collect(LogicalPlan plan) {
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (!plan.children().isEmpty() && expressions.hasNext()) {
+      Deadline.look();
       collect((Expression) expressions.next());
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       collect((LogicalPlan) plan.children().apply(i));
     }
   }
@@ -75,6 +79,7 @@ class Readers {
       Survey survey = new Survey(scans, plan);
       refused = refused || survey.refused != null;
       for (int i = 0; i < survey.leaves.size(); i++) {
+        Deadline.look();
         Object key = Scans.shared((LogicalPlan) survey.leaves.get(i));
         if (!inside.containsKey(key)) {
           inside.put(key, new ArrayList());
@@ -85,6 +90,7 @@ class Readers {
       collect(plan);
     }
     for (int i = 0; i < expression.children().size(); i++) {
+      Deadline.look();
       collect((Expression) expression.children().apply(i));
     }
   }

@@ -15,8 +15,10 @@ class Reflected {
   static Object invoke(Object object, String name, Object[] arguments) {
     try {
       for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+        Deadline.look();
         Method[] methods = type.getDeclaredMethods();
         for (int i = 0; i < methods.length; i++) {
+          Deadline.look();
           if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length
               && !methods[i].isBridge()) {
             methods[i].setAccessible(true);
@@ -32,8 +34,10 @@ class Reflected {
 
   static boolean has(Object object, String name) {
     for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+      Deadline.look();
       Method[] methods = type.getDeclaredMethods();
       for (int i = 0; i < methods.length; i++) {
+        Deadline.look();
         if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == 0) {
           return true;
         }
@@ -61,8 +65,10 @@ class Reflected {
 
   private static Field declared(Object object, String name) {
     for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+      Deadline.look();
       Field[] fields = type.getDeclaredFields();
       for (int i = 0; i < fields.length; i++) {
+        Deadline.look();
         if (fields[i].getName().equals(name)) {
           return fields[i];
         }

@@ -62,6 +62,7 @@ abstract class RelationScan extends Scan implements Json.Names {
     ObjectNode options = out.putObject("options");
     scala.collection.Iterator each = files.options().iterator();
     while (each.hasNext()) {
+      Deadline.look();
       scala.Tuple2 one = (scala.Tuple2) each.next();
       options.put(String.valueOf(one._1()), String.valueOf(one._2()));
     }
@@ -74,6 +75,7 @@ abstract class RelationScan extends Scan implements Json.Names {
     }
     List named = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
+      Deadline.look();
       if (ofPartitions((Expression) filters.get(i), list)) {
         named.add(filters.get(i));
       }
@@ -84,8 +86,10 @@ abstract class RelationScan extends Scan implements Json.Names {
     long size = 0;
     scala.collection.Iterator folders = list.listFiles(Scala.sequence(named), Scala.none()).iterator();
     while (folders.hasNext()) {
+      Deadline.look();
       scala.collection.Iterator inside = ((PartitionDirectory) folders.next()).files().iterator();
       while (inside.hasNext()) {
+        Deadline.look();
         size += ((FileStatusWithMetadata) inside.next()).getLen();
       }
     }
@@ -97,6 +101,7 @@ abstract class RelationScan extends Scan implements Json.Names {
     scala.collection.Iterator each = ((AttributeSet) filter.references()).iterator();
     boolean any = each.hasNext();
     while (each.hasNext()) {
+      Deadline.look();
       if (list.partitionSchema().getFieldIndex(((Attribute) each.next()).name()).isEmpty()) {
         return false;
       }
@@ -127,7 +132,7 @@ abstract class RelationScan extends Scan implements Json.Names {
 
   /** The same attributes of fewer files. */
   LogicalPlan over(FileIndex fewer, String label) {
-    return Scans.over(relation, IndexedRelation.over(files, fewer, label));
+    return Nodes.over(relation, IndexedRelation.over(files, fewer, label));
   }
 
   static boolean ofParquet(String setting) {

@@ -33,6 +33,7 @@ public class Reply {
     String[] parts = unpacked(node);
     Map dropped = new HashMap(parts.length);
     for (int i = 0; i + 1 < parts.length; i += 2) {
+      Deadline.look();
       dropped.put(parts[i], parts[i + 1]);
     }
     return dropped;

@@ -28,7 +28,7 @@ public class Running {
   /** Which files of a scan hold no row that these conditions let pass? Null: that is not known. */
   Reply ask(Found one, List conditions, double seconds) {
     ObjectNode request = Json.object();
-    request.set("settings", Json.settings(conf, new MetaIndexRule.Ours()));
+    request.set("settings", Json.settings(conf, new OurSettings()));
     request.put("running", seconds);
     Found asked = new Found(one.leaf, one.scan, conditions, new HashSet(), false);
     request.putArray("scans").add(asked.request());

@@ -22,7 +22,7 @@ abstract class Scan {
   abstract long bytes(List filters);
 
   /**
-   * The files that it lists: path in normal form (`Scans.normal`) to what tells a file from others of its path;
+   * The files that it lists: path in normal form (`Nodes.normal`) to what tells a file from others of its path;
    * `replies.signs` writes the same.
    */
   abstract Map listed();

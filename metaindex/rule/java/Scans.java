@@ -1,19 +1,15 @@
 package metaindex;
 
-import java.net.URI;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.types.Metadata;
 
 /**
  * Which leaves of a plan are scans of tables that metaindex can index, and what all scans have.
@@ -32,16 +28,9 @@ public class Scans {
     this.off = new HashSet(Arrays.asList(off.split(",")));
   }
 
-  /** No node that writes, or that belongs to a row-level command. */
-  static boolean harmless(LogicalPlan plan) {
-    String name = plan.getClass().getSimpleName();
-    return !name.startsWith("RowLevel") && !name.startsWith("Write") && !name.startsWith("Replace")
-        && !name.startsWith("Merge") && !name.startsWith("Insert");
-  }
-
   /** May the session's queries be answered so? The session's setting says it, and else what it was enabled with. */
   boolean allows(String what) {
-    String said = conf == null ? "" : conf.getConfString(MetaIndexRule.PREFIX + what + ".enabled", "").trim();
+    String said = conf == null ? "" : conf.getConfString(OurSettings.PREFIX + what + ".enabled", "").trim();
     return "true".equalsIgnoreCase(said) || !"false".equalsIgnoreCase(said) && !off.contains(what);
   }
 
@@ -89,6 +78,7 @@ public class Scans {
     if (files(leaf) != null) {
       scala.collection.Iterator each = files(leaf).location().rootPaths().iterator();
       while (each.hasNext()) {
+        Deadline.look();
         out.add(String.valueOf(each.next()));
       }
     } else if (IcebergScan.is(leaf)) {
@@ -108,38 +98,8 @@ public class Scans {
     return is ? (HadoopFsRelation) ((LogicalRelation) leaf).relation() : null;
   }
 
-  /** Does the query ask from which file, or from which row of it, a row comes? */
-  static boolean asksForFiles(LogicalPlan leaf) {
-    scala.collection.Iterator attributes = leaf.output().iterator();
-    while (attributes.hasNext()) {
-      Attribute one = (Attribute) attributes.next();
-      String marks = one.metadata().equals(Metadata.empty()) ? "" : one.metadata().json();
-      if (one.name().equals("_metadata") || one.name().equals("_file") || one.name().equals("_pos")
-          || one.name().equals("_deleted") || marks.contains("__metadata_col")
-          || marks.contains("__file_source_metadata_col")) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   /** What a leaf reads by: one object for all leaves that read by one scan. */
   static Object shared(LogicalPlan leaf) {
     return IcebergScan.isV2(leaf) ? Reflected.call(leaf, "scan") : leaf;
-  }
-
-  /** The same attributes of other files. */
-  static LogicalPlan over(LogicalRelation relation, HadoopFsRelation instead) {
-    Object[] parts = new Object[relation.productArity()];
-    for (int i = 0; i < parts.length; i++) {
-      parts[i] = i == 0 ? instead : relation.productElement(i);
-    }
-    return (LogicalPlan) ((TreeNode) relation).makeCopy(parts);
-  }
-
-  /** One spelling for a file, whatever engine names it: an absolute local path, or //bucket/key. */
-  static String normal(URI uri) {
-    String scheme = uri.getScheme();
-    return scheme == null || scheme.equals("file") ? uri.getPath() : "//" + uri.getAuthority() + uri.getPath();
   }
 }

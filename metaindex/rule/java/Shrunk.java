@@ -40,6 +40,7 @@ class Shrunk {
       aggregate = one.counted.over(known.get("rows"));
       String[] files = Reply.unpacked(known.get("proof"));
       for (int i = 0; i + 2 < files.length; i += 3) {
+        Deadline.look();
         out.put(files[i], files[i + 1]);
       }
       changed = true;
@@ -68,6 +69,7 @@ class Shrunk {
     String[] files = Reply.unpacked(proved.get("proof"));
     Map listed = one.scan.listed(), deleted = one.scan.deleted();
     for (int i = 0; i + 2 < files.length; i += 3) {
+      Deadline.look();
       Object rows = deleted.get(files[i]);
       if (!files[i + 1].equals(listed.get(files[i])) || !files[i + 2].equals(rows == null ? "0" : rows.toString())) {
         return false;

@@ -78,6 +78,7 @@ class SmallSide {
     List leaves = Scala.list(sides.other().collectLeaves());
     boolean known = true;
     for (int i = 0; i < leaves.size(); i++) {
+      Deadline.look();
       known = known && size((LogicalPlan) leaves.get(i)) < SQLConf.get().defaultSizeInBytes();
     }
     return known ? "LARGE_SIDE" : "UNKNOWN_SIDE";
@@ -104,6 +105,7 @@ class SmallSide {
   static long width(scala.collection.immutable.Seq output) {
     long width = OBJECT;
     for (int i = 0; i < output.size(); i++) {
+      Deadline.look();
       width += ((Attribute) output.apply(i)).dataType().defaultSize();
     }
     return width;
@@ -118,6 +120,7 @@ class SmallSide {
       return true;
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       if (leavesOut((LogicalPlan) plan.children().apply(i))) {
         return true;
       }
@@ -127,8 +130,9 @@ class SmallSide {
 
   private static boolean isSelective(Expression condition) {
     List parts = new ArrayList();
-    Found.conjuncts(condition, parts);
+    Expressions.conjuncts(condition, parts);
     for (int i = 0; i < parts.size(); i++) {
+      Deadline.look();
       if (!(parts.get(i) instanceof IsNotNull)) {
         return true;
       }
@@ -144,6 +148,7 @@ class SmallSide {
 
   private static boolean simple(LogicalPlan plan) {
     while (NODES.contains(plan.getClass().getSimpleName())) {
+      Deadline.look();
       plan = (LogicalPlan) plan.children().apply(0);
     }
     return leaf(plan, false) || HELD.contains(plan.getClass().getSimpleName());
@@ -158,11 +163,13 @@ class SmallSide {
     }
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (expressions.hasNext()) {
+      Deadline.look();
       if (!same((Expression) expressions.next(), pinned)) {
         return false;
       }
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       if (!same((LogicalPlan) plan.children().apply(i), pinned)) {
         return false;
       }
@@ -184,6 +191,7 @@ class SmallSide {
       return false;
     }
     for (int i = 0; i < one.children().size(); i++) {
+      Deadline.look();
       if (!same((Expression) one.children().apply(i), pinned)) {
         return false;
       }

@@ -87,6 +87,7 @@ public abstract class StatementParser {
     List output = new ArrayList();
     JsonNode columns = reply.get("columns");
     for (int i = 0; i < columns.size(); i++) {
+      Deadline.look();
       JsonNode column = (JsonNode) columns.get(i);
       output.add(new AttributeReference(text(column, 0), DataType.fromDDL(text(column, 1)), true, Metadata.empty(),
           NamedExpression$.MODULE$.newExprId(), Scala.none()));
@@ -118,6 +119,7 @@ public abstract class StatementParser {
     String[] said = first.split(" ");
     Iterator each = words.iterator();
     while (said.length == 2 && each.hasNext()) {
+      Deadline.look();
       String[] known = ((String) each.next()).split(" ");
       if (slips(said[0], known[0]) <= SLIPS && slips(said[1], known[1]) <= SLIPS) {
         return true;
@@ -133,12 +135,15 @@ public abstract class StatementParser {
     }
     int[] before = new int[other.length() + 1];
     for (int j = 0; j < before.length; j++) {
+      Deadline.look();
       before[j] = j;
     }
     for (int i = 1; i <= one.length(); i++) {
+      Deadline.look();
       int[] now = new int[before.length];
       now[0] = i;
       for (int j = 1; j < now.length; j++) {
+        Deadline.look();
         int same = before[j - 1] + (one.charAt(i - 1) == other.charAt(j - 1) ? 0 : 1);
         now[j] = Math.min(same, Math.min(before[j], now[j - 1]) + 1);
       }
@@ -160,6 +165,7 @@ public abstract class StatementParser {
     }
     List children = Scala.list(node.children());
     for (int i = 0; i < children.size(); i++) {
+      Deadline.look();
       String below = changes(children.get(i));
       if (below != null) {
         return below;
@@ -206,6 +212,7 @@ public abstract class StatementParser {
     int start = skipped(text, 0);
     int end = start;
     while (end < text.length() && (isLetter(text.charAt(end)) || Character.isDigit(text.charAt(end)))) {
+      Deadline.look();
       end++;
     }
     int colon = skipped(text, end);
@@ -223,6 +230,7 @@ public abstract class StatementParser {
   private static int wordEnd(String text, int at) {
     int end = at;
     while (end < text.length() && end - at < WORD && isLetter(text.charAt(end))) {
+      Deadline.look();
       end++;
     }
     return end;
@@ -236,6 +244,7 @@ public abstract class StatementParser {
   private static int skipped(String text, int from) {
     int at = from;
     while (at < text.length()) {
+      Deadline.look();
       if (Character.isWhitespace(text.charAt(at))) {
         at++;
       } else if (text.startsWith("--", at)) {
@@ -253,6 +262,7 @@ public abstract class StatementParser {
   private static int lineEnd(String text, int from) {
     int at = from;
     while (at < text.length() && text.charAt(at) != '\n' && text.charAt(at) != '\r') {
+      Deadline.look();
       at += text.startsWith("\\\n", at) ? 2 : 1;
     }
     return at;
@@ -262,6 +272,7 @@ public abstract class StatementParser {
   private static int commentEnd(String text, int from) {
     int at = from + 2, depth = 1;
     while (depth > 0 && at < text.length()) {
+      Deadline.look();
       if (text.startsWith("/*", at)) {
         depth++;
         at += 2;
@@ -284,6 +295,7 @@ public abstract class StatementParser {
       said.put("hint", ": " + message);
       Constructor[] every = ParseException.class.getConstructors();
       for (int i = 0; i < every.length; i++) {
+        Deadline.look();
         Object[] values = values(every[i].getParameterTypes(), text, origin(text, reply), Scala.map(said));
         if (values != null) {
           return (Throwable) every[i].newInstance(values);
@@ -299,6 +311,7 @@ public abstract class StatementParser {
     Object[] values = new Object[types.length];
     int texts = 0;
     for (int i = 0; i < types.length; i++) {
+      Deadline.look();
       if (types[i] == String.class && texts++ == 0) {
         values[i] = "PARSE_SYNTAX_ERROR";
       } else if (types[i].isInstance(origin)) {
@@ -318,12 +331,14 @@ public abstract class StatementParser {
     Constructor made = null;
     Constructor[] every = Origin.class.getConstructors();
     for (int i = 0; i < every.length; i++) {
+      Deadline.look();
       made = made == null || every[i].getParameterTypes().length > made.getParameterTypes().length ? every[i] : made;
     }
     Object[] values = new Object[made.getParameterTypes().length];
     Arrays.fill(values, scala.Option.empty());
     String[] names = new String[] {"line", "column", "start", "stop"};
     for (int i = 0; i < names.length; i++) {
+      Deadline.look();
       values[i] = scala.Option.apply(Integer.valueOf(reply.get(names[i]).asInt()));
     }
     values[names.length] = scala.Option.apply(text);
@@ -333,8 +348,10 @@ public abstract class StatementParser {
   /** Puts a parser into a session's state, which keeps it in a field; true where that has the one that is expected. */
   static boolean replace(Object state, Object expected, Object other) throws Exception {
     for (Class type = state.getClass(); type != null; type = type.getSuperclass()) {
+      Deadline.look();
       Field[] fields = type.getDeclaredFields();
       for (int i = 0; i < fields.length; i++) {
+        Deadline.look();
         if (fields[i].getName().equals("sqlParser")) {
           fields[i].setAccessible(true);
           if (fields[i].get(state) != expected) {

@@ -63,6 +63,7 @@ class Survey {
     String[] names = {"Average", "BitAndAgg", "BitOrAgg", "BitXorAgg", "Count", "HyperLogLogPlusPlus", "Max", "Min",
         "StddevPop", "StddevSamp", "Sum", "VariancePop", "VarianceSamp"};
     for (int i = 0; i < names.length; i++) {
+      Deadline.look();
       BLIND.add(Count.class.getPackage().getName() + "." + names[i]);
     }
   }
@@ -117,6 +118,7 @@ class Survey {
     }
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
+      Deadline.look();
       Found one = (Found) places.get(i);
       if (one != null) {
         one.fields = fields;
@@ -146,6 +148,7 @@ class Survey {
   List every() {
     List out = new ArrayList();
     for (int i = 0; i < every.size(); i++) {
+      Deadline.look();
       if (every.get(i) != null) {
         out.add(every.get(i));
       }
@@ -241,6 +244,7 @@ class Survey {
       taken = null;
     }
     for (int i = 0; i < plan.children().size(); i++) {
+      Deadline.look();
       first = taken == null || !(plan instanceof Union) ? taken : taken.branch(plan, i);
       all.putAll(collect(child(plan, i), new ArrayList(),
           named ? with(needed, plan) : name.equals("Expand") ? with(new HashSet(), plan) : null));
@@ -261,6 +265,7 @@ class Survey {
    */
   private static boolean blind(Aggregate plan) {
     for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
+      Deadline.look();
       if (!blind((Expression) plan.aggregateExpressions().apply(i))) {
         return false;
       }
@@ -273,6 +278,7 @@ class Survey {
       return false;
     }
     for (int i = 0; i < one.children().size(); i++) {
+      Deadline.look();
       if (!blind((Expression) one.children().apply(i))) {
         return false;
       }
@@ -283,7 +289,7 @@ class Survey {
   private Map leaf(LogicalPlan plan, List filters, Set needed, First taken, Counted within,
       boolean these) {
     Scan scan = scans.of(plan);
-    Found one = scan == null || Scans.asksForFiles(plan) ? null : new Found(plan, scan, filters, needed, gathered);
+    Found one = scan == null || Nodes.asksForFiles(plan) ? null : new Found(plan, scan, filters, needed, gathered);
     if (one != null) {
       one.first = taken == null || taken.request(plan) == null ? null : taken;
       one.counted = within != null && within.leaf == plan ? within : null;
@@ -299,8 +305,9 @@ class Survey {
     Map out = new HashMap();
     if (one != null) {
       for (Iterator each = one.output().iterator(); each.hasNext(); ) {
+        Deadline.look();
         Attribute attribute = (Attribute) each.next();
-        out.put(Found.id(attribute), new Object[] {one, attribute.name()});
+        out.put(Attributes.id(attribute), new Object[] {one, attribute.name()});
         structs = structs || attribute.dataType() instanceof StructType;
       }
     }
@@ -318,7 +325,8 @@ class Survey {
     Set more = new HashSet(needed);
     scala.collection.Iterator each = ((AttributeSet) plan.references()).iterator();
     while (each.hasNext()) {
-      more.add(Found.id((Attribute) each.next()));
+      Deadline.look();
+      more.add(Attributes.id((Attribute) each.next()));
     }
     return more;
   }
@@ -327,9 +335,10 @@ class Survey {
   private static Map renamed(Map below, scala.collection.Iterator list) {
     Map out = new HashMap();
     while (list.hasNext()) {
+      Deadline.look();
       Expression one = (Expression) list.next();
       Expression from = one instanceof Alias ? (Expression) ((Alias) one).child() : one;
-      Object known = from instanceof Attribute ? below.get(Found.id((Attribute) from)) : null;
+      Object known = from instanceof Attribute ? below.get(Attributes.id((Attribute) from)) : null;
       if (known != null) {
         out.put(Long.valueOf(((NamedExpression) one).exprId().id()), known);
       }
@@ -342,8 +351,9 @@ class Survey {
     Map names = new HashMap(); // of a scan, those of its attributes that are keys
     scala.collection.Iterator each = keys.iterator();
     while (each.hasNext()) {
+      Deadline.look();
       Object key = each.next();
-      Object[] known = key instanceof Attribute ? (Object[]) below.get(Found.id((Attribute) key)) : null;
+      Object[] known = key instanceof Attribute ? (Object[]) below.get(Attributes.id((Attribute) key)) : null;
       if (known != null) {
         if (!names.containsKey(known[0])) {
           names.put(known[0], new ArrayList());
@@ -352,10 +362,12 @@ class Survey {
       }
     }
     for (Iterator all = names.keySet().iterator(); all.hasNext(); ) {
+      Deadline.look();
       Found one = (Found) all.next();
       ObjectNode want = Json.object().put("whole", whole);
       ArrayNode group = want.putArray("group");
       for (Iterator keysOf = ((List) names.get(one)).iterator(); keysOf.hasNext(); ) {
+        Deadline.look();
         group.add((String) keysOf.next());
       }
       one.wants.add(want);
@@ -369,6 +381,7 @@ class Survey {
   private static void order(Map below, scala.collection.immutable.Seq keys) {
     Found of = null;
     for (int i = 0; i < keys.size(); i++) {
+      Deadline.look();
       SortOrder key = (SortOrder) keys.apply(i);
       Object[] known = known((Expression) key.child(), below);
       if (known == null || (of != null && of != known[0])) {
@@ -386,6 +399,7 @@ class Survey {
   private static LogicalPlan limited(LogicalPlan limit) {
     LogicalPlan node = child(limit, 0);
     while (node instanceof LocalLimit || node instanceof Offset) {
+      Deadline.look();
       node = child(node, 0);
     }
     return node;
@@ -395,6 +409,7 @@ class Survey {
   static long limit(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (node instanceof Project || node instanceof Sort || node instanceof LocalLimit) {
+      Deadline.look();
       node = child(node, 0);
     }
     return node instanceof GlobalLimit ? First.number(((GlobalLimit) node).limitExpr()) : -1;
@@ -414,8 +429,10 @@ class Survey {
     ObjectNode[] wants = new ObjectNode[] {Json.object(), Json.object()};
     ArrayNode[] names = new ArrayNode[] {wants[0].putArray("keys"), wants[1].putArray("keys")};
     for (int i = 0; i < pairs.size(); i++) {
+      Deadline.look();
       Object[][] pair = (Object[][]) pairs.get(i);
       for (int side = 0; side < 2; side++) {
+        Deadline.look();
         if (pair[side] == null || (scan[side] != null && scan[side] != pair[side][0])) {
           return;
         }
@@ -429,6 +446,7 @@ class Survey {
     boolean partial = "false".equalsIgnoreCase(
         SQLConf.get().getConfString("spark.sql.requireAllClusterKeysForCoPartition", "true"));
     for (int side = 0; side < 2; side++) {
+      Deadline.look();
       scan[side].wants.add(wants[side].put("join", joins).put("side", side).put("small", small)
           .put("partial", partial).put("sent", sent(join, side)));
     }
@@ -439,6 +457,7 @@ class Survey {
   private static boolean sent(Join join, int side) {
     List every = JoinSides.of(join);
     for (int i = 0; i < every.size(); i++) {
+      Deadline.look();
       JoinSides other = (JoinSides) every.get(i);
       if (other.side != side && SmallSide.isBroadcast(other)) {
         return true;
@@ -480,11 +499,11 @@ class Survey {
   }
 
   private static Object[] known(Expression one, Map from) {
-    return one instanceof Attribute ? (Object[]) from.get(Found.id((Attribute) one)) : null;
+    return one instanceof Attribute ? (Object[]) from.get(Attributes.id((Attribute) one)) : null;
   }
 
   private String reason(LogicalPlan plan, boolean inserts) {
-    if (!inserts && (plan instanceof Command || !Scans.harmless(plan))) {
+    if (!inserts && (plan instanceof Command || !Nodes.harmless(plan))) {
       return "COMMAND";
     }
     if (plan.isStreaming()) {
@@ -495,6 +514,7 @@ class Survey {
     }
     scala.collection.Iterator expressions = plan.expressions().iterator();
     while (expressions.hasNext()) {
+      Deadline.look();
       Expression one = (Expression) expressions.next();
       if (!one.deterministic() && !(shown && plan instanceof Project && drawn(one))) {
         return "NOT_DETERMINISTIC";
@@ -515,6 +535,7 @@ class Survey {
       return false;
     }
     for (int i = 0; i < one.children().size(); i++) {
+      Deadline.look();
       if (!drawn((Expression) one.children().apply(i))) {
         return false;
       }

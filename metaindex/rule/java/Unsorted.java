@@ -26,7 +26,7 @@ class Unsorted extends scala.runtime.AbstractPartialFunction {
     HadoopFsRelation after =
         new HadoopFsRelation(before.location(), before.partitionSchema(), before.dataSchema(),
             scala.Option.apply(unsorted), before.fileFormat(), before.options(), before.sparkSession());
-    return Scans.over(relation, after);
+    return Nodes.over(relation, after);
   }
 
   private static HadoopFsRelation sorted(LogicalRelation relation) {

@@ -48,8 +48,10 @@ class Writes {
   /** Does one of the leaves read from there? */
   static boolean reads(List leaves, Scans scans, String target) {
     for (int i = 0; i < leaves.size(); i++) {
+      Deadline.look();
       List roots = scans.roots((LogicalPlan) leaves.get(i));
       for (int j = 0; j < roots.size(); j++) {
+        Deadline.look();
         if (overlap(normal((String) roots.get(j)), normal(target))) {
           return true;
         }

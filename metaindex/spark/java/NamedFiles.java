@@ -25,6 +25,7 @@ public final class NamedFiles extends TahoeBatchFileIndex {
       scala.collection.immutable.Seq dataFilters) {
     scala.collection.Iterator filters = partitionFilters.iterator();
     while (filters.hasNext()) {
+      Deadline.look();
       Expression one = (Expression) filters.next();
       if (!one.toString().equals("true") && (passed == null || !passed.contains(one))) {
         return super.matchingFiles(partitionFilters, dataFilters);

@@ -12,6 +12,7 @@ class Scala {
     scala.collection.immutable.List found = nil();
     Object[] all = list.toArray();
     for (int i = all.length - 1; i >= 0; i--) {
+      Deadline.look();
       found = found.$colon$colon(all[i]);
     }
     return found;
@@ -24,6 +25,7 @@ class Scala {
   static scala.collection.immutable.Set set(Set values) {
     scala.collection.immutable.Set found = (scala.collection.immutable.Set) nil().toSet();
     for (Iterator each = values.iterator(); each.hasNext(); ) {
+      Deadline.look();
       found = (scala.collection.immutable.Set) (Object) found.$plus(each.next());
     }
     return found;
@@ -33,6 +35,7 @@ class Scala {
     scala.collection.immutable.Map found =
         (scala.collection.immutable.Map) (Object) scala.collection.immutable.Map$.MODULE$.empty();
     for (Iterator each = values.entrySet().iterator(); each.hasNext(); ) {
+      Deadline.look();
       Map.Entry one = (Map.Entry) each.next();
       found = (scala.collection.immutable.Map) (Object) found.updated(one.getKey(), one.getValue());
     }
@@ -43,6 +46,7 @@ class Scala {
     List found = new ArrayList();
     scala.collection.Iterator each = all.iterator();
     while (each.hasNext()) {
+      Deadline.look();
       found.add(each.next());
     }
     return found;

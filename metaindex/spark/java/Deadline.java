@@ -2,8 +2,8 @@ package metaindex;
 
 /**
  * Until when the work of these classes is waited for, in a thread: whoever begins it says so, and every turn of every
- * loop looks (`enabling._sources` puts that there), so that no walk of theirs can hold up a query, whatever its plan is
- * and whatever is wrong with them. Spark's own walks, which ask them node by node, are ended the same way.
+ * loop looks, so that no walk of theirs can hold up a query, whatever its plan is and whatever is wrong with them.
+ * Spark's own walks, which ask them node by node, are ended the same way.
  */
 public class Deadline {
   private static final int TURNS = 64; // between two looks at the clock

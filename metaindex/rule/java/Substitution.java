@@ -1,0 +1,22 @@
+package metaindex;
+
+import java.util.LinkedList;
+import java.util.Map;
+
+/** For a walk that does not go into what it has put in a leaf's place: the leaf may stand there again. */
+class Substitution extends scala.runtime.AbstractPartialFunction {
+  private final Map places;
+
+  Substitution(Map places) {
+    this.places = places;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return places.containsKey(node);
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 other) {
+    LinkedList waiting = (LinkedList) places.get(node);
+    return waiting != null ? waiting.removeFirst() : other.apply(node);
+  }
+}
