@@ -58,7 +58,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="create from none, kill before")
 @pytest.mark.parametrize(
     ("verb", "state", "fault"),
     [

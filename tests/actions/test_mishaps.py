@@ -23,7 +23,7 @@ def test_clocks_that_are_wrong_by_hours_decide_nothing(tmp_path: Path, ahead: fl
     a_life_under_wrong_clocks(tmp_path, "", ahead, behind)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="id = 25")
 @pytest.mark.slow
 @pytest.mark.parametrize("predicate", ["id = 25", "id >= 0", "id = 45 OR id < 5"])
 def test_a_query_loses_no_row_whenever_everything_is_rewritten_and_cleaned(scene: Scene, predicate: str) -> None:

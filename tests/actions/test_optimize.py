@@ -59,7 +59,7 @@ def no_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "quick_groups", lambda *_: [])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="delta-full")
 @pytest.mark.usefixtures("no_upkeep")
 @pytest.mark.parametrize(
     ("name", "mode"),

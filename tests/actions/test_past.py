@@ -98,7 +98,7 @@ def check(table: mi.Table, own: Rows, *, most: int | None = 1, gone: tuple[str, 
     return pruned
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="delta-values")
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
 @pytest.mark.parametrize(
     ("table_format", "kinds"),

@@ -67,7 +67,7 @@ class History:
         return [s.snapshot_id for s in self.table.metadata.snapshots]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="2")
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.slow

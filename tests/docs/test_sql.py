@@ -191,7 +191,7 @@ def test_a_value_is_looked_up_by_bloom_filter(pasted: Pasted, value: Any) -> Non
 
 
 @pytest.mark.parametrize("files", [1, 255, 261, pytest.param(17_000, marks=pytest.mark.slow)])
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="261")
 def test_filters_of_many_files_are_read_alike(tmp_path: Path, files: int) -> None:
     """One class and another of most of the files; of 256 and more a vector begins at a byte, of 16,384 and more it has
     a check of its own."""

@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[2]
 _MOST_BYTES = 1 << 30
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="iceberg")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MADE))
 def test_a_changed_table_is_read_right_or_refused(name: str, tmp_path: Path) -> None:

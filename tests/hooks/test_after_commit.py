@@ -20,7 +20,7 @@ def fresh(table: mi.Table) -> dict[str, bool | None]:
     return {info.name: info.fresh for info in table.indexes()}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="delta")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "parquet" else pytest.mark.slow) for n in FORMATS])
 def test_a_synchronous_hook_leaves_the_index_at_the_version(tmp_path: Path, name: str) -> None:
     lake = FORMATS[name](tmp_path)

@@ -103,7 +103,7 @@ def ks(rows: Any) -> list[int]:
     return sorted(table.column("k").to_pylist())
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="delta")
 @pytest.mark.parametrize("name", LAKES)
 @settings(max_examples=settings.default.max_examples * 30 // 100)
 @given(files=FILES, indexed=st.booleans(), texts=st.lists(st.sampled_from(TEXTS), min_size=2, max_size=2))

@@ -191,7 +191,7 @@ CHANGES: dict[str, Callable[[Shape], None]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="None-rename")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("asked", [None, *(pytest.param(one, marks=pytest.mark.slow) for one in ("main", "snapshot"))])
 def test_a_change_without_a_snapshot(shape: Shape, change: str, asked: str | None) -> None:

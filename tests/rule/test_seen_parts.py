@@ -124,7 +124,7 @@ def test_what_was_seen_costs_nothing(held: Held) -> None:
 
 
 @pytest.mark.parametrize("damage", [_missing, _cut, _empty, _exchanged, _other_footer, _other_page_index])
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="local-_missing")
 def test_what_a_listing_or_a_footer_shows_is_refused(held: Held, damage: Damage) -> None:
     paths = [part.path for part in _check(held)]
     before = {path: held.index.storage.read(path) for path in paths}

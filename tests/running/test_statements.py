@@ -51,7 +51,7 @@ def test_every_kind_that_needs_no_spark_is_here() -> None:
     assert here == {kind.name for kind in registry.KINDS if not kind.needs_spark}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="column_stats-delta")
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", USING)

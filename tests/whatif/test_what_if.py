@@ -95,7 +95,7 @@ def groups_read(table: mi.Table, result: mi.PruneResult) -> int:
     return sum(int(one.kept.sum()) for one in found)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="bloom-delta")
 @pytest.mark.parametrize("format_", sorted(MAKERS))
 @pytest.mark.parametrize("kinds", sorted(CANDIDATES))
 def test_it_is_as_it_comes_where_the_sample_is_the_table(tmp_path: Path, kinds: str, format_: str) -> None:

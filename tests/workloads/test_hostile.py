@@ -70,7 +70,7 @@ LONG: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="statement-a sum")
 @pytest.mark.slow
 @pytest.mark.parametrize("said", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("read", [statement_reads, to_predicate], ids=["statement", "condition"])

@@ -52,7 +52,7 @@ def proved(ref: TableRef, found: Changes | None, first: object, second: object) 
             assert stated.lower is None or mine.lower.equals(stated.lower.take(rows))
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(but="True")
 @pytest.mark.slow
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_any_two_snapshots_of_a_history(tmp_path: Path, partitioned: bool) -> None:
