@@ -32,7 +32,7 @@ SPARK_RUN = $(SPARK_VENV)/bin/python
 # The lowest versions that are declared have an environment of their own.
 LOWEST_VENV = $(VENV)-lowest
 LOWEST_PACKAGES = $(LOWEST_VENV)/.packages-installed
-LOWEST_TESTS ?= tests/pruning/test_condition.py tests/pruning/test_damage.py tests/pruning/test_credit.py tests/answers/test_limit.py tests/api/test_every_answer.py tests/api/test_locate.py tests/joins/test_scan_keys.py tests/statements tests/running
+LOWEST_TESTS ?= tests/query/pruning/test_condition.py tests/query/pruning/test_damage.py tests/query/pruning/test_credit.py tests/query/aggregates/test_limit.py tests/api/test_every_answer.py tests/api/test_locate.py tests/query/semi_join/test_scan_keys.py tests/statements/grammar tests/statements/execution
 LOWEST_PIP := $(LOWEST_VENV)/bin/python -m pip install --quiet --no-input --disable-pip-version-check --no-build-isolation --use-pep517
 
 FAST := not spark and not s3 and not slow and not exhaustive

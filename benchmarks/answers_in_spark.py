@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import deltalake
 
 import metaindex as mi
-from metaindex.rule import executed
+from metaindex.spark.optimizer import executed
 
 from .tpch.sessions import beside, session
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import metaindex as mi
-from metaindex.errors import IndexExistsError
-from tests.answers.lakes import opened_files
+from metaindex.core.errors import IndexExistsError
+from tests.query.aggregates.lakes import opened_files
 
 from .answers_in_spark import INDEXES, InSpark, Ways, in_spark
 from .processes import cpu_seconds

@@ -17,21 +17,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.records import dataclass
+from metaindex.core.records import dataclass
 from metaindex.formats.model import Field, Leaf
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_of, block_of
-from metaindex.kinds.bloom.collector import BloomCollector
-from metaindex.kinds.bloom.reader import BloomReader
-from metaindex.kinds.bloom.sizing import size_classes
-from metaindex.kinds.bloom.spec import Bloom
-from metaindex.kinds.bloom.writer import FilterWriter
-from metaindex.kinds.keyed import KeyPlan, Spill
-from metaindex.log import sealed
-from metaindex.log.entry import CoveredKey, RunRef
-from metaindex.store.layout import PartInfo
-from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
-from metaindex.store.writer import RunSink, manifest_bytes, new_run_id
+from metaindex.index.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_of, block_of
+from metaindex.index.kinds.bloom.collector import BloomCollector
+from metaindex.index.kinds.bloom.reader import BloomReader
+from metaindex.index.kinds.bloom.sizing import size_classes
+from metaindex.index.kinds.bloom.spec import Bloom
+from metaindex.index.kinds.bloom.writer import FilterWriter
+from metaindex.index.kinds.keyed import KeyPlan, Spill
+from metaindex.index.log import sealed
+from metaindex.index.log.entry import CoveredKey, RunRef
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
+from metaindex.index.store.writer import RunSink, manifest_bytes, new_run_id
+from metaindex.storage.local import LocalStorage
 
 KEY = 1
 FILES, VALUES = 500, 10_000

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.formats.footers import read_footers
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.formats.parquet.footers import read_footers
+from metaindex.storage.local import LocalStorage
 from metaindex.table.face import handle_of
 
 from .processes import cpu_seconds

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.files.walk import list_files
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage_opening import storage_for
+from metaindex.storage.opening import storage_for
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:

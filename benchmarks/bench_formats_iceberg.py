@@ -22,7 +22,7 @@ import json, sys, time
 import polars
 from metaindex.formats.iceberg import IcebergFormat
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage_opening import storage_for
+from metaindex.storage.opening import storage_for
 
 storage, root = storage_for(sys.argv[1])
 ref = TableRef(storage, root)

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex import hooks
+from metaindex.ops import hooks
 
 MODES = ("none", "background", "synchronous", "synchronous, log")
 BLOCK = 3

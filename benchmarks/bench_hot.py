@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.pruning.ranking import CORES
-from metaindex.rule import candidates
+from metaindex.query.pruning.ranking import CORES
+from metaindex.spark.optimizer import candidates
 
 from .spark import quiet_session
 from .telling import add_options, folder_of, teller

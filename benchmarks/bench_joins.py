@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.rule.executed import leaves
-from metaindex.spark.jobs import setting
+from metaindex.core.jvm.jobs import setting
+from metaindex.spark.optimizer.executed import leaves
 
 from .processes import cpu_seconds
 from .spark import quiet_session

@@ -57,8 +57,8 @@ def _once(lake: Path, layout: str, page: str) -> dict[str, object]:
 
 
 def _found(lake: Path) -> dict[str, object]:
-    from metaindex.formats.storage_opening import storage_for
     from metaindex.formats.tables_below import Walk
+    from metaindex.storage.opening import storage_for
 
     began, cpu = time.perf_counter(), time.process_time()
     walk = Walk(storage_for(str(lake))[0], 1_000_000, container=True)
@@ -68,7 +68,7 @@ def _found(lake: Path) -> dict[str, object]:
 
 
 def _half(tables: int) -> dict[str, object]:
-    from metaindex.lake.side_by_side import SideBySide, Unanswered
+    from metaindex.ops.lake.side_by_side import SideBySide, Unanswered
 
     silent = threading.Event()
     stores = ["silent" if number % 2 else "fine" for number in range(tables)]

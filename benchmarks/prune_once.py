@@ -64,7 +64,7 @@ def _ours(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], 
 def _duckdb(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], Callable[[], dict[str, float]]]:
     import duckdb
 
-    from metaindex.keys import column_id
+    from metaindex.index.keys import column_id
 
     from .bench_prune import QUESTIONS
 

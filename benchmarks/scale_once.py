@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import metaindex as mi
-from metaindex.actions.action import Outcome
-from metaindex.pruning.result import PruneResult
+from metaindex.index.actions.action import Outcome
+from metaindex.query.pruning.result import PruneResult
 
 from .scale_table import commit, scale_table
 from .synthetic import Shape

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from metaindex.build.protocol import BuildReport, BuildRequest, Progress
-from metaindex.config import Config
+from metaindex.core.config import Config
 from metaindex.expressions import ColumnBounds
 from metaindex.formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Schema, Snapshot, Trust, Version
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.kinds.facts import facts_of, in_column_order
-from metaindex.kinds.registry import FACT_ROWS
-from metaindex.store.writer import RunSink
+from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
+from metaindex.index.kinds.facts import facts_of, in_column_order
+from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.store.writer import RunSink
+from metaindex.storage.local import LocalStorage
 from metaindex.table.builders import Builders
 from metaindex.table.face import Table
 from metaindex.table.handle import Handle

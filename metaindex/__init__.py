@@ -8,8 +8,7 @@ table.prune("tailnum = 'N14228' AND dep_delay > 60").paths
 
 from typing import TYPE_CHECKING
 
-from metaindex.expressions import ColumnBuilder, MetaIndexError, col
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     AmbiguousColumnError,
     ArgumentError,
     CorruptTableError,
@@ -29,10 +28,11 @@ from metaindex.expressions.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from metaindex.expressions import ColumnBuilder, MetaIndexError, col
 
-from .clients import offer
-from .config import Config, QueryLog
-from .errors import (
+from .core.clients import offer
+from .core.config import Config, QueryLog
+from .core.errors import (
     BuildError,
     ConcurrentWriteError,
     DamagedIndexError,
@@ -45,36 +45,36 @@ from .errors import (
     StatementError,
     WorkerError,
 )
-from .kinds.bloom.spec import Bloom
-from .kinds.column_stats.spec import ColumnStats
-from .kinds.covering.curve import CoveringCurve
-from .kinds.covering.spec import Covering, CoveringRange
-from .kinds.sketches.spec import Sketches
-from .kinds.sums.spec import Sums
-from .kinds.values.lists import ValueList
-from .kinds.values.spec import Values
-from .pruning.result import IndexReport, PruneResult
+from .index.kinds.bloom.spec import Bloom
+from .index.kinds.column_stats.spec import ColumnStats
+from .index.kinds.covering.curve import CoveringCurve
+from .index.kinds.covering.spec import Covering, CoveringRange
+from .index.kinds.sketches.spec import Sketches
+from .index.kinds.sums.spec import Sums
+from .index.kinds.values.lists import ValueList
+from .index.kinds.values.spec import Values
+from .query.pruning.result import IndexReport, PruneResult
 from .table.face import Table
 from .table.opening import open_table
-from .views.info import IndexInfo
+from .table.views.info import IndexInfo
 
 if TYPE_CHECKING:  # loaded when asked for
-    from . import hooks as hooks
-    from .joins.narrowed import Narrowed as Narrowed
-    from .lake.answer import Lake as Lake
-    from .lake.opening import open_lake as open_lake
-    from .rule import RuleConfig as RuleConfig
-    from .rule import disable as disable
-    from .rule import enable as enable
-    from .rule import explain as explain
-    from .rule import hint as hint
-    from .rule import is_enabled as is_enabled
-    from .running.files import sql as sql
+    from .advisor.face.recommend_tables import recommend as recommend
+    from .advisor.workloads.taking import workload as workload
+    from .advisor.workloads.template import Workload as Workload
+    from .ops import hooks as hooks
+    from .ops.lake.answer import Lake as Lake
+    from .ops.lake.opening import open_lake as open_lake
+    from .query.semi_join.narrowed import Narrowed as Narrowed
+    from .spark.optimizer import RuleConfig as RuleConfig
+    from .spark.optimizer import disable as disable
+    from .spark.optimizer import enable as enable
+    from .spark.optimizer import explain as explain
+    from .spark.optimizer import hint as hint
+    from .spark.optimizer import is_enabled as is_enabled
+    from .statements.execution.files import sql as sql
     from .table.frames import create_index as create_index
     from .table.narrowing import narrowed as narrowed
-    from .table.recommend import recommend as recommend
-    from .workloads.taking import workload as workload
-    from .workloads.template import Workload as Workload
 
 __version__ = "0.1.0"
 
@@ -99,15 +99,15 @@ _LATE = {
 
 
 offer(
-    clustering="metaindex.table.layout:clustering",
-    frame_reads="metaindex.rule.asking:frame_reads",
-    recommend="metaindex.table.recommending:recommend",
-    report="metaindex.table.report:write_report",
-    savings="metaindex.table.spared:savings_of",
+    clustering="metaindex.advisor.face.layout:clustering",
+    frame_reads="metaindex.spark.optimizer.asking:frame_reads",
+    recommend="metaindex.advisor.face.recommending:recommend",
+    report="metaindex.advisor.face.report:write_report",
+    savings="metaindex.advisor.face.spared:savings_of",
     spark_session="metaindex.spark:spark_session",
-    text_reads="metaindex.rule.asking:text_reads",
-    to_spark="metaindex.readers.spark:data_frame",
-    what_if="metaindex.table.weighing:weighed",
+    text_reads="metaindex.spark.optimizer.asking:text_reads",
+    to_spark="metaindex.spark.readers.spark:data_frame",
+    what_if="metaindex.advisor.face.weighing:weighed",
 )
 
 

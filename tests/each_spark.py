@@ -21,9 +21,9 @@ from typing import Any, Final
 
 import pytest
 
+from metaindex.core.jvm.releases import NEWEST, SparkRelease, installed_release, installed_scala
 from metaindex.spark.jars import JarGroup, jars_of
 from metaindex.spark.pins import PINS
-from metaindex.spark.releases import NEWEST, SparkRelease, installed_release, installed_scala
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"
 ROOT: Final = Path(__file__).parents[1]
@@ -38,47 +38,50 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/spark/test_sources.py",
     ),
     "builds: statistics, values, blooms, lists": (
-        "tests/build/test_spark_builder.py",
-        "tests/build/test_spark_keys.py",
+        "tests/index/build/test_spark_builder.py",
+        "tests/index/build/test_spark_keys.py",
     ),
     "builds: covering indexes": (
-        "tests/kinds/covering/test_covering_spark.py",
-        "tests/kinds/covering/test_merge_spark.py",
+        "tests/index/kinds/covering/test_covering_spark.py",
+        "tests/index/kinds/covering/test_merge_spark.py",
     ),
-    "`table.scan(...).to_spark(spark)`": ("tests/readers/test_spark_kept.py", "tests/readers/test_spark_scan.py"),
+    "`table.scan(...).to_spark(spark)`": (
+        "tests/query/readers/test_spark_kept.py",
+        "tests/query/readers/test_spark_scan.py",
+    ),
     "the rule: data skipping": (
-        "tests/rule/test_skipping.py",
-        "tests/rule/test_corpus.py",
-        "tests/rule/test_pushed.py",
+        "tests/spark/optimizer/test_skipping.py",
+        "tests/spark/optimizer/test_corpus.py",
+        "tests/spark/optimizer/test_pushed.py",
     ),
-    "the rule: CSV and JSON": ("tests/rule/test_text_scans.py",),
+    "the rule: CSV and JSON": ("tests/spark/optimizer/test_text_scans.py",),
     "the rule: covering filters, joins and groups": (
-        "tests/rule/test_covering.py",
-        "tests/rule/test_covering_columns.py",
-        "tests/rule/test_along_a_curve.py",
+        "tests/spark/optimizer/test_covering.py",
+        "tests/spark/optimizer/test_covering_columns.py",
+        "tests/spark/optimizer/test_along_a_curve.py",
     ),
-    "the rule: hybrid scans, merged in order": ("tests/rule/test_merged_scans.py",),
+    "the rule: hybrid scans, merged in order": ("tests/spark/optimizer/test_merged_scans.py",),
     "the rule: groups in their order, few groups": (
-        "tests/rule/test_sorted_groups.py",
-        "tests/rule/test_few_groups.py",
+        "tests/spark/optimizer/test_sorted_groups.py",
+        "tests/spark/optimizer/test_few_groups.py",
     ),
     "the rule: `ORDER BY ... LIMIT`, `LIMIT` and aggregates": (
-        "tests/rule/test_first_rows.py",
-        "tests/rule/test_different_values.py",
+        "tests/spark/optimizer/test_first_rows.py",
+        "tests/spark/optimizer/test_different_values.py",
     ),
     "the rule: joins leave files out": (
-        "tests/rule/test_joins_skip.py",
-        "tests/rule/test_joins_cancelled.py",
-        "tests/rule/test_joins_grouped.py",
+        "tests/spark/optimizer/test_joins_skip.py",
+        "tests/spark/optimizer/test_joins_cancelled.py",
+        "tests/spark/optimizer/test_joins_grouped.py",
     ),
-    "the rule: sources of inserts": ("tests/rule/test_writes.py",),
+    "the rule: sources of inserts": ("tests/spark/optimizer/test_writes.py",),
     "statements in `spark.sql`": (
-        "tests/rule/test_statements.py",
-        "tests/rule/test_statement_parser.py",
-        "tests/rule/test_statement_tables.py",
+        "tests/spark/optimizer/test_statements.py",
+        "tests/spark/optimizer/test_statement_parser.py",
+        "tests/spark/optimizer/test_statement_tables.py",
     ),
-    "`mi.explain`": ("tests/rule/test_explain.py",),
-    "hooks": ("tests/hooks/test_spark_hooks.py",),
+    "`mi.explain`": ("tests/spark/optimizer/test_explain.py",),
+    "hooks": ("tests/ops/hooks/test_spark_hooks.py",),
 }
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from metaindex.spark.releases import NEWEST, RELEASES
+from metaindex.core.jvm.releases import NEWEST, RELEASES
 
 ROOT: Final = Path(__file__).parents[1]
 SPARKS: Final = tuple(release.name for release in RELEASES if release is not NEWEST)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from metaindex.views.text_table import Column, TextTable
+from metaindex.core.text_table import Column, TextTable
 from tests import compiling
 
 ROOT: Final = Path(__file__).parents[1]
@@ -44,13 +44,23 @@ def _files(*patterns: str) -> tuple[str, ...]:
     return tuple(sorted(str(one.relative_to(ROOT)) for pattern in patterns for one in ROOT.glob(pattern)))
 
 
-_RULE: Final = ("tests/rule/test_[a-c]*.py", "tests/rule/test_[d-j]*.py", "tests/rule/test_[k-z]*.py")
-_OWN_JVM: Final = ("tests/spark", "tests/telemetry", "tests/querylog", "tests/hooks", "tests/statements")
+_RULE: Final = (
+    "tests/spark/optimizer/test_[a-c]*.py",
+    "tests/spark/optimizer/test_[d-j]*.py",
+    "tests/spark/optimizer/test_[k-z]*.py",
+)
+_OWN_JVM: Final = (
+    "tests/spark",
+    "tests/telemetry",
+    "tests/query/query_log",
+    "tests/ops/hooks",
+    "tests/statements/grammar",
+)
 _OTHERS: Final = tuple(
     f"tests/{folder.name}"
     for folder in sorted((ROOT / "tests").iterdir())
     if (folder / "__init__.py").exists() or any(folder.glob("test_*.py"))
-    if f"tests/{folder.name}" not in (*_OWN_JVM, "tests/rule")
+    if f"tests/{folder.name}" not in (*_OWN_JVM, "tests/spark/optimizer")
 )
 PARTS: Final = (
     Part("plain", "all that needs neither Spark nor S3, a browser where one may be installed",

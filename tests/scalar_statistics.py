@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from metaindex.expressions.errors import LiteralTypeError
+from metaindex.core.expression_errors import LiteralTypeError
 from metaindex.expressions.literals import Literal, LiteralValue, compare_values
 from metaindex.expressions.statistics import Interval
 from metaindex.expressions.tree import ColumnRef

@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metaindex.views.text_table import Column, TextTable
+from metaindex.core.text_table import Column, TextTable
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / ".cache" / "soak"
@@ -37,52 +37,54 @@ class Piece:
 
 
 PIECES = (
-    Piece("lives", "random lives of an index against a model of its log", ("tests/actions/test_model.py",)),
+    Piece("lives", "random lives of an index against a model of its log", ("tests/index/actions/test_model.py",)),
     Piece(
-        "crashes", "death and failing storage at every storage call of every verb", ("tests/actions/test_crashes.py",)
+        "crashes",
+        "death and failing storage at every storage call of every verb",
+        ("tests/index/actions/test_crashes.py",),
     ),
-    Piece("races", "every verb at every storage call of every other", ("tests/actions/test_races.py",)),
+    Piece("races", "every verb at every storage call of every other", ("tests/index/actions/test_races.py",)),
     Piece(
         "mishaps",
         "disks that fill up, lost permissions, wrong clocks, stores that fail, time out and lose answers",
         (
-            "tests/actions/test_disk_faults.py",
-            "tests/actions/test_mishaps.py",
+            "tests/index/actions/test_disk_faults.py",
+            "tests/index/actions/test_mishaps.py",
             "tests/s3/test_mishaps.py",
             "tests/s3/test_faults.py",
         ),
     ),
-    Piece("hammer", "processes on one index on a local disk, some killed", ("tests/actions/test_hammer.py",), 1),
+    Piece("hammer", "processes on one index on a local disk, some killed", ("tests/index/actions/test_hammer.py",), 1),
     Piece("hammer-s3", "processes on one index on an S3 server, some killed", ("tests/s3/test_hammer.py",), 1),
     Piece(
         "histories",
         "random tables with hooks on, every version against a full read",
-        ("tests/hooks/test_histories.py",),
+        ("tests/ops/hooks/test_histories.py",),
     ),
     Piece(
         "fuzz",
         "stored objects of an index changed at random, half of them with their seals made right, and the table asked",
-        ("tests/pruning/test_fuzz.py",),
+        ("tests/query/pruning/test_fuzz.py",),
     ),
     Piece(
         "corpus",
         "random queries of Spark over tables in every format and state, and sessions with every setting, against those"
         " without the rule",
-        ("tests/rule/test_corpus.py", "tests/rule/test_session_settings.py"),
+        ("tests/spark/optimizer/test_corpus.py", "tests/spark/optimizer/test_session_settings.py"),
         1,
         "spark",
     ),
     Piece(
         "texts",
         "random CSV and JSON files in odd dialects, read here and by Spark, and queries over them with an index",
-        ("tests/readers/test_random_text.py",),
+        ("tests/query/readers/test_random_text.py",),
         1,
         "spark",
     ),
     Piece(
         "followed",
         "random histories written by Spark, with indexes of every kind that follow them, every version under the rule",
-        ("tests/rule/test_random_histories.py",),
+        ("tests/spark/optimizer/test_random_histories.py",),
         1,
         "spark",
     ),

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from metaindex.formats.storage import ObjectInfo, Storage
-from metaindex.formats.storage_ranges import range_file
+from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.storage.ranges import range_file
 
 
 class CountingStorage:

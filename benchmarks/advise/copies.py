@@ -12,10 +12,10 @@ import numpy as np
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
-from metaindex.errors import IndexExistsError
-from metaindex.kinds.kind import Kind
-from metaindex.rule import executed
-from metaindex.spark.jobs import tagged
+from metaindex.core.errors import IndexExistsError
+from metaindex.core.jvm.jobs import tagged
+from metaindex.index.kinds.kind import Kind
+from metaindex.spark.optimizer import executed
 
 from . import lakes
 from .subjects import Row, rows_of

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.needle.lake import Lake as NeedleLake
-from metaindex.demo.data import days, flights
+from metaindex.cli.flights.data import days, flights
 
 from . import tpcds
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import metaindex as mi
-from metaindex.errors import IndexExistsError
+from metaindex.advisor.hypothetical.posterior import Estimate
+from metaindex.core.errors import IndexExistsError
 from metaindex.expressions.tree import Predicate
-from metaindex.whatif.posterior import Estimate
 
 from .subjects import Subject
 

@@ -14,8 +14,8 @@ import metaindex as mi
 from benchmarks.processes import cpu_seconds
 from benchmarks.spark import quiet_session
 from benchmarks.telling import Figures
-from metaindex.rule import executed
-from metaindex.spark.jobs import setting, tagged
+from metaindex.core.jvm.jobs import setting, tagged
+from metaindex.spark.optimizer import executed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metaindex.kinds.bloom.sizing import blocks_for
-from metaindex.kinds.values.by_hash import part_rows
-from metaindex.kinds.values.rows import Layout, hash_layout
-from metaindex.store.rows import ROW_GROUP_ROWS
+from metaindex.index.kinds.bloom.sizing import blocks_for
+from metaindex.index.kinds.values.by_hash import part_rows
+from metaindex.index.kinds.values.rows import Layout, hash_layout
+from metaindex.index.store.rows import ROW_GROUP_ROWS
 
 FOOTER_BYTES, MANIFEST_BYTES = 218, 307
 """Of a row group; of a part."""

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.kinds.kind import KeyKind
-from metaindex.store.writer import SUFFIX
+from metaindex.index.kinds.kind import KeyKind
+from metaindex.index.store.writer import SUFFIX
 
 from .lake import GROUPS, Lake
 from .model import HashedKey, filter_bits

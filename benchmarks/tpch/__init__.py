@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.processes import cpu_seconds
-from metaindex.errors import IndexExistsError
-from metaindex.spark.jobs import setting
+from metaindex.core.errors import IndexExistsError
+from metaindex.core.jvm.jobs import setting
 
 from .deleted import FORMATS, deleted
 from .hybrid import hybrid

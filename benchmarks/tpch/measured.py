@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import compiler_seconds, cpu_seconds
-from metaindex.rule.executed import stages
-from metaindex.spark.jobs import tagged
+from metaindex.core.jvm.jobs import tagged
+from metaindex.spark.optimizer.executed import stages
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

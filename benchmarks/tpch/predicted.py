@@ -8,8 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.rule.executed import counted_bytes, leaves, stages
-from metaindex.spark.jobs import tagged
+from metaindex.core.jvm.jobs import tagged
+from metaindex.spark.optimizer.executed import counted_bytes, leaves, stages
 
 from .lake import Lake
 from .measured import median

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
-from metaindex.rule.placing import SORTED_BUCKETS
-from metaindex.spark.jobs import setting
+from metaindex.core.jvm.jobs import setting
+from metaindex.spark.optimizer.placing import SORTED_BUCKETS
 from metaindex.spark.session import ICEBERG_CATALOG
 
 if TYPE_CHECKING:

@@ -219,7 +219,7 @@ def _plannings(spark: Any, ours: Any) -> dict[str, Ask]:
 def _ran(spark: Any, sql: str, sorting: bool) -> dict[str, object]:
     """Joins by sorting, whatever their sides; short ones several times in a row."""
     from benchmarks.tpch.measured import _rounded, measured
-    from metaindex.spark.jobs import setting
+    from metaindex.core.jvm.jobs import setting
 
     with ExitStack() as stack:
         if sorting:

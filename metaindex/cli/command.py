@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metaindex.views.output import Output
+from metaindex.core.output import Output
 
 
 @dataclass(frozen=True, slots=True)

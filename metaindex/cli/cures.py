@@ -9,8 +9,8 @@ import shlex
 from dataclasses import replace
 from typing import Final
 
-from metaindex.views.cures import ALIKE, READER, Cure, argument, cured, value_of
-from metaindex.views.text_table import TextTable
+from metaindex.core.text_table import TextTable
+from metaindex.table.views.cures import ALIKE, READER, Cure, argument, cured, value_of
 
 _ARGUMENTS: Final = ("format", "catalog", "mode", "builder", "where", "under", "version", "timestamp")
 """Python's arguments that the command line has by the same name."""

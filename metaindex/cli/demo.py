@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views.output import Output
+from metaindex.core.output import Output
 
 from .arguments import DONE, FAILED
 from .command import Command
@@ -26,7 +26,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.demo import run_demo
+    from metaindex.cli.flights import run_demo
 
     return DONE if run_demo(args.folder, args.keep, out, master=args.master) else FAILED
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from metaindex.expressions.shown import counted
-from metaindex.pruning.result import human_bytes
-from metaindex.views.output import Column, Output
+from metaindex.core.output import Column, Output
+from metaindex.core.shown import counted
+from metaindex.query.pruning.result import human_bytes
 
 from . import arguments
 from .arguments import DONE

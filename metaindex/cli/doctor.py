@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from metaindex.views.output import Output, one_line
+from metaindex.core.output import Output, one_line
 
 from . import arguments
 from .arguments import DONE, FAILED
@@ -21,7 +21,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.doctor import look
+    from metaindex.cli.diagnosis import look
 
     opened = open_from(args) if args.table else None
     with Progress() as progress, progress.during("looking"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views.history import history_remarks, history_table
-from metaindex.views.output import Output
+from metaindex.core.output import Output
+from metaindex.table.views.history import history_remarks, history_table
 
 from . import arguments
 from .arguments import DONE

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from metaindex.core.output import Output
 from metaindex.table.commands import command
 from metaindex.table.face import handle_of
 from metaindex.table.folder_of_tables import hint
-from metaindex.views.info import IndexInfo, indexes_remarks, indexes_table
-from metaindex.views.output import Output
+from metaindex.table.views.info import IndexInfo, indexes_remarks, indexes_table
 
 from . import arguments
 from .arguments import DONE, near
@@ -66,7 +66,7 @@ def _tell_suspected(table: Table, indexes: Sequence[IndexInfo], out: Output) -> 
 
 
 def _named(indexes: list[IndexInfo], name: str) -> IndexInfo:
-    from metaindex.errors import IndexNotFoundError
+    from metaindex.core.errors import IndexNotFoundError
 
     for info in indexes:
         if info.name == name:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from metaindex.kinds.command import KindCommand
-from metaindex.kinds.kind import Kind
-from metaindex.kinds.registry import KINDS, others
+from metaindex.index.kinds.command import KindCommand
+from metaindex.index.kinds.kind import Kind
+from metaindex.index.kinds.registry import KINDS, others
 
 _OWN = tuple(command for kind in KINDS if (command := kind.command()) is not None)
 

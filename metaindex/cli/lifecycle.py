@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.views.output import Output
+from metaindex.core.output import Output
 
 from . import arguments
 from .command import Command
@@ -17,7 +17,7 @@ from .opening import open_from
 from .outcomes import report
 
 if TYPE_CHECKING:
-    from metaindex.actions.action import Outcome
+    from metaindex.index.actions.action import Outcome
     from metaindex.table.face import Table
 
 

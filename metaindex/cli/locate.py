@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views.answer import Answer
-from metaindex.views.output import Output
+from metaindex.core.answer import Answer
+from metaindex.core.output import Output
 
 from . import arguments
 from .arguments import DONE

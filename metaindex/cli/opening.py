@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metaindex.config import QueryLog
-from metaindex.views.output import Output
+from metaindex.core.config import QueryLog
+from metaindex.core.output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.build.protocol import Builder, Progress
-    from metaindex.kinds.pieces import MergedPiece, RowMerge
+    from metaindex.index.build.protocol import Builder, Progress
+    from metaindex.index.kinds.pieces import MergedPiece, RowMerge
     from metaindex.table.face import Table
 
 _WORDS = {"true": True, "false": False}
@@ -66,11 +66,11 @@ def chosen_builder(arguments: argparse.Namespace) -> str:
 
 def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
     """Who merges rows. Spark is started once there are rows of a covering index to merge: most merges have none."""
-    from metaindex.build.local import LocalBuilder
+    from metaindex.index.build.local import LocalBuilder
 
     class OnDemand(LocalBuilder):
         def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-            from metaindex.build.spark import SparkBuilder
+            from metaindex.index.build.spark import SparkBuilder
 
             return SparkBuilder(start_spark(out)).merge_rows(merge, progress)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from metaindex.expressions.errors import ArgumentError
-from metaindex.views.output import Output
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.core.output import Output
 
 from . import arguments
 from .arguments import DONE
@@ -34,7 +34,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.querylog.summary import summary
+    from metaindex.query.query_log.summary import summary
     from metaindex.table.face import handle_of
     from metaindex.table.query_log import clean_query_log, logged_queries, setting_of
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import MetaIndexError, first_line
+from metaindex.core.expression_errors import MetaIndexError, first_line
+from metaindex.core.rows import json_value, rows_of
 from metaindex.formats.drafts import check_folder, new_draft
-from metaindex.views.rows import json_value, rows_of
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 

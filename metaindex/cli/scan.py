@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.expressions.shown import counted
-from metaindex.views.output import Column, Output
-from metaindex.views.rows import json_value, rows_of
-from metaindex.views.words import cell
+from metaindex.core.output import Column, Output
+from metaindex.core.rows import json_value, rows_of
+from metaindex.core.shown import counted
+from metaindex.core.words import cell
 
 from . import arguments
 from .arguments import DONE
@@ -21,7 +21,7 @@ from .progress import Progress
 from .saving import check_target, save
 
 if TYPE_CHECKING:
-    from metaindex.readers.scan import Scan
+    from metaindex.query.readers.scan import Scan
 
 _SHOWN = 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.views.output import Output, one_line
+from metaindex.core.output import Output, one_line
 
 from . import arguments
 from .arguments import DONE, FAILED

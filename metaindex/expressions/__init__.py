@@ -1,21 +1,22 @@
 """What is asked: predicates, their meaning, and the walk that proves files out. Needs NumPy and pyarrow; engines are in
 `metaindex.expressions.engines`."""
 
-from .arrow_statistics import ArrowStatistics
-from .bind import bind
-from .build import ColumnBuilder, col, parse_path
-from .composite_statistics import CompositeStatistics
-from .conversion import convert_bounds
-from .errors import (
+from metaindex.core.expression_errors import (
     AmbiguousColumnError,
     ExpressionError,
     LiteralTypeError,
     MetaIndexError,
     UnknownColumnError,
 )
+
+from .arrow_statistics import ArrowStatistics
+from .binding import bind
+from .build import ColumnBuilder, col, parse_path
+from .composite_statistics import CompositeStatistics
+from .conversion import convert_bounds
 from .evaluate import matches
 from .literals import Literal, LiteralValue, compare_values, kind, literal
-from .normalize import normalize
+from .normal_form import normalize
 from .physical import column_domain_has_nan, from_physical, physical_type, to_physical
 from .places import PhysicalInterval, physical_interval, prefix_interval
 from .references import columns, conjuncts, leaves

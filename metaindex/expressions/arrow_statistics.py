@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from metaindex.core.vectors import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
+
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type
 from .places import EMPTY, physical_interval, physical_intervals, physical_points
 from .questions import Question, grouped
 from .statistics import ColumnBounds, Interval, ManyFiles, Mask
 from .tree import ColumnRef
-from .vectors import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
 
 _NO_NANS: tuple[Any, Any] = (np.int64(0), np.bool_(True))
 _End: TypeAlias = tuple[int, Any, bool]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from .errors import ExpressionError
+from metaindex.core.expression_errors import ExpressionError
+from metaindex.core.records import dataclass
+
 from .literals import literal
-from .records import dataclass
 from .tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Op, Predicate, StartsWith
 
 

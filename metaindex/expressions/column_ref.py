@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .records import dataclass
+from metaindex.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from .errors import ExpressionError
+from metaindex.core.expression_errors import ExpressionError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Matrix
+
 from .literals import Literal
 from .questions import Question, answers
-from .records import dataclass
 from .statistics import Interval, Mask, PruningStatistics
 from .tree import ColumnRef
-from .vectors import Matrix
 
 T = TypeVar("T")
 

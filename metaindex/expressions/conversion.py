@@ -32,9 +32,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from metaindex.core.vectors import compute, from_vector, one_array, valid_mask, vector
+
 from .physical import column_domain_has_nan, physical_type, to_physical
 from .statistics import ColumnBounds, Mask
-from .vectors import compute, from_vector, one_array, valid_mask, vector
 
 _Step: TypeAlias = Callable[[pa.Array, bool], pa.Array]
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # of the widest integer of so many bits

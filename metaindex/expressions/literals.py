@@ -15,8 +15,8 @@ from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
 
-from .errors import LiteralTypeError
-from .records import dataclass
+from metaindex.core.expression_errors import LiteralTypeError
+from metaindex.core.records import dataclass
 
 LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | dt.time | UUID | None
 

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import from_vector, one_array, valid_mask, vector
+
 from .physical import physical_type
-from .records import dataclass
-from .vectors import from_vector, one_array, valid_mask, vector
 
 _WITHOUT_SIGN = np.int64(2**63 - 1)
 

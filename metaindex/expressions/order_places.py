@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Mask, compute, from_vector, one_array, truths, vector
+
 from .order import Direction
 from .physical import PhysicalValue, to_physical
-from .records import dataclass
-from .vectors import Mask, compute, from_vector, one_array, truths, vector
 
 Ranks = npt.NDArray[np.int8]
 NULL_FIRST, NAN_FIRST, VALUE, NAN_LAST, NULL_LAST = range(5)

@@ -16,6 +16,8 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from metaindex.core.records import dataclass
+
 from .literals import Literal
 from .physical import (
     EPOCH,
@@ -32,7 +34,6 @@ from .physical import (
     family_of,
     plain,
 )
-from .records import dataclass
 from .statistics import Interval
 
 _EXACT_INTEGERS = 2**53  # beyond it neighbouring integers are one double

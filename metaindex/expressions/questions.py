@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .deadline import look
+from metaindex.core.deadline import look
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Matrix as Matrix
+
 from .literals import Literal
-from .records import dataclass
 from .statistics import Interval, ManyFiles, Mask, PruningStatistics
 from .tree import ColumnRef
-from .vectors import Matrix as Matrix
 
 K = TypeVar("K")
 

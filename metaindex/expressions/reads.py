@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Final, assert_never
 
-from .normalize import normalize
-from .records import dataclass
+from metaindex.core.records import dataclass
+
+from .normal_form import normalize
 from .tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, Predicate, StartsWith
 
 EVERY_ROW: Final = Constant(True)

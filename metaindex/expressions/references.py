@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .normalize import normalize
+from .normal_form import normalize
 from .tree import (
     And,
     ColumnRef,

@@ -45,10 +45,11 @@ from typing import Generic, TypeVar, assert_never, cast
 
 import numpy as np
 
+from metaindex.core.records import dataclass
+
 from .literals import Literal, compare_values, kind
-from .normalize import NEGATED, fold_signed, gathered_form
+from .normal_form import NEGATED, fold_signed, gathered_form
 from .places import prefix_interval
-from .records import dataclass
 from .statistics import Interval, PruningStatistics
 from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith
 

@@ -17,10 +17,11 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Mask as Mask
+
 from .literals import Literal
-from .records import dataclass
 from .tree import ColumnRef
-from .vectors import Mask as Mask
 
 T = TypeVar("T")
 

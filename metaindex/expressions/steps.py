@@ -19,12 +19,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Matrix
+
 from .questions import Asks, Question, answers, pieces
-from .records import dataclass
 from .skipping import may_fail, may_match
 from .statistics import Mask, PruningStatistics
 from .tree import And, Not, Or, Predicate
-from .vectors import Matrix
 
 _TRUE, _FALSE = 0, 1  # the first two steps
 _ASK, _ALL, _ANY, _CONSTANT = range(4)

@@ -1,5 +1,8 @@
 """What files there are, and which of their rows live. Reads logs and footers, never data pages."""
 
+from metaindex.storage.opening import parent_of, storage_for
+from metaindex.storage.protocol import ObjectInfo, Storage
+
 from .model import (
     FILE_SCHEMA,
     Deletes,
@@ -18,8 +21,6 @@ from .model import (
 )
 from .protocol import At, TableFormat, TableRef
 from .registry import detect, format_named, open_ref
-from .storage import ObjectInfo, Storage
-from .storage_opening import parent_of, storage_for
 
 __all__ = [
     "FILE_SCHEMA",

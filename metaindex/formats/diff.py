@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .changes import Base, DiffsFromLog, ServesChanges
-from .inner_fields import told_apart
 from .model import IDENTITY, ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
+from .nested_fields import told_apart
 from .protocol import At, TableFormat, TableRef
 
 if TYPE_CHECKING:

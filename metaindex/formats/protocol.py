@@ -8,11 +8,11 @@ from dataclasses import field
 from functools import cache
 from typing import Protocol, TypeGuard, runtime_checkable
 
-from metaindex.expressions.records import dataclass
+from metaindex.core.records import dataclass
+from metaindex.storage.confinement import Confines
+from metaindex.storage.protocol import Storage
 
 from .model import Snapshot, Version
-from .storage import Storage
-from .storage_confined import Confines
 
 
 @dataclass(frozen=True, slots=True)

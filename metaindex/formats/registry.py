@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from metaindex.expressions.errors import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.core.expression_errors import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.storage.opening import is_remote, parent_of, storage_for
+from metaindex.storage.protocol import Storage
 
 from .protocol import TableFormat, TableRef
-from .storage import Storage
-from .storage_opening import is_remote, parent_of, storage_for
 
 _WITH_LOGS = ("delta", "iceberg")
 NAMES = (*_WITH_LOGS, "files")

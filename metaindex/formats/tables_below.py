@@ -19,13 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from typing import Final, Literal
 
-from metaindex.expressions.errors import StorageError
-from metaindex.expressions.records import dataclass
+from metaindex.core.expression_errors import StorageError
+from metaindex.core.records import dataclass
+from metaindex.storage.opening import is_remote
+from metaindex.storage.protocol import Glance, Glances, Storage
 
 from .files.options import SUFFIXES_OF_DATA
 from .registry import METADATA_ENDS
-from .storage import Glance, Glances, Storage
-from .storage_opening import is_remote
 
 DEPTH: Final = 12
 """Folders below each other."""

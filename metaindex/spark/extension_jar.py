@@ -19,9 +19,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from metaindex.expressions.errors import MissingDependencyError, UnsupportedFeatureError, first_line
+from metaindex.core.expression_errors import MissingDependencyError, UnsupportedFeatureError, first_line
+from metaindex.core.jvm.interrupts import interrupts_first
 
-from .interrupts import interrupts_first
 from .runtime import find_java
 
 EXTENSION: Final = "metaindex.spark.Extensions"

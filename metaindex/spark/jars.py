@@ -22,11 +22,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.jvm.cache import cache_dir
+from metaindex.core.jvm.releases import SparkRelease, installed_release, installed_scala
 
-from .cache import cache_dir
 from .pins import PINS
-from .releases import SparkRelease, installed_release, installed_scala
 
 REPOSITORY_VARIABLE = "METAINDEX_MAVEN_REPOSITORY"
 """Names the repository to fetch from: any http(s) or file address with the usual Maven layout. Without it, the one that

@@ -20,10 +20,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metaindex.expressions.errors import MissingDependencyError
-
-from .cache import cache_dir
-from .releases import SparkRelease, installed_release
+from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core.jvm.cache import cache_dir
+from metaindex.core.jvm.releases import SparkRelease, installed_release
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.expressions.errors import MetaIndexError, MissingDependencyError
+from metaindex.core.expression_errors import MetaIndexError, MissingDependencyError
+from metaindex.core.jvm.releases import SparkRelease, known_names, known_release
 
 from .jars import JarGroup, jar_paths
-from .releases import SparkRelease, known_names, known_release
 from .runtime import find_java
 
 if TYPE_CHECKING:

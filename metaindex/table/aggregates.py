@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.advice.bounds import BoundsOf
-from metaindex.answers.aggregated import Aggregated
-from metaindex.answers.aggregating import Rows, aggregate
-from metaindex.answers.asked import asked_of
-from metaindex.answers.first import certain_files
-from metaindex.answers.kept import LeftOut
-from metaindex.answers.known import KnownFiles
 from metaindex.expressions.references import columns
-from metaindex.readers.plan import narrowest
+from metaindex.query.aggregates.aggregated import Aggregated
+from metaindex.query.aggregates.aggregating import Rows, aggregate
+from metaindex.query.aggregates.asked import asked_of
+from metaindex.query.aggregates.first import certain_files
+from metaindex.query.aggregates.kept import LeftOut
+from metaindex.query.aggregates.known import KnownFiles
+from metaindex.query.bounds import BoundsOf
+from metaindex.query.readers.plan import narrowest
 
 from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:
-    from metaindex.readers.scan import Scan
+    from metaindex.query.readers.scan import Scan
 
     from .queries import Queries
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from metaindex.expressions.errors import ArgumentError
-from metaindex.formats.storage_opening import is_remote
-from metaindex.local_paths import local_path
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.core.local_paths import local_path
+from metaindex.storage.opening import is_remote
 
 _LOGS = ("_delta_log", "_change_data")
 

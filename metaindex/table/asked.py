@@ -6,7 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
 
-from metaindex.expressions.errors import ArgumentError, ExpressionError, VersionNotFoundError
+from metaindex.core.expression_errors import ArgumentError, ExpressionError, VersionNotFoundError
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
 

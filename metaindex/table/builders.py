@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from metaindex.clients import client
-from metaindex.config import BuilderName, Config
-from metaindex.expressions.errors import ArgumentError
+from metaindex.core.clients import client
+from metaindex.core.config import BuilderName, Config
+from metaindex.core.expression_errors import ArgumentError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.build.protocol import Builder
-    from metaindex.kinds.kind import Kind
+    from metaindex.index.build.protocol import Builder
+    from metaindex.index.kinds.kind import Kind
 
 logger = logging.getLogger("metaindex")
 
@@ -67,7 +67,7 @@ class Builders:
             return self._by_spark()
         if any(kind.needs_spark for kind in kinds):
             return self._only_spark(kinds)
-        from metaindex.build.by_size import BySize
+        from metaindex.index.build.by_size import BySize
 
         return BySize(_local(), self._running, self._config.local_bytes)
 
@@ -81,7 +81,7 @@ class Builders:
         return (self._running() if name == "default" else None) or _local()
 
     def _by_spark(self) -> Builder:
-        from metaindex.build.spark import SparkBuilder
+        from metaindex.index.build.spark import SparkBuilder
 
         return SparkBuilder(self._session())
 
@@ -108,7 +108,7 @@ class Builders:
             session = _active()
         if session is None:
             return None
-        from metaindex.build.spark import SparkBuilder
+        from metaindex.index.build.spark import SparkBuilder
 
         return SparkBuilder(session)
 
@@ -121,7 +121,7 @@ class Builders:
 
 
 def _local() -> Builder:
-    from metaindex.build.local import LocalBuilder
+    from metaindex.index.build.local import LocalBuilder
 
     return LocalBuilder()
 

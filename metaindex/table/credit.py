@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pyarrow.compute as pc
 
-from metaindex.expressions.vectors import one_array
-from metaindex.pruning.result import PruneResult
-from metaindex.pruning.walk import LOG
-from metaindex.views.explanation import Credit
+from metaindex.core.vectors import one_array
+from metaindex.query.pruning.result import PruneResult
+from metaindex.query.pruning.walk import LOG
+from metaindex.table.views.explanation import Credit
 
 logger = logging.getLogger("metaindex")
 

@@ -12,14 +12,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.clients import client
-from metaindex.config import BuilderName, Config
-from metaindex.expressions.errors import ArgumentError, VersionNotFoundError
-from metaindex.expressions.shown import one_line, preformatted
+from metaindex.core.clients import client
+from metaindex.core.config import BuilderName, Config
+from metaindex.core.expression_errors import ArgumentError, VersionNotFoundError
+from metaindex.core.notebook import watched
+from metaindex.core.shown import one_line, preformatted
 from metaindex.formats.model import Diff, Snapshot
-from metaindex.kinds.kind import Kind
-from metaindex.pruning.result import PruneResult
-from metaindex.views.notebook import watched
+from metaindex.index.kinds.kind import Kind
+from metaindex.query.pruning.result import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version
 from .handle import Handle
@@ -28,23 +28,23 @@ from .queries import Queries
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     import pyarrow as pa
 
-    from metaindex.actions.action import Outcome
-    from metaindex.advice.clustering import Clustering
-    from metaindex.answers.aggregated import Aggregated
-    from metaindex.build.protocol import Builder, Progress
-    from metaindex.joins.sources import Named
-    from metaindex.joins.touched import Touched
-    from metaindex.querylog.cleaning import QueriesCleaned
-    from metaindex.querylog.savings import Savings
-    from metaindex.readers.scan import Scan
-    from metaindex.report.written import Reported
-    from metaindex.selection.answer import Recommendation
-    from metaindex.verify import Verification
-    from metaindex.views.explanation import Explanation
-    from metaindex.views.history import History
-    from metaindex.views.info import IndexList
-    from metaindex.views.versions import VersionList
-    from metaindex.whatif.answer import WhatIf
+    from metaindex.advisor.clustering.clustering import Clustering
+    from metaindex.advisor.credit.savings import Savings
+    from metaindex.advisor.hypothetical.answer import WhatIf
+    from metaindex.advisor.report.written import Reported
+    from metaindex.advisor.selection.answer import Recommendation
+    from metaindex.index.actions.action import Outcome
+    from metaindex.index.build.protocol import Builder, Progress
+    from metaindex.query.aggregates.aggregated import Aggregated
+    from metaindex.query.query_log.cleaning import QueriesCleaned
+    from metaindex.query.readers.scan import Scan
+    from metaindex.query.semi_join.sources import Named
+    from metaindex.query.semi_join.touched import Touched
+    from metaindex.table.verify import Verification
+    from metaindex.table.views.explanation import Explanation
+    from metaindex.table.views.history import History
+    from metaindex.table.views.info import IndexList
+    from metaindex.table.views.versions import VersionList
 
     from .locate import Located
     from .search import Searched
@@ -114,7 +114,7 @@ class Table:
 
     def versions(self) -> VersionList:
         """Versions that can be read, oldest first."""
-        from metaindex.views.versions import VersionList
+        from metaindex.table.views.versions import VersionList
 
         return VersionList(self._queries.versions())
 
@@ -314,7 +314,7 @@ class Table:
     def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
         """The statistics that an index holds of a column, file by file: path, state, bounds, counts of values, NULLs
         and NaNs, sizes, trust."""
-        from metaindex.pruning.lookup import statistics_of
+        from metaindex.query.pruning.lookup import statistics_of
 
         if not isinstance(partition, str | None):
             raise ArgumentError(f"a partition is named by its text, as in 'day=2026-01-01'; got {partition!r}; name it")

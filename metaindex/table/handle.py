@@ -10,32 +10,32 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from metaindex.config import Config, sealing
-from metaindex.errors import IndexNotFoundError
-from metaindex.expressions.errors import ArgumentError, MetaIndexError, VersionNotFoundError
-from metaindex.expressions.records import dataclass
+from metaindex.core.config import Config, sealing
+from metaindex.core.errors import IndexNotFoundError
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError, VersionNotFoundError
+from metaindex.core.records import dataclass
 from metaindex.formats.model import FileTable, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
 from metaindex.formats.registry import format_named, open_ref
-from metaindex.formats.storage_confined import Confines, confined
-from metaindex.formats.storage_opening import is_remote, parent_of
-from metaindex.formats.storage_own import own_folder
-from metaindex.log.operation_log import OperationLog
-from metaindex.log.states import State
-from metaindex.pruning.folder import IndexFolder, differing_options, says_other_format
-from metaindex.pruning.open_index import OpenIndex
-from metaindex.pruning.result import IndexReport
-from metaindex.pruning.suspects import Suspects
-from metaindex.store.layout import check_asked, indexes_folder, list_namespaces, namespace_folder
-from metaindex.store.reader import StoreCache
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.index.log.states import State
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.layout import check_asked, indexes_folder, list_namespaces, namespace_folder
+from metaindex.index.store.reader import StoreCache
+from metaindex.query.pruning.folder import IndexFolder, differing_options, says_other_format
+from metaindex.query.pruning.result import IndexReport
+from metaindex.query.pruning.suspects import Suspects
+from metaindex.storage.confinement import Confines, confined
+from metaindex.storage.opening import is_remote, parent_of
+from metaindex.storage.own import own_folder
 
 from .apart import check_apart
 from .builders import Builders
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
-    from metaindex.actions.target import Target
-    from metaindex.actions.written import Written
-    from metaindex.log.entry import IndexLogEntry
+    from metaindex.index.actions.target import Target
+    from metaindex.index.actions.written import Written
+    from metaindex.index.log.entry import IndexLogEntry
 
 logger = logging.getLogger("metaindex")
 
@@ -213,7 +213,7 @@ class Handle:
 
     def target(self, at: At) -> Target:
         """The table at a version, for an action. Waits once for plain files changed a moment ago."""
-        from metaindex.actions.target import Target
+        from metaindex.index.actions.target import Target
 
         return Target.of(self.table_format, self.ref, at, self.config.settle_seconds)
 

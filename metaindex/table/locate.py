@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import MetaIndexError, VersionNotFoundError
-from metaindex.expressions.plain import named
+from metaindex.core.answer import PLACE, SHOWN, Answer, place
+from metaindex.core.expression_errors import MetaIndexError, VersionNotFoundError
+from metaindex.core.plain_result import named
+from metaindex.core.shown import Shown, Tabular
+from metaindex.core.text_table import Column, TextTable
+from metaindex.core.words import counted
 from metaindex.expressions.references import columns
-from metaindex.expressions.shown import Shown, Tabular
 from metaindex.expressions.tree import Predicate
-from metaindex.pruning.condition import at_moment
-from metaindex.readers.arrow import matching_rows
-from metaindex.readers.footer_groups import FooterGroups, KeptGroups
-from metaindex.views.answer import PLACE, SHOWN, Answer, place
-from metaindex.views.explanation import describe
-from metaindex.views.text_table import Column, TextTable
-from metaindex.views.words import counted
+from metaindex.formats.condition import at_moment
+from metaindex.query.readers.arrow import matching_rows
+from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
+from metaindex.table.views.explanation import describe
 
 from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:
-    from metaindex.pruning.result import PruneResult
-    from metaindex.readers.scan import Scan
+    from metaindex.query.pruning.result import PruneResult
+    from metaindex.query.readers.scan import Scan
 
     from .queries import Queries
 

@@ -8,26 +8,26 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metaindex.config import QueryLog
-from metaindex.expressions.errors import MetaIndexError, first_line
-from metaindex.store.layout import namespace_folder
-from metaindex.telemetry import listening, record_query
+from metaindex.core.config import QueryLog
+from metaindex.core.expression_errors import MetaIndexError, first_line
+from metaindex.core.telemetry import listening, record_query
+from metaindex.index.store.layout import namespace_folder
 
 from .handle import Handle
 
 if TYPE_CHECKING:
-    from metaindex.pruning.result import PruneResult
-    from metaindex.querylog.files import LogPlace
-    from metaindex.querylog.row import QueryRow
-    from metaindex.querylog.writer import Recorder
-    from metaindex.readers.plan import ScanPlan
+    from metaindex.query.pruning.result import PruneResult
+    from metaindex.query.query_log.files import LogPlace
+    from metaindex.query.query_log.row import QueryRow
+    from metaindex.query.query_log.writer import Recorder
+    from metaindex.query.readers.plan import ScanPlan
 
 logger = logging.getLogger("metaindex")
 
 
 def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
     """Who writes the query log of a table. None where its place cannot be told, which is said."""
-    from metaindex.querylog.writer import WRITER
+    from metaindex.query.query_log.writer import WRITER
 
     try:
         return WRITER.recorder(place_of(handle), setting)
@@ -38,7 +38,7 @@ def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
 
 def place_of(handle: Handle) -> LogPlace:
     """Where the query log lies: beside the indexes of the table, and of its namespace."""
-    from metaindex.querylog.files import LogPlace
+    from metaindex.query.query_log.files import LogPlace
 
     root = handle.root(None)
     home = handle.indexes_folder(root)
@@ -60,14 +60,14 @@ class Noting:
     def prune(self, result: PruneResult) -> None:
         """A query for the files to read."""
         if self.wanted:
-            from metaindex.querylog.noted import pruned
+            from metaindex.query.query_log.noted import pruned
 
             self._note(lambda: pruned(result, "prune"))
 
     def scan(self, scan: ScanPlan, engine: str, columns: Sequence[str] | None) -> None:
         """A scan that is read now."""
         if self.wanted:
-            from metaindex.querylog.noted import scanned
+            from metaindex.query.query_log.noted import scanned
 
             self._note(lambda: scanned(scan, engine, columns))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from metaindex.config import Config
-from metaindex.expressions.errors import ArgumentError, UnsupportedFeatureError
+from metaindex.core.config import Config
+from metaindex.core.expression_errors import ArgumentError, UnsupportedFeatureError
 from metaindex.formats.files.spelling import is_known, meant
 from metaindex.formats.registry import catalog_options, open_ref
 

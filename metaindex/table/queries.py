@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaindex.config import noting
-from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.core.config import noting
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError
+from metaindex.core.vectors import one_array, truths
 from metaindex.expressions.tree import And, Constant, Predicate
-from metaindex.expressions.vectors import one_array, truths
+from metaindex.formats.condition import OfSchema, at_moment
 from metaindex.formats.model import Diff, Schema, Snapshot, Version
 from metaindex.formats.protocol import At
-from metaindex.pruning.condition import OfSchema, at_moment
-from metaindex.pruning.result import PruneResult
+from metaindex.query.pruning.result import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
@@ -26,12 +26,12 @@ from .planner import PlannedAnswer, Planner
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from metaindex.joins.keys import JoinKeys
-    from metaindex.joins.sources import Named
-    from metaindex.readers.footer import HeldFooters
-    from metaindex.readers.plan import Choose
-    from metaindex.readers.scan import Scan
-    from metaindex.views.explanation import Credit, Explanation
+    from metaindex.formats.parquet.opened import HeldFooters
+    from metaindex.query.readers.plan import Choose
+    from metaindex.query.readers.scan import Scan
+    from metaindex.query.semi_join.keys import JoinKeys
+    from metaindex.query.semi_join.sources import Named
+    from metaindex.table.views.explanation import Credit, Explanation
 
 
 class Queries:
@@ -118,7 +118,7 @@ class Queries:
         """See `Table.scan`."""
         asked = self._keys(keys, on)
         if order_by is not None:
-            from metaindex.answers.first import first_in_order
+            from metaindex.query.aggregates.first import first_in_order
 
             only = names_of(indexes, "indexes")
             every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
@@ -126,7 +126,7 @@ class Queries:
         made = _with_its_columns(self._scan(predicate, columns, version, timestamp, indexes, asked))
         if limit is None:
             return made
-        from metaindex.answers.first import first_rows
+        from metaindex.query.aggregates.first import first_rows
 
         return first_rows(made, limit)
 
@@ -139,7 +139,7 @@ class Queries:
         indexes: Iterable[str] | None,
         keys: JoinKeys | None = None,
     ) -> Scan:
-        from metaindex.readers.named import snapshot_of_kept
+        from metaindex.query.readers.named import snapshot_of_kept
 
         at = at_version(version, timestamp)
         only = names_of(indexes, "indexes")
@@ -212,7 +212,7 @@ class Queries:
             if on is None:
                 return None
             raise ArgumentError("on= names the columns of keys; no keys= were given; give the table that holds them")
-        from metaindex.joins.keys import JoinKeys
+        from metaindex.query.semi_join.keys import JoinKeys
 
         return JoinKeys.of(keys, on, self.handle.config.time_zone)
 
@@ -246,7 +246,7 @@ class Queries:
         on: Named | None = None,
     ) -> Explanation:
         """See `Table.explain`."""
-        from metaindex.views.explanation import Explanation, coverage
+        from metaindex.table.views.explanation import Explanation, coverage
 
         only = names_of(indexes, "indexes")
         result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=only, keys=keys, on=on)
@@ -271,7 +271,7 @@ class Queries:
         columns: tuple[str, ...] | None,
         choose: Choose,
     ) -> Scan:
-        from metaindex.readers.scan import Scan
+        from metaindex.query.readers.scan import Scan
 
         return Scan(
             files,
@@ -300,7 +300,7 @@ class Queries:
     @cached_property
     def _footers(self) -> HeldFooters:
         """Of data files that scans of this handle read."""
-        from metaindex.readers.footer import HeldFooters
+        from metaindex.formats.parquet.opened import HeldFooters
 
         return HeldFooters(self.handle.config.cache_bytes // 4)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import time
 
-from metaindex.config import QueryLog, noting
-from metaindex.querylog.cleaning import QueriesCleaned, clean
-from metaindex.querylog.files import listed
-from metaindex.querylog.reading import LoggedQueries, logged
-from metaindex.querylog.writer import WRITER
+from metaindex.core.config import QueryLog, noting
+from metaindex.query.query_log.cleaning import QueriesCleaned, clean
+from metaindex.query.query_log.files import listed
+from metaindex.query.query_log.reading import LoggedQueries, logged
+from metaindex.query.query_log.writer import WRITER
 
 from .asked import check_since
 from .handle import Handle

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.joins.touched import Touched
-from metaindex.joins.touched import touched as touched_by
+from metaindex.query.semi_join.touched import Touched
+from metaindex.query.semi_join.touched import touched as touched_by
 
 from .asked import TimestampLike, VersionLike
 from .queries import Queries
@@ -14,7 +14,7 @@ from .queries import Queries
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metaindex.joins.sources import Named
+    from metaindex.query.semi_join.sources import Named
 
 
 def touched(

@@ -8,29 +8,29 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.actions.action import Outcome, execute
-from metaindex.actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
-from metaindex.actions.target import Target
-from metaindex.actions.validation import validate
-from metaindex.build.local import check_builder
-from metaindex.config import BuilderName
-from metaindex.expressions.errors import ArgumentError, MetaIndexError
+from metaindex.core.config import BuilderName
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import At
-from metaindex.kinds.registry import kind_from_spec
-from metaindex.log.entry import IndexLogEntry
-from metaindex.log.recovery import newest_readable, revive
-from metaindex.log.states import Operation, State
-from metaindex.pruning.folder import plain_options
-from metaindex.pruning.open_index import OpenIndex
-from metaindex.store.writer import RunSink, new_run_id
-from metaindex.verify import Verification, verify
-from metaindex.verify.dropped import check_dropped
-from metaindex.views.history import History, history
-from metaindex.views.info import IndexInfo, IndexList
-from metaindex.views.latest import index_info
-from metaindex.views.staleness import Staleness
-from metaindex.views.staleness import staleness as how_far_behind
+from metaindex.index.actions.action import Outcome, execute
+from metaindex.index.actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
+from metaindex.index.actions.target import Target
+from metaindex.index.actions.validation import validate
+from metaindex.index.build.local import check_builder
+from metaindex.index.kinds.registry import kind_from_spec
+from metaindex.index.log.entry import IndexLogEntry
+from metaindex.index.log.recovery import newest_readable, revive
+from metaindex.index.log.states import Operation, State
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.query.pruning.folder import plain_options
+from metaindex.table.verify import Verification, verify
+from metaindex.table.verify.dropped import check_dropped
+from metaindex.table.views.history import History, history
+from metaindex.table.views.info import IndexInfo, IndexList
+from metaindex.table.views.latest import index_info
+from metaindex.table.views.staleness import Staleness
+from metaindex.table.views.staleness import staleness as how_far_behind
 
 from .asked import TimestampLike, VersionLike, at_version
 from .handle import Handle
@@ -38,7 +38,7 @@ from .queries import Queries
 from .verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.build.protocol import Builder, Progress
+    from metaindex.index.build.protocol import Builder, Progress
 
 _AGAIN = 8
 """Recorded versions that a repair records again: each may index files that only it has."""

@@ -16,7 +16,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.expressions.errors import ArgumentError, first_line
+from metaindex.core.expression_errors import ArgumentError, first_line
 from metaindex.table.face import handle_of
 
 

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.expressions.errors import OutsideTableError
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_confined import Confines, confined
-from metaindex.formats.storage_local import LocalStorage
-from tests.actions.index_bytes import everything
+from metaindex.core.expression_errors import OutsideTableError
+from metaindex.storage.confinement import Confines, confined
+from metaindex.storage.local import LocalStorage
+from metaindex.storage.protocol import Storage
 from tests.contract.storage_contract import StorageContract
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
+from tests.index.actions.index_bytes import everything
 from tests.tables import settle
 
 
@@ -158,8 +158,8 @@ def test_a_name_that_comes_to_lead_elsewhere_is_refused_when_it_is_opened(tmp_pa
 def test_a_pipe_is_refused_and_waited_for_by_nobody(tmp_path: Path, call: str) -> None:
     """Who writes the table may make one where its log names a file."""
     code = f"""
-from metaindex.formats.storage_confined import Confines, confined
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.storage.confinement import Confines, confined
+from metaindex.storage.local import LocalStorage
 inner = LocalStorage({str(tmp_path)!r})
 try:
     confined(inner, Confines.of(inner)).{call}("pipe")
@@ -173,7 +173,7 @@ except Exception as error:
 
 
 def test_a_store_is_confined_by_names(tmp_path: Path) -> None:
-    from metaindex.formats.storage_object import ObjectStorage
+    from metaindex.storage.object_store import ObjectStorage
 
     inner = ObjectStorage.from_uri("memory:///lake/t")
     for key in ("lake/t/a", "lake/t2/a", "lake/other/a"):

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.build.protocol import BuildReport, BuildRequest, KeyBuild
-from metaindex.build.spark import SparkBuilder
-from metaindex.expressions.errors import OutsideTableError
-from tests.actions.index_bytes import everything
+from metaindex.core.expression_errors import OutsideTableError
+from metaindex.index.build.protocol import BuildReport, BuildRequest, KeyBuild
+from metaindex.index.build.spark import SparkBuilder
 from tests.api.test_confine import TABLES
-from tests.rule.lakes import location_of
+from tests.index.actions.index_bytes import everything
+from tests.spark.optimizer.lakes import location_of
 from tests.tables import settle
 
 if TYPE_CHECKING:

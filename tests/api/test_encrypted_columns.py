@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex import rule
-from metaindex.kinds.kind import Kind
+from metaindex.index.kinds.kind import Kind
+from metaindex.spark import optimizer as rule
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.encrypted import write_encrypted
 from tests.tables import settle

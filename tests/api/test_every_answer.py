@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
-from metaindex.expressions.shown import BRIEF, Shown
+from metaindex.core.shown import BRIEF, Shown
 from tests.api.test_shown import ASKED, Read, table  # noqa: F401 - a fixture
 from tests.pages import ELEMENTS
 
@@ -70,11 +70,11 @@ ASKING: dict[str, Callable[[mi.Table, Path], Shown]] = {
     "WhatIf": lambda t, _: t.what_if(ASKED, mi.Bloom("t")),
     "Workload": lambda t, _: mi.workload([f"SELECT * FROM t WHERE {ASKED}"]),
 }
-OF_SPARK = {"QueryExplanation"}  # shown in tests/rule/test_explain.py
+OF_SPARK = {"QueryExplanation"}  # shown in tests/spark/optimizer/test_explain.py
 
 
 def test_whatever_is_given_is_an_answer_that_shows_itself() -> None:
-    from metaindex import rule  # noqa: F401 - has answers, too
+    from metaindex.spark import optimizer as rule  # noqa: F401 - has answers, too
 
     known = {kind.__name__ for kind in kinds(Shown)} | ASKING.keys()
     given_ = dict(given())

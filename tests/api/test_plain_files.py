@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.config import Config
-from metaindex.errors import ScanError
-from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.core.config import Config
+from metaindex.core.errors import ScanError
+from metaindex.core.expression_errors import UnsupportedFeatureError
 from metaindex.formats.files import table as files_table
 from metaindex.formats.files.listing import Listing
 from metaindex.table.face import handle_of

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.errors import ForeignIndexError
-from metaindex.expressions.errors import ArgumentError
-from metaindex.log.sealed import seal
+from metaindex.core.errors import ForeignIndexError
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.index.log.sealed import seal
 from tests.tables import FORMATS, Lake
 
 KEY = "a secret of the lake, 32 bytes !"

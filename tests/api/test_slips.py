@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.hooks.after_commit import check_options
+from metaindex.ops.hooks.after_commit import check_options
 from metaindex.table.face import handle_of
 from metaindex.table.opening import open_as_read
 from tests.tables import settle

@@ -24,10 +24,10 @@ import deltalake
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.config import Config
-from metaindex.rule.settings import RuleConfig
-from metaindex.rule.skipping import Skipping
-from tests.rule.test_requests import request
+from metaindex.core.config import Config
+from metaindex.spark.optimizer.settings import RuleConfig
+from metaindex.spark.optimizer.skipping import Skipping
+from tests.spark.optimizer.test_requests import request
 
 PACKAGE = Path(mi.__file__).parent
 

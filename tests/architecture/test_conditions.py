@@ -17,13 +17,13 @@ READERS = {
     "from_spark",
     "from_spark_json",
 }
-OWN_TEXTS = "metaindex/querylog/texts.py"
+OWN_TEXTS = "metaindex/query/query_log/texts.py"
 """Reads what it has written: does the text of a condition say it?"""
 CALLERS = {
-    "metaindex/pruning/condition.py",  # of users, and of engines that push filters down
-    "metaindex/rule/request.py",  # of plans of Spark
+    "metaindex/formats/condition.py",  # of users, and of engines that push filters down
+    "metaindex/spark/optimizer/request.py",  # of plans of Spark
     "metaindex/table/queries.py",  # pyiceberg's conditions, where they choose rows
-    "metaindex/workloads/statements.py",  # of workloads, held against no table yet
+    "metaindex/advisor/workloads/statements.py",  # of workloads, held against no table yet
 }
 
 

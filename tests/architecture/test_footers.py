@@ -11,20 +11,20 @@ _ASKS = re.compile(r"\.(?:row_group|num_row_groups)\b")
 _CHUNKS = re.compile(r"\.column\(|\.column,|num_columns")
 
 LOOKED = {
-    "formats/footer_file.py": "what was looked at is handed to `collect`",
+    "formats/parquet/file.py": "what was looked at is handed to `collect`",
     "formats/delta/checkpoint.py": "`unstated` refuses what is encrypted",
-    "readers/footer_groups.py": "askable_in",
-    "build/key_parquet.py": "columns that are encrypted are left uncovered before",
-    "querylog/files.py": "askable",
-    "querylog/pages.py": "querylog/files.py has looked",
-    "kinds/covering/parts.py": "of a part that was written a moment ago, in memory",
-    "kinds/values/spills.py": "of this process",
-    "kinds/bloom/reader.py": "a part of an index, its footer checked by digest",
-    "readers/footer.py": "columns of the schema and of tables alone",
+    "query/readers/footer_groups.py": "askable_in",
+    "index/build/key_parquet.py": "columns that are encrypted are left uncovered before",
+    "query/query_log/files.py": "askable",
+    "query/query_log/pages.py": "querylog/files.py has looked",
+    "index/kinds/covering/parts.py": "of a part that was written a moment ago, in memory",
+    "index/kinds/values/spills.py": "of this process",
+    "index/kinds/bloom/reader.py": "a part of an index, its footer checked by digest",
+    "formats/parquet/opened.py": "columns of the schema and of tables alone",
     "formats/delta/parquet_part.py": "columns of tables alone",
-    "build/parquet_scan.py": "columns of tables alone",
-    "store/footer.py": "a part of an index, its footer checked by digest",
-    "store/reader.py": "a part of an index, its footer checked by digest",
+    "index/build/parquet_scan.py": "columns of tables alone",
+    "index/store/footer.py": "a part of an index, its footer checked by digest",
+    "index/store/reader.py": "a part of an index, its footer checked by digest",
 }
 
 

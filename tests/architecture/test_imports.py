@@ -33,16 +33,16 @@ NAMED_PLACES: dict[str, tuple[str, ...]] = {
     "pyspark": (
         "metaindex/expressions/engines/",
         "metaindex/spark/",
-        "metaindex/build/",
-        "metaindex/readers/",
-        "metaindex/rule/",
+        "metaindex/index/build/",
+        "metaindex/query/readers/",
+        "metaindex/spark/optimizer/",
     ),
     "py4j": ("metaindex/spark/",),
     "delta": ("metaindex/spark/",),
-    "pyiceberg": ("metaindex/expressions/engines/", "metaindex/formats/iceberg/", "metaindex/readers/"),
-    "duckdb": ("metaindex/expressions/engines/", "metaindex/readers/"),
-    "polars": ("metaindex/expressions/engines/", "metaindex/readers/"),
-    "obstore": ("metaindex/formats/storage_object.py",),
+    "pyiceberg": ("metaindex/expressions/engines/", "metaindex/formats/iceberg/", "metaindex/query/readers/"),
+    "duckdb": ("metaindex/expressions/engines/", "metaindex/query/readers/"),
+    "polars": ("metaindex/expressions/engines/", "metaindex/query/readers/"),
+    "obstore": ("metaindex/storage/object_store.py",),
     "deltalake": (),
     "pandas": (),
     "opentelemetry": (),
@@ -207,7 +207,7 @@ def test_proving_files_out_loads_no_pandas() -> None:
     code = """
 import numpy as np, pyarrow as pa
 from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, bind, col, may_match, must_match
-from metaindex.expressions.vectors import from_bytes, from_vector
+from metaindex.core.vectors import from_bytes, from_vector
 n = 1000
 known = np.arange(n) % 7 > 0
 numbers = from_vector(np.arange(n), known, pa.int64())

@@ -7,7 +7,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_SURELY = "metaindex/spark/interrupts.py"  # tries again, and raises the last
+_SURELY = "metaindex/core/jvm/interrupts.py"  # tries again, and raises the last
 
 
 def _names(node: ast.AST | None) -> set[str]:
@@ -40,16 +40,16 @@ _RUNS = frozenset(
 """What has a job of Spark run, and is called without arguments, or with a function."""
 
 _TAGGED_ELSEWHERE = {
-    "build/few_rows.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
-    "build/spark.py": "as above",
-    "build/spark_keys.py": "as above",
-    "build/spark_rows.py": "as above",
-    "build/spark_rows_merge.py": "as above",
-    "build/spark_rows_text.py": "as above",
-    "build/spark_text.py": "as above",
-    "joins/sources.py": "Polars' collect",
-    "rule/remote.py": "a SET runs no job",
-    "spark/frames.py": "arrow_of tags, and a thread of its collects",
+    "index/build/few_rows.py": "SparkBuilder's methods are blocks of `_on_spark`, which tags",
+    "index/build/spark.py": "as above",
+    "index/build/spark_keys.py": "as above",
+    "index/build/spark_rows.py": "as above",
+    "index/build/spark_rows_merge.py": "as above",
+    "index/build/spark_rows_text.py": "as above",
+    "index/build/spark_text.py": "as above",
+    "query/semi_join/sources.py": "Polars' collect",
+    "spark/optimizer/remote.py": "a SET runs no job",
+    "core/jvm/frames.py": "arrow_of tags, and a thread of its collects",
 }
 
 

@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pyarrow as pa
 
-from metaindex import kinds
-from metaindex.kinds.keyed import UNKEYED
-from metaindex.kinds.registry import FACT_ROWS, KINDS
-from metaindex.kinds.served import LINEAGE
-from metaindex.store import rows as of_no_kind
+from metaindex.index import kinds
+from metaindex.index.kinds.keyed import UNKEYED
+from metaindex.index.kinds.registry import FACT_ROWS, KINDS
+from metaindex.index.kinds.served import LINEAGE
+from metaindex.index.store import rows as of_no_kind
 
 ROOT = Path(__file__).parents[2]
 DONE = KINDS
@@ -27,8 +27,8 @@ PARTITIONS |= {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition}
 NAMES = {kind.name for kind in DONE} | PARTITIONS
 ROOMS = {kind.__module__.split(".")[2] for kind in DONE}
 FACE = "metaindex/__init__.py"
-TEXT = "metaindex/text/"  # its `Values` are those of a line
-SAID = {("metaindex/rule/explaining.py", "covering")}  # a name of the public JSON
+TEXT = "metaindex/formats/text/"  # its `Values` are those of a line
+SAID = {("metaindex/spark/optimizer/explaining.py", "covering")}  # a name of the public JSON
 
 
 def named(file: Path) -> Iterator[str]:
@@ -57,15 +57,15 @@ def test_nothing_outside_the_kinds_names_one() -> None:
     found = []
     for file in sorted((ROOT / "metaindex").rglob("*.py")):
         place = file.relative_to(ROOT).as_posix()
-        if not place.startswith(("metaindex/kinds/", TEXT)) and place != FACE:
+        if not place.startswith(("metaindex/index/kinds/", TEXT)) and place != FACE:
             found += [f"{place} names {name}" for name in named(file) if (place, name) not in SAID]
     assert found == []
 
 
 def test_a_kind_stands_in_its_own_room_or_in_the_registry() -> None:
     found = []
-    for file in sorted((ROOT / "metaindex/kinds").rglob("*.py")):
-        inside = file.relative_to(ROOT / "metaindex/kinds")
+    for file in sorted((ROOT / "metaindex/index/kinds").rglob("*.py")):
+        inside = file.relative_to(ROOT / "metaindex/index/kinds")
         if inside.parts[0] not in ROOMS and inside.name != "registry.py":
             found += [f"{inside} names {name}" for name in named(file) if name in CLASSES | PARTITIONS]
     assert found == []
@@ -128,7 +128,7 @@ def test_the_store_names_no_column_of_a_kind() -> None:
     columns = columns_of_kinds()
     assert {"column_id", "lower_int", "entry", "key", "key_int", "unit", "bits", "_mi_ordinal"} <= columns
     found = []
-    for file in sorted((ROOT / "metaindex/store").rglob("*.py")):
+    for file in sorted((ROOT / "metaindex/index/store").rglob("*.py")):
         constants = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)]
         found += [f"{file.name}:{node.lineno} names {node.value}" for node in constants if node.value in columns]
     assert found == []
@@ -136,7 +136,7 @@ def test_the_store_names_no_column_of_a_kind() -> None:
 
 def test_the_checks_see_a_name(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(
-        "from metaindex.kinds.bloom.reader import BloomReader\n"
+        "from metaindex.index.kinds.bloom.reader import BloomReader\n"
         "from .column_stats.schemas import COLUMN_STATS\n"
         "from metaindex.kinds import covering\n"
         "def f(key):\n    return isinstance(key, Values) or key.kind == 'values' or key == 'value_lists'\n"
@@ -144,5 +144,5 @@ def test_the_checks_see_a_name(tmp_path: Path) -> None:
         "def h(kind):\n    return isinstance(kind, Covering | CoveringRange)\n"
     )
     found = ["COLUMN_STATS", "ColumnStats", "Covering", "CoveringRange", "Values"]
-    found += ["metaindex.kinds", "metaindex.kinds.bloom.reader"]
+    found += ["metaindex.kinds", "metaindex.index.kinds.bloom.reader"]
     assert sorted(named(tmp_path / "a.py")) == [*found, "partition_stats", "value_lists", "values"]

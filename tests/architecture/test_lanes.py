@@ -99,10 +99,21 @@ def test_marks_say_what_they_mean_and_are_not_for_tests_of_mutants(tmp_path: Pat
 
 
 def test_a_name_is_of_a_test_its_function_its_file_or_its_folder() -> None:
-    test = "tests/rule/test_any.py::test_it[a::b/c]"
-    for name in (test, "tests/rule/test_any.py::test_it", "tests/rule/test_any.py", "tests/rule", "tests"):
+    test = "tests/spark/optimizer/test_any.py::test_it[a::b/c]"
+    for name in (
+        test,
+        "tests/spark/optimizer/test_any.py::test_it",
+        "tests/spark/optimizer/test_any.py",
+        "tests/spark/optimizer",
+        "tests",
+    ):
         assert is_named(test, {name})
-    for name in ("tests/rule/test_any.py::test_i", "tests/rule/test_any.py::test_it[b]", "tests/ru", "rule"):
+    for name in (
+        "tests/spark/optimizer/test_any.py::test_i",
+        "tests/spark/optimizer/test_any.py::test_it[b]",
+        "tests/ru",
+        "rule",
+    ):
         assert not is_named(test, {name})
     assert promises("# says\n\ntests/a.py::test_it[a b]\n") == ("tests/a.py::test_it[a b]",)
 

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from metaindex.spark.releases import NEWEST, RELEASES, known_release
+from metaindex.core.jvm.releases import NEWEST, RELEASES, known_release
 
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "requirements").glob("*.txt"))

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex import errors as ours
-from metaindex.expressions import errors as below
+from metaindex.core import errors as ours
+from metaindex.core import expression_errors as below
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow

@@ -13,17 +13,17 @@ from pathlib import Path
 import metaindex
 from metaindex.cli import defaults
 from metaindex.cli.arguments import EXIT_CODES
+from metaindex.cli.diagnosis.diagnosis import Health
 from metaindex.cli.main import COMMANDS, _parser
-from metaindex.doctor.diagnosis import Health
-from metaindex.errors import StatementError
-from metaindex.kinds.registry import KINDS
-from metaindex.log.states import Operation, State
-from metaindex.rule.reasons import Reason, Unasked
-from metaindex.rule.settings import KNOBS, RuleConfig
-from metaindex.statements.forms import ALSO, FORMS, INSTEAD
-from metaindex.statements.parsing import parsed
-from metaindex.statements.using import options_of
-from metaindex.table.configured import PLACES
+from metaindex.core.errors import StatementError
+from metaindex.index.kinds.registry import KINDS
+from metaindex.index.log.states import Operation, State
+from metaindex.spark.optimizer.reasons import Reason, Unasked
+from metaindex.spark.optimizer.settings import KNOBS, RuleConfig
+from metaindex.statements.grammar.forms import ALSO, FORMS, INSTEAD
+from metaindex.statements.grammar.parsing import parsed
+from metaindex.table.configuration import PLACES
+from metaindex.table.sql_text.using import options_of
 
 ROOT = Path(metaindex.__file__).parent
 TEXTS = Path(__file__).with_name("statements.txt")

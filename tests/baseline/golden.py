@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from tests.kinds.covering.arrow_builder import ArrowBuilder
+from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 
 from .bucket import NAME, served
 

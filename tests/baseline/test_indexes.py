@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.kinds.registry import KINDS
+from metaindex.index.kinds.registry import KINDS
 from tests.baseline import golden
 
 

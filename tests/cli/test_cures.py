@@ -55,7 +55,17 @@ _OF_PYTHON = re.compile(
     r"(?<![\w/{=-])(?<!--option )(?:format|schema|header|encoding|multiLine|glob|sep|delimiter|mode|builder|basePath"
     r"|maxColumns|index_location|overwrite|catalog)=(?![=\w{])|(?:format|mode|builder|encoding)='|\bindexes\(\)"
 )
-_NOT_HERE = ("cli/", "rule/", "spark/", "table/", "lake/", "selection/", "demo/", "expressions/", "readers/spark.py")
+_NOT_HERE = (
+    "cli/",
+    "rule/",
+    "spark/",
+    "table/",
+    "lake/",
+    "selection/",
+    "demo/",
+    "expressions/",
+    "spark/readers/spark.py",
+)
 """Rooms whose errors are of arguments that the command line checks for itself, or of programs."""
 
 

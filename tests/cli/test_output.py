@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from metaindex.cli.progress import Progress
-from metaindex.views import output
-from metaindex.views.output import Column, Output, json_text, one_line, plain_table, rich_table
-from metaindex.views.rows import json_value
+from metaindex.core import output
+from metaindex.core.output import Column, Output, json_text, one_line, plain_table, rich_table
+from metaindex.core.rows import json_value
 
 CELLS = st.text(max_size=30)
 

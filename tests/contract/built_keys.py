@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats.model import Field, Leaf
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.kinds import registry
-from metaindex.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
-from metaindex.kinds.kind import KeyKind, KeyRows, MergeInto, PlannedKey
-from metaindex.log.entry import CoveredKey, RunRef
-from metaindex.log.sealed import digest
-from metaindex.store.layout import PartInfo
-from metaindex.store.reader import ReadCount, RunReader, StoreCache, manifest_path
-from metaindex.store.writer import RunSink, manifest_bytes
+from metaindex.index.kinds import registry
+from metaindex.index.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
+from metaindex.index.kinds.kind import KeyKind, KeyRows, MergeInto, PlannedKey
+from metaindex.index.log.entry import CoveredKey, RunRef
+from metaindex.index.log.sealed import digest
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
+from metaindex.index.store.writer import RunSink, manifest_bytes
+from metaindex.storage.local import LocalStorage
 
 File = list[list[tuple[object, ...]]]
 """Row groups of rows; a row has a value for every column."""

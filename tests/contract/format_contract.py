@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.expressions.errors import FormatError, VersionNotFoundError
+from metaindex.core.expression_errors import FormatError, VersionNotFoundError
 from metaindex.formats.diff import compare, from_log
 from metaindex.formats.model import FILE_SCHEMA, Snapshot
 from metaindex.formats.protocol import At, TableFormat, TableRef
-from metaindex.formats.storage_opening import storage_for
+from metaindex.storage.opening import storage_for
 
 
 @dataclass(frozen=True)

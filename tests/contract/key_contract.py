@@ -18,18 +18,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from metaindex.core.expression_errors import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, IsNull, Literal, Op, Predicate, compare_values
-from metaindex.expressions.errors import LiteralTypeError
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.statistics import Interval
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.kinds import registry
-from metaindex.kinds.canonical import answers_for
-from metaindex.kinds.keyed import Hits, ReadsMany, ReadsRanges, Spill
-from metaindex.kinds.kind import KeyKind, Kind
-from metaindex.log.entry import KindSpec
-from metaindex.store.reader import ReadCount
-from metaindex.store.writer import RunSink
+from metaindex.index.kinds import registry
+from metaindex.index.kinds.canonical import answers_for
+from metaindex.index.kinds.keyed import Hits, ReadsMany, ReadsRanges, Spill
+from metaindex.index.kinds.kind import KeyKind, Kind
+from metaindex.index.log.entry import KindSpec
+from metaindex.index.store.reader import ReadCount
+from metaindex.index.store.writer import RunSink
+from metaindex.storage.local import LocalStorage
 from tests.contract.built_keys import (
     MANY,
     TINY,
@@ -192,8 +192,8 @@ class KeyContract:
         ranges = data.draw(st.lists(st.builds(Interval, ends, ends, st.booleans(), st.booleans()), max_size=12))
         rows = data.draw(st.sampled_from([2, 1 << 20]))
         with pytest.MonkeyPatch.context() as patch, folder() as root:
-            patch.setattr("metaindex.store.writer.ROW_GROUP_ROWS", rows)
-            patch.setattr("metaindex.kinds.values.by_value.part_rows", lambda _: 2 * rows + 1)
+            patch.setattr("metaindex.index.store.writer.ROW_GROUP_ROWS", rows)
+            patch.setattr("metaindex.index.kinds.values.by_value.part_rows", lambda _: 2 * rows + 1)
             reader = written(root, self.kind(1), files, [t]).reader([t])
             if not isinstance(reader, ReadsRanges):
                 return

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex.core.expression_errors import ArgumentError
 from metaindex.expressions import Literal
-from metaindex.expressions.errors import ArgumentError
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.kinds import registry
-from metaindex.kinds.checks import Mismatch
-from metaindex.kinds.keyed import Spill
-from metaindex.kinds.of_files import OfFilesKind
-from metaindex.store.writer import RunSink
+from metaindex.index.kinds import registry
+from metaindex.index.kinds.checks import Mismatch
+from metaindex.index.kinds.keyed import Spill
+from metaindex.index.kinds.of_files import OfFilesKind
+from metaindex.index.store.writer import RunSink
+from metaindex.storage.local import LocalStorage
 from tests.contract.built_keys import MANY, TINY, Built, File, feed, folder, merged, on_disk, plan_of, written
 from tests.contract.key_contract import inherited, kind_from_log, tables
 from tests.strategies import TYPES
@@ -73,7 +73,9 @@ class OfFilesContract:
         order = data.draw(st.permutations(range(len(files))))
         cut = data.draw(st.integers(0, len(files)))
         with pytest.MonkeyPatch.context() as patch, folder() as a, folder() as b, folder() as c, folder() as d:
-            patch.setattr("metaindex.kinds.of_files_built._MOST_ROWS", data.draw(st.sampled_from([1, 2, 1 << 18])))
+            patch.setattr(
+                "metaindex.index.kinds.of_files_built._MOST_ROWS", data.draw(st.sampled_from([1, 2, 1 << 18]))
+            )
             some = [
                 written(root, kind, [files[i] for i in which], [t])
                 for root, which in ((b, order[:cut]), (c, order[cut:]))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.expressions.errors import ObjectExistsError, ObjectNotFoundError, StorageError
-from metaindex.formats.storage import ObjectInfo, Storage
+from metaindex.core.expression_errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.storage.protocol import ObjectInfo, Storage
 
 
 class StorageContract:

@@ -16,11 +16,11 @@ from typing import Literal
 import duckdb
 import pyarrow.compute as pc
 
-from metaindex.kinds.kind import Kind
-from metaindex.kinds.of_files import OfFilesKind
-from metaindex.kinds.served import RowKind
+from metaindex.index.kinds.kind import Kind
+from metaindex.index.kinds.of_files import OfFilesKind
+from metaindex.index.kinds.served import RowKind
 from tests.contract.verbs_lake import Lake, rows
-from tests.kinds.covering.served import Held, shown
+from tests.index.kinds.covering.served import Held, shown
 
 NAME = "sets"
 USERS = ["user-1", "user-33", "user-77", "user-121", "user-163", "user-204", "nobody", "user-5", "USER-1", "it's"]

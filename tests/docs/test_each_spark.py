@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark.pins import PINS
-from metaindex.spark.releases import NEWEST
 from tests.each_spark import BEGIN, DOCS, END, FEATURES, ROOT, SEEN, table
 
 

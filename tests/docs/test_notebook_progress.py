@@ -8,12 +8,12 @@ from typing import Any
 import nbformat
 import pytest
 
-from metaindex.views.notebook import in_notebook, watched
+from metaindex.core.notebook import in_notebook, watched
 from tests.notebooks import run
 
 SETUP = """
 import time
-from metaindex.views.notebook import watched
+from metaindex.core.notebook import watched
 
 @watched
 def build(seconds, progress=None, fails=False):

@@ -17,7 +17,7 @@ import pytest
 import xxhash
 
 import metaindex as mi
-from tests.kinds.bloom import filters
+from tests.index.kinds.bloom import filters
 from tests.tables import settle
 
 SQL = (Path(__file__).parents[2] / "docs" / "sql" / "duckdb.sql").read_text()

@@ -35,10 +35,10 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
     UnknownColumnError,
-    bind,
     col,
     matches,
 )
+from metaindex.expressions import binding as bind
 from tests.strategies import TYPES, Row, literals, predicates, rows, schemas
 
 NINE_TWO = pa.decimal128(9, 2)
@@ -354,7 +354,7 @@ def test_a_predicate_is_found_again_in_another_process() -> None:
     code = """
 import pickle, sys
 from metaindex.expressions import ColumnRef, Or, col, columns
-from metaindex.expressions.normalize import gathered_form
+from metaindex.expressions.normal_form import gathered_form
 found = pickle.loads(sys.stdin.buffer.read())
 same = Or(tuple((col("a") == n) & ~(col("s") == f"v{n}") for n in range(5)))
 assert hash(found) == hash(same) and {found: 1}[same] == 1

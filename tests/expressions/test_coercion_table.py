@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex.core.jvm.jobs import setting
 from metaindex.expressions import (
     ColumnRef,
     Comparison,
@@ -25,19 +26,18 @@ from metaindex.expressions import (
     Op,
     Opaque,
     StartsWith,
-    bind,
     col,
     matches,
     physical_interval,
 )
+from metaindex.expressions import binding as bind
 from metaindex.expressions.arrow_types import UUID
-from metaindex.expressions.coerce import TABLE, family
+from metaindex.expressions.coercion import TABLE, family
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.sql_text import _dialect, to_sql
 from metaindex.expressions.literals import kind
 from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval
-from metaindex.spark.jobs import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

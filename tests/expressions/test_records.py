@@ -1,4 +1,4 @@
-"""`metaindex.expressions.records.dataclass` makes what `dataclasses.dataclass` makes, wherever anyone looks."""
+"""`metaindex.core.records.dataclass` makes what `dataclasses.dataclass` makes, wherever anyone looks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metaindex.expressions.records import dataclass as quick
+from metaindex.core.records import dataclass as quick
 
 
 def variants(make: Callable[..., Any]) -> dict[str, type]:

@@ -14,7 +14,7 @@ from metaindex.expressions.engines.catalog_types import fields_of, leaves_of
 from metaindex.expressions.engines.spark_printed import conjuncts_of, printed_columns, printed_parts
 from metaindex.expressions.engines.spark_text import PrintedColumns, Unclear, printed_predicate
 from metaindex.expressions.literals import Literal
-from metaindex.expressions.normalize import normalize
+from metaindex.expressions.normal_form import normalize
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import (
     And,

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex.core.deadline import TooLate, until
+from metaindex.core.vectors import Matrix
 from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match, must_match
 from metaindex.expressions import questions as module
 from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.deadline import TooLate, until
 from metaindex.expressions.questions import Question, answers
 from metaindex.expressions.skipping import may_fail
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.steps import Steps
 from metaindex.expressions.tree import ColumnRef
-from metaindex.expressions.vectors import Matrix
 from tests import strategies
 
 

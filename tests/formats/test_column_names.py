@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.readers.projection import Among
+from metaindex.formats.parquet.projection import Among
 
 
 def places(names: list[str], among: list[str], *, ignore_case: bool = True) -> list[int]:

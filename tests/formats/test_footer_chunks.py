@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.errors import CorruptTableError, MetaIndexError
-from metaindex.formats import footer_chunks
-from metaindex.formats.footer_chunks import Chunks, look
-from metaindex.formats.footer_file import FileSchema, Layouts, open_footer
-from metaindex.formats.footer_schema import Compact
+from metaindex.core.expression_errors import CorruptTableError, MetaIndexError
+from metaindex.formats.parquet import chunks as footer_chunks
+from metaindex.formats.parquet.chunks import Chunks, look
+from metaindex.formats.parquet.file import FileSchema, Layouts, open_footer
+from metaindex.formats.parquet.schema import Compact
 from tests.formats.encrypted import write_encrypted
 from tests.formats.footer_surgery import BINARY, COLUMNS, I32, META_DATA, ROW_GROUPS, SCHEMA, Struct, change, statistics
 from tests.formats.footers_of import footers, one, said, schema_of
@@ -211,7 +211,7 @@ def survive(count: int) -> None:
     """Raises what is no error of ours and none of Arrow."""
     import random
 
-    from metaindex.formats.footers import row_group_columns
+    from metaindex.formats.parquet.footers import row_group_columns
 
     rng = random.Random(7)
     leaves = tuple(schema_of(TABLE.schema).leaves())

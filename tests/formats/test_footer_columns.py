@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.formats.footer_trust import Doubt
-from metaindex.formats.footers import read_footers
 from metaindex.formats.model import Field, Schema
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.formats.parquet.footers import read_footers
+from metaindex.formats.parquet.trust import Doubt
+from metaindex.storage.local import LocalStorage
 from tests.formats.footers_of import doubt, footers, one, said
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.formats.footer_bounds import RawColumn, aggregate
-from metaindex.formats.footer_schema import Coding, FileType
-from metaindex.formats.footer_trust import Doubt, Found
-from metaindex.formats.footers import read_footers
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.formats.parquet.bounds import RawColumn, aggregate
+from metaindex.formats.parquet.footers import read_footers
+from metaindex.formats.parquet.schema import Coding, FileType
+from metaindex.formats.parquet.trust import Doubt, Found
+from metaindex.storage.local import LocalStorage
 from tests.formats.footers_of import doubt, footers, one, said, schema_of
 
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions.physical import physical_type, to_physical
-from metaindex.formats.footers import FooterStatistics
 from metaindex.formats.model import Leaf
+from metaindex.formats.parquet.footers import FooterStatistics
 from tests.duck import connected
 from tests.formats.footers_of import doubt, footers, one, said
 

@@ -44,8 +44,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.formats.footer_trust import Doubt
 from metaindex.formats.model import Snapshot
+from metaindex.formats.parquet.trust import Doubt
 from tests.formats import footer_surgery as surgery
 from tests.formats.delta import hand
 from tests.formats.footers_of import doubt, footers, one, said

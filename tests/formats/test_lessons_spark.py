@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.formats.footers import read_footers
 from metaindex.formats.model import Snapshot
+from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.storage.local import LocalStorage
 from tests.formats.delta import hand
 from tests.formats.footers_of import schema_of
 from tests.formats.test_lessons import check_log

@@ -9,7 +9,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.formats.older_calendar import in_older_calendar, may_be_in_older_calendar
-from metaindex.readers.errors import ScanError
+from metaindex.formats.parquet.errors import ScanError
 
 VERSION = b"org.apache.spark.version"
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.errors import StorageError, StoragePermissionError
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_local import HANDLES, LocalStorage, opened
-from metaindex.formats.storage_opening import storage_for
+from metaindex.core.expression_errors import StorageError, StoragePermissionError
+from metaindex.storage.local import HANDLES, LocalStorage, opened
+from metaindex.storage.opening import storage_for
+from metaindex.storage.protocol import Storage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.disks import someone_elses_folder
 from tests.racers import raced
@@ -30,8 +30,8 @@ class TestLocalStorage(StorageContract):
 
 _RACER = """
 import sys
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.expressions.errors import ObjectExistsError
+from metaindex.storage.local import LocalStorage
+from metaindex.core.expression_errors import ObjectExistsError
 from tests.racers import ready
 store, me = LocalStorage(sys.argv[1]), sys.argv[2]
 ready()

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import pytest
 
-from metaindex.expressions.errors import ObjectNotFoundError, StorageError
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_client import patient
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.formats.storage_object import ObjectStorage
-from metaindex.formats.storage_opening import parent_of, storage_for
+from metaindex.core.expression_errors import ObjectNotFoundError, StorageError
+from metaindex.storage.client import patient
+from metaindex.storage.local import LocalStorage
+from metaindex.storage.object_store import ObjectStorage
+from metaindex.storage.opening import parent_of, storage_for
+from metaindex.storage.protocol import Storage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.storage_counting import CountingStorage
 
@@ -123,8 +123,8 @@ def test_parent_of_a_root(root: str, parent: str) -> None:
 _FORKING = """
 import os, sys
 sys.path[:0] = sys.argv[1:]
-from metaindex.expressions.errors import StorageError
-from metaindex.formats.storage_opening import storage_for
+from metaindex.core.expression_errors import StorageError
+from metaindex.storage.opening import storage_for
 before = os.fork()
 if before == 0:
     storage_for("memory:///")[0].put("a", b"x")

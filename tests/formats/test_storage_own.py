@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.errors import StorageError
-from metaindex.formats.storage import KeepsLeftovers, Storage
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.formats.storage_own import OwnFolder, meant_by, own_folder, temporary_name
+from metaindex.core.expression_errors import StorageError
+from metaindex.storage.local import LocalStorage
+from metaindex.storage.own import OwnFolder, meant_by, own_folder, temporary_name
+from metaindex.storage.protocol import KeepsLeftovers, Storage
 from tests.contract.storage_contract import StorageContract, place_files
 
 
@@ -138,7 +138,7 @@ def test_it_travels_to_another_process(tmp_path: Path) -> None:
 
 _KILLED = """
 import os, signal, sys
-from metaindex.formats.storage_own import OwnFolder
+from metaindex.storage.own import OwnFolder
 end = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
 os.replace = os.link = end
 getattr(OwnFolder(sys.argv[1]), sys.argv[2])("kind/run/part.mix", b"a value")

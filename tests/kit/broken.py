@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.kinds.bloom.layout import DIRECTORY, ROWS
-from metaindex.log.entry import FORMAT_VERSION
-from metaindex.log.operation_log import entry_path, tombstone_path
+from metaindex.index.kinds.bloom.layout import DIRECTORY, ROWS
+from metaindex.index.log.entry import FORMAT_VERSION
+from metaindex.index.log.operation_log import entry_path, tombstone_path
 
 from .case import Case, lines
 

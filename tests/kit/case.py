@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import metaindex as mi
 from metaindex.expressions.tree import And, Predicate
-from metaindex.keys import FileIdentities
+from metaindex.index.keys import FileIdentities
 from metaindex.table.face import handle_of
 
 from . import tables

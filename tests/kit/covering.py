@@ -13,7 +13,7 @@ from pyroaring import BitMap64
 import metaindex as mi
 from tests.formats.delta.test_deletes import z85
 from tests.formats.framed import encode_framed
-from tests.kinds.covering.arrow_builder import ArrowBuilder
+from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 
 from . import tables
 from .case import INDEX, Case, Question

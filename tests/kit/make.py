@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.log.entry import FORMAT_VERSION
+from metaindex.index.log.entry import FORMAT_VERSION
 
 from .broken import BROKEN as BROKEN
 from .broken import write_broken

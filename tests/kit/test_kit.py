@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from metaindex.log.entry import FORMAT_VERSION
+from metaindex.index.log.entry import FORMAT_VERSION
 
 from .make import BROKEN, CASES, KIT, essence, make
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex import keys
 from metaindex.formats.model import FILE_SCHEMA, Field, FileTable, Leaf
-from metaindex.kinds.bloom import blocks
-from metaindex.kinds.canonical import hash_key, hash_values
-from metaindex.kinds.facts import successors
-from metaindex.kinds.values.encoding import encode_values
+from metaindex.index import keys
+from metaindex.index.kinds.bloom import blocks
+from metaindex.index.kinds.canonical import hash_key, hash_values
+from metaindex.index.kinds.facts import successors
+from metaindex.index.kinds.values.encoding import encode_values
 
 from .case import told
 

@@ -1,5 +1,5 @@
 """Builds the S3 server of the tests: `make s3-server`. Needs Go once; the program is kept in the user's cache
-(`metaindex.spark.cache`), by its version.
+(`metaindex.core.jvm.cache`), by its version.
 
 Without Go nothing is built and the tests that need the server are skipped.
 """
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from metaindex.spark.cache import cache_dir
+from metaindex.core.jvm.cache import cache_dir
 
 MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.expressions.errors import MetaIndexError, ObjectExistsError, StorageError
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_opening import storage_for
-from metaindex.log.operation_log import OperationLog
+from metaindex.core.expression_errors import MetaIndexError, ObjectExistsError, StorageError
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.storage.opening import storage_for
+from metaindex.storage.protocol import Storage
 
 from .lakes import S3Lake
 from .proxy import CUT_SHORT, SLOW_DOWN, TRANSIENT, Fault, Proxy, Request

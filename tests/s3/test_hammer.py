@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.actions.many_processes import hammer
+from tests.index.actions.many_processes import hammer
 
 from .server import S3Server
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex import hooks
-from metaindex.lake.watching import Watcher
+from metaindex.ops import hooks
+from metaindex.ops.lake.watching import Watcher
 
 from .server import S3Server
 

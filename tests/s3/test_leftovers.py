@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from metaindex.formats.storage import KeepsVersions
-from metaindex.formats.storage_opening import storage_for
+from metaindex.storage.opening import storage_for
+from metaindex.storage.protocol import KeepsVersions
 
 from .server import S3Server
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 _PUT = """
 import json, sys
-from metaindex.formats.storage_opening import storage_for
+from metaindex.storage.opening import storage_for
 storage, _ = storage_for(sys.argv[1], json.loads(sys.argv[2]))
 data = b"SECRETVALUE" * (4 << 20)
 print("putting", flush=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.actions.mishaps import WRONG_HOURS, a_life_under_wrong_clocks, a_reader_holds_what_is_cleaned_away
+from tests.index.actions.mishaps import WRONG_HOURS, a_life_under_wrong_clocks, a_reader_holds_what_is_cleaned_away
 
 from .server import S3Server
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.errors import ConcurrentWriteError, IndexExistsError, IndexStateError
-from metaindex.expressions.errors import MetaIndexError
-from metaindex.formats.storage_opening import storage_for
-from metaindex.log.operation_log import OperationLog
+from metaindex.core.errors import ConcurrentWriteError, IndexExistsError, IndexStateError
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.storage.opening import storage_for
 from tests.racers import raced
 
 from .lakes import S3Lake
@@ -92,7 +92,7 @@ def test_refreshes_merge_and_what_cannot_be_is_refused(lake: S3Lake) -> None:
 _HAMMER = """
 import sys
 import metaindex as mi
-from metaindex.expressions.errors import MetaIndexError
+from metaindex.core.expression_errors import MetaIndexError
 from tests.racers import ready
 ready()
 done = 0

@@ -90,7 +90,7 @@ def test_a_file_opens_with_one_request_and_reads_what_is_asked(proxy: Proxy, buc
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from metaindex.formats.storage_opening import storage_for
+    from metaindex.storage.opening import storage_for
 
     out = io.BytesIO()
     columns = {f"c{i}": pa.array(range(200_000), pa.int64()) for i in range(8)}
@@ -134,7 +134,7 @@ def test_a_cold_look_up_in_bloom_filters_is_manifest_footer_and_row(
 def test_filters_that_lie_apart_are_asked_for_at_once(s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path) -> None:
     import numpy as np
 
-    from tests.kinds.bloom.filters import integers, write
+    from tests.index.kinds.bloom.filters import integers, write
 
     run = write(f"s3://{bucket}/filters", {at: integers(60_000 << at % 3, at) for at in range(6)})  # type: ignore[arg-type]
     one = np.array([1 << 63], np.uint64)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from metaindex.expressions.errors import StorageError
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_opening import storage_for
+from metaindex.core.expression_errors import StorageError
+from metaindex.storage.opening import storage_for
+from metaindex.storage.protocol import Storage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
 
@@ -41,8 +41,8 @@ class TestS3BelowAPrefix(TestS3):
 _RACER = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from metaindex.formats.storage_opening import storage_for
-from metaindex.expressions.errors import ObjectExistsError
+from metaindex.storage.opening import storage_for
+from metaindex.core.expression_errors import ObjectExistsError
 from tests.racers import ready
 store, me = storage_for(sys.argv[1])[0], sys.argv[2]
 ready()

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from metaindex.errors import IndexNotFoundError
-from metaindex.expressions.errors import CorruptTableError, MetaIndexError, NotATableError, StorageError
-from metaindex.formats.storage_opening import storage_for
+from metaindex.core.errors import IndexNotFoundError
+from metaindex.core.expression_errors import CorruptTableError, MetaIndexError, NotATableError, StorageError
+from metaindex.storage.opening import storage_for
 
 from .lakes import S3Lake, iceberg_catalog, makers, parquet_bytes
 from .server import S3Server
@@ -108,7 +108,7 @@ def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
 
 
 def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaindex.build.local import LocalBuilder
+    from metaindex.index.build.local import LocalBuilder
 
     table = lake.open()
     table.create_index("main", mi.ColumnStats())
@@ -119,7 +119,7 @@ def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatc
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalBuilder, "facts", die)
-        patch.setattr("metaindex.actions.action.abandon", lambda *_: None)
+        patch.setattr("metaindex.index.actions.action.abandon", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
             lake.open().refresh_index("main")
     table = lake.open()

@@ -125,7 +125,7 @@ def sidecars(jvm: int) -> list[int]:
             words = (entry / "cmdline").read_bytes()
         except (OSError, IndexError):  # it ended meanwhile
             continue
-        if parent == jvm and b"metaindex.rule.sidecar" in words:
+        if parent == jvm and b"metaindex.spark.optimizer.sidecar" in words:
             found.append(int(entry.name))
     return found
 

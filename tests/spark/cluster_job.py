@@ -13,8 +13,8 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex import rule
-from metaindex.build.spark import SparkBuilder
+from metaindex.index.build.spark import SparkBuilder
+from metaindex.spark import optimizer as rule
 from metaindex.spark.session import spark_session
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import metaindex as mi
-from metaindex.rule.settings import STATE
+from metaindex.spark.optimizer.settings import STATE
 
 from .applications import sidecars, wait_until_ended
 from .connect_client import plan, refused, rows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.spark import class_files
+from metaindex.core.jvm import class_files
 
 
 @pytest.fixture

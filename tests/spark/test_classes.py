@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaindex.spark.classes import JavaClasses, _class_path_digest, java_classes
-from metaindex.spark.gateway import jvm_of
+from metaindex.core.jvm.classes import JavaClasses, _class_path_digest, java_classes
+from metaindex.core.jvm.gateway import jvm_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,9 +148,9 @@ ENABLE = """
 import sys
 sys.path[:0] = {path!r}
 import metaindex as mi
-from metaindex.rule import parsing
+from metaindex.spark.optimizer import parsing
 from metaindex.spark import spark_session
-from metaindex.spark.classes import ROOMS
+from metaindex.core.jvm.classes import ROOMS
 from tests.spark.test_classes import compiled_in
 
 spark = spark_session(master="local[1]", delta=False, iceberg=False, conf={{"spark.ui.enabled": "false"}})

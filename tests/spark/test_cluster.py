@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.formats.storage_opening import storage_for
-from metaindex.kinds.pieces import PIECES_MERGED
-from metaindex.spark.releases import NEWEST, installed_release
-from tests.kinds.covering.served import Held, objects
+from metaindex.core.jvm.releases import NEWEST, installed_release
+from metaindex.index.kinds.pieces import PIECES_MERGED
+from metaindex.storage.opening import storage_for
+from tests.index.kinds.covering.served import Held, objects
 from tests.patience import until
 from tests.s3.build import missing
 from tests.s3.server import S3Server, running

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from metaindex.expressions.errors import UnsupportedFeatureError
-from metaindex.rule import remote
-from metaindex.rule.settings import ENABLED, STATE
+from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.spark.optimizer import remote
+from metaindex.spark.optimizer.settings import ENABLED, STATE
 
 from .applications import command, environment, free_port, sidecars, wait_until_ended
 from .test_extension import FILES, PRUNED, ROWS, jar, needle, users

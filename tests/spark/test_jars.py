@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.spark.cache import cache_dir
+from metaindex.core.jvm.cache import cache_dir
+from metaindex.core.jvm.releases import NEWEST, RELEASES, SparkRelease, installed_scala
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
-from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, installed_scala
 
 CONTENT = bytes(range(256)) * 9000
 JAR = Jar(JarGroup.DELTA, "org.example.lake:thing_2.13:1.2.3", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())

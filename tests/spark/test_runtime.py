@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.expressions.errors import MissingDependencyError
-from metaindex.spark.releases import NEWEST, RELEASES, installed_release
+from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core.jvm.releases import NEWEST, RELEASES, installed_release
 from metaindex.spark.runtime import JavaHome, find_java
 
 RELEASE = installed_release()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex
-from metaindex.expressions.errors import UnsupportedFeatureError
-from metaindex.spark.classes import java_classes
-from metaindex.spark.gateway import jvm_of
-from metaindex.spark.releases import NEWEST, RELEASES, SparkRelease, release_of
-from metaindex.spark.sources import java_sources, session_sources
+from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core.jvm.classes import java_classes
+from metaindex.core.jvm.gateway import jvm_of
+from metaindex.core.jvm.releases import NEWEST, RELEASES, SparkRelease, release_of
+from metaindex.core.jvm.sources import java_sources, session_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

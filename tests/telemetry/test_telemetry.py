@@ -22,9 +22,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import metaindex as mi
-from metaindex import telemetry
-from metaindex.errors import ConcurrentWriteError, IndexExistsError
-from metaindex.telemetry import record_action
+from metaindex.core import telemetry
+from metaindex.core.errors import ConcurrentWriteError, IndexExistsError
+from metaindex.core.telemetry import record_action
 from tests.tables import parquet_lake
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_an_index_that_queries_do_without_is_told(table: mi.Table, watching: Wat
 
 
 def test_how_a_verb_ended(watching: Watching) -> None:
-    from metaindex.actions.action import _word
+    from metaindex.index.actions.action import _word
 
     for error in (ConcurrentWriteError("lost"), OSError("disk"), KeyboardInterrupt()):
         with pytest.raises(type(error)), record_action("refresh", "/t/i", _word):
@@ -151,7 +151,7 @@ def test_who_does_not_load_it_loads_nothing(table: mi.Table) -> None:
     code = (
         "import sys, metaindex as mi; t = mi.open_table(sys.argv[1]); t.create_index('i', mi.Values('id'));"
         " t.scan('id = 3').to_arrow(); t.prune('id = 3');"
-        " print([n for n in sys.modules if n.startswith(('opentelemetry', 'metaindex.querylog'))])"
+        " print([n for n in sys.modules if n.startswith(('opentelemetry', 'metaindex.query.query_log'))])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, table.path], capture_output=True, text=True, check=False, cwd=ROOT

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from metaindex.build.key_parquet import ParquetKeyFile
+from metaindex.index.build.key_parquet import ParquetKeyFile
 from metaindex.table.face import handle_of
-from metaindex.verify import key_rows
+from metaindex.table.verify import key_rows
 from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify

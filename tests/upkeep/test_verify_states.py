@@ -14,17 +14,17 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.errors import IndexNotFoundError, IndexStateError
-from metaindex.log.entry import IndexLogEntry, UnderWay
-from metaindex.log.operation_log import entry_path
-from metaindex.log.states import Operation
+from metaindex.core.errors import IndexNotFoundError, IndexStateError
+from metaindex.index.log.entry import IndexLogEntry, UnderWay
+from metaindex.index.log.operation_log import entry_path
+from metaindex.index.log.states import Operation
 from metaindex.table.face import handle_of
 from tests.tables import delta_lake, indexed
 
 KILLED = """
 import os, sys
 import metaindex as mi
-from metaindex.actions.create import Create
+from metaindex.index.actions.create import Create
 
 Create.run = lambda action, begun: os._exit(9)
 mi.open_table(sys.argv[1]).create_index("stats", mi.ColumnStats(), builder="local")

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from metaindex.core.expression_errors import ExpressionError
+from metaindex.core.records import dataclass
 from metaindex.expressions.build import ColumnBuilder
-from metaindex.expressions.errors import ExpressionError
-from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import (
     And,
     Comparison,

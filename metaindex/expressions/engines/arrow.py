@@ -22,9 +22,9 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.errors import ExpressionError
+from metaindex.core.expression_errors import ExpressionError
 from metaindex.expressions.literals import LiteralValue
-from metaindex.expressions.normalize import fold_signed
+from metaindex.expressions.normal_form import fold_signed
 from metaindex.expressions.tree import (
     ColumnRef,
     Comparison,

@@ -17,7 +17,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from metaindex.expressions.literals import LiteralValue
-from metaindex.expressions.normalize import normalize
+from metaindex.expressions.normal_form import normalize
 from metaindex.expressions.tree import (
     And,
     ColumnRef,

@@ -21,7 +21,7 @@ from typing import Final, assert_never
 import pyarrow as pa
 
 from metaindex.expressions.arrow_types import is_text, is_uuid
-from metaindex.expressions.coerce import coerce
+from metaindex.expressions.coercion import coerce
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.physical import physical_type
 from metaindex.expressions.scalars.nodes import FunctionCall

@@ -7,9 +7,9 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from metaindex.expressions.errors import ExpressionError
+from metaindex.core.expression_errors import ExpressionError
+from metaindex.core.records import dataclass
 from metaindex.expressions.literals import Literal
-from metaindex.expressions.records import dataclass
 from metaindex.expressions.scalars.functions import TABLE
 from metaindex.expressions.scalars.nodes import ColumnValue, Fixed, FunctionCall, Scalar
 from metaindex.expressions.scalars.types import (

@@ -16,8 +16,8 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.optimizer.simplify import simplify
 
-from metaindex.expressions.errors import ExpressionError
-from metaindex.expressions.normalize import normalize
+from metaindex.core.expression_errors import ExpressionError
+from metaindex.expressions.normal_form import normalize
 from metaindex.expressions.reads import (
     JoinKey,
     StatementReads,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from metaindex.core.shown import one_line
 from metaindex.expressions.build import parse_path
-from metaindex.expressions.shown import one_line
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 

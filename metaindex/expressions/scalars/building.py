@@ -6,8 +6,8 @@ import datetime as dt
 
 import pyarrow as pa
 
+from metaindex.core.records import dataclass
 from metaindex.expressions.literals import Literal, LiteralValue
-from metaindex.expressions.records import dataclass
 
 from .folding import folded
 from .functions import TABLE

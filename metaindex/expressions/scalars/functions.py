@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.expressions.records import dataclass
+from metaindex.core.records import dataclass
 
 from .types import (
     BIGINT,

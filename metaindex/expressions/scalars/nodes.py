@@ -7,9 +7,9 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 
+from metaindex.core.records import dataclass
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.literals import Literal
-from metaindex.expressions.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from metaindex.core.records import dataclass
 from metaindex.expressions.literals import Literal
-from metaindex.expressions.records import dataclass
 from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Not, Op, Or, Predicate, StartsWith
 
 from .case_variants import beginnings, variants

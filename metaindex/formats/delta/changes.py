@@ -15,8 +15,8 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError, StorageError
-from metaindex.expressions.vectors import vector
+from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.core.vectors import vector
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot, Version

@@ -6,9 +6,9 @@ import uuid
 
 from pyroaring import BitMap64
 
-from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError
+from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError
 from metaindex.formats.deletion_vectors import decode_blob, decode_framed, decode_z85
-from metaindex.formats.storage import Storage
+from metaindex.storage.protocol import Storage
 
 from .paths import decoded
 

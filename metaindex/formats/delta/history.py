@@ -3,9 +3,9 @@ increasing."""
 
 from __future__ import annotations
 
-from metaindex.expressions.errors import CorruptTableError, VersionNotFoundError
-from metaindex.formats.storage import Storage
-from metaindex.formats.times import utc_text
+from metaindex.core.expression_errors import CorruptTableError, VersionNotFoundError
+from metaindex.core.times import utc_text
+from metaindex.storage.protocol import Storage
 
 from .actions import Metadata
 from .log_segment import LogListing

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import xxhash
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     NotATableError,
     ObjectNotFoundError,
     StorageError,
@@ -23,7 +23,7 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
 )
 from metaindex.formats.model import Version
-from metaindex.formats.storage import ObjectInfo, Storage
+from metaindex.storage.protocol import ObjectInfo, Storage
 
 LOG = "_delta_log"
 _NAME = re.compile(

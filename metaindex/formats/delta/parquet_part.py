@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, ObjectNotFoundError, StorageError
-from metaindex.formats.storage import Storage
+from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.storage.protocol import Storage
 
 from .columns import child, unchunked
 
@@ -44,7 +44,7 @@ class opened:  # noqa: N801 - a context manager, used like a function
     def unstated(self) -> frozenset[tuple[int, int]]:
         """The (row group, column) whose statistics are not to be asked of Arrow. Nothing of a log is encrypted: such a
         part is refused."""
-        from metaindex.formats.footer_file import askable  # what few checkpoints need
+        from metaindex.formats.parquet.file import askable  # what few checkpoints need
 
         chunks = askable(lambda start, length: self.source.read_at(length, start), self.source.size())
         if chunks.encrypted:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError
+from metaindex.core.expression_errors import CorruptTableError
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.\-]*:/")
 _BLOCK = 1 << 18

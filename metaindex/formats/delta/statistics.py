@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from metaindex.core.vectors import from_bytes, from_vector, truths, valid_mask, vector
 from metaindex.expressions.physical import physical_type, to_physical
 from metaindex.expressions.statistics import ColumnBounds
-from metaindex.expressions.vectors import from_bytes, from_vector, truths, valid_mask, vector
 from metaindex.formats.model import Leaf
-from metaindex.formats.storage import Storage
+from metaindex.storage.protocol import Storage
 
 from .columns import booleans, int64_values, rows_array, where
 from .decimals import loosened

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     ArgumentError,
     CorruptTableError,
     NotATableError,
@@ -22,7 +22,7 @@ from metaindex.expressions.errors import (
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.model import Snapshot, Version
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage import Storage
+from metaindex.storage.protocol import Storage
 
 from .log_segment import (
     LogListing,

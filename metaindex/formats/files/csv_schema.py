@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line
-from metaindex.expressions.shown import between_quotes
+from metaindex.core.expression_errors import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line
+from metaindex.core.shown import between_quotes
 from metaindex.formats.column_names import alike
-from metaindex.formats.storage import Storage
+from metaindex.storage.protocol import Storage
 
 from .beginnings import SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
 from .header import check_header

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     CorruptTableError,
     MetaIndexError,
     ObjectExistsError,
@@ -25,14 +25,14 @@ from metaindex.expressions.errors import (
     VersionNotFoundError,
     first_line,
 )
-from metaindex.formats.back_off import back_off
+from metaindex.core.times import utc_text
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_opening import is_remote
-from metaindex.formats.storage_own import own_folder
-from metaindex.formats.times import utc_text
+from metaindex.storage.backing_off import back_off
+from metaindex.storage.opening import is_remote
+from metaindex.storage.own import own_folder
+from metaindex.storage.protocol import Storage
 
 from .options import FilesOptions
 from .place import above, name_of

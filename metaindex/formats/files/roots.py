@@ -15,11 +15,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from metaindex.expressions.errors import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError
-from metaindex.formats.storage import Storage
-from metaindex.formats.storage_local import LocalStorage
-from metaindex.formats.storage_opening import storage_for
-from metaindex.local_paths import local_path
+from metaindex.core.expression_errors import (
+    NotATableError,
+    StorageError,
+    StoragePermissionError,
+    UnsupportedFeatureError,
+)
+from metaindex.core.local_paths import local_path
+from metaindex.storage.local import LocalStorage
+from metaindex.storage.opening import storage_for
+from metaindex.storage.protocol import Storage
 
 from .globs import escape, expand, has_pattern, literal, matcher
 

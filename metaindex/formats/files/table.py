@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     CorruptTableError,
     EmptyFilesError,
     MetaIndexError,
@@ -27,9 +27,9 @@ from metaindex.expressions.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from metaindex.core.vectors import from_vector
 from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
 from metaindex.expressions.statistics import ColumnBounds
-from metaindex.expressions.vectors import from_vector
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Schema, Snapshot, Version, partition_text
 from metaindex.formats.protocol import At, Resolved, TableRef
 

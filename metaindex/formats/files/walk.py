@@ -17,14 +17,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     ObjectNotFoundError,
     StorageError,
     StoragePermissionError,
     UnsupportedFeatureError,
 )
-from metaindex.formats.storage import ObjectInfo, Storage
-from metaindex.formats.storage_local import LocalStorage
+from metaindex.storage.local import LocalStorage
+from metaindex.storage.protocol import ObjectInfo, Storage
 
 from .globs import matcher
 from .listing import Listing

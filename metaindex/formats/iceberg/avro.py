@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import CorruptTableError, MissingDependencyError, UnsupportedFeatureError, first_line
-from metaindex.formats.footer_schema import varint
+from metaindex.core.expression_errors import (
+    CorruptTableError,
+    MissingDependencyError,
+    UnsupportedFeatureError,
+    first_line,
+)
 from metaindex.formats.json_text import parse_json
+from metaindex.formats.parquet.schema import varint
 from metaindex.formats.unpacked import deflated, hold, zstandard
 
 if TYPE_CHECKING:

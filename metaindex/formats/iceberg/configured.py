@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from metaindex.core.expression_errors import ArgumentError, ExpressionError, MissingDependencyError, first_line
+from metaindex.core.shown import one_line
 from metaindex.expressions.build import parse_path
 from metaindex.expressions.column_ref import between_backticks
-from metaindex.expressions.errors import ArgumentError, ExpressionError, MissingDependencyError, first_line
-from metaindex.expressions.shown import one_line
 
 _MOST_SAID = 200
 _MOST_NAMES = 12

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     CorruptTableError,
     MetaIndexError,
     ObjectNotFoundError,
@@ -31,7 +31,7 @@ from metaindex.expressions.errors import (
     first_line,
 )
 from metaindex.formats.json_text import parse_json
-from metaindex.formats.storage import Storage
+from metaindex.storage.protocol import Storage
 
 from .avro import AvroFile, read_avro
 from .locations import Place

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.core.expression_errors import UnsupportedFeatureError
 from metaindex.expressions.statistics import ColumnBounds
 from metaindex.expressions.tree import ColumnRef
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
-from metaindex.formats.storage import Storage
+from metaindex.storage.protocol import Storage
 
 from .buckets import BucketStatistics, buckets_of
 from .deletes import DeleteLoader, attach, describe

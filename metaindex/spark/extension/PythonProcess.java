@@ -22,14 +22,14 @@ import org.apache.spark.api.python.PythonUtils;
 import py4j.JavaServer;
 
 /**
- * One process of Python, from its start to its end: `python -P -m metaindex.rule.sidecar`. It ends with this JVM: it
+ * One process of Python, from its start to its end: `python -P -m metaindex.spark.optimizer.sidecar`. It ends with this JVM: it
  * reads its standard input, which the JVM alone holds open. It calls over a server of Py4J on the loopback interface,
  * with a secret that it is told in its environment, as Spark tells the Python of its own applications, and is called
  * with another one. What it answers begins with a third, which it alone has made: nobody who takes its port when it has
  * ended is believed. It sees the methods of this class that are public.
  */
 public class PythonProcess {
-  private static final String PROTOCOL = "2"; // of this class and `metaindex/rule/sidecar.py`
+  private static final String PROTOCOL = "2"; // of this class and `metaindex/spark/optimizer/sidecar.py`
   private static final byte[] LOOPBACK = {127, 0, 0, 1}; // where Python looks, whatever this JVM prefers
   private static final int LINE = 2000; // bytes of a line that are kept
   private static final long PATIENCE = 2000; // milliseconds
@@ -136,7 +136,7 @@ public class PythonProcess {
     callbacks.setJavaServer(server);
     server.start(true); // its threads are daemons, as this one is
     // -P: nothing that lies in the folder of the application, which may be anybody's
-    ProcessBuilder builder = new ProcessBuilder(new String[] {python, "-P", "-m", "metaindex.rule.sidecar"});
+    ProcessBuilder builder = new ProcessBuilder(new String[] {python, "-P", "-m", "metaindex.spark.optimizer.sidecar"});
     Map environment = builder.environment();
     for (int i = 0; i < FOREIGN.length; i++) {
       environment.remove(FOREIGN[i]);

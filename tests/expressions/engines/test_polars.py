@@ -21,12 +21,12 @@ from metaindex.expressions import (
     Op,
     Opaque,
     Predicate,
-    bind,
     leaves,
     matches,
     may_match,
-    normalize,
 )
+from metaindex.expressions import binding as bind
+from metaindex.expressions import normal_form as normalize
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.engines.sql import parse

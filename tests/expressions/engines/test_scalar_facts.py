@@ -17,14 +17,14 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from metaindex.errors import ScanError
+from metaindex.core.errors import ScanError
+from metaindex.core.jvm.frames import arrow_of
 from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.expressions.scalars.building import UnknownMeaning
 from metaindex.expressions.scalars.functions import TABLE
 from metaindex.expressions.scalars.nodes import FunctionCall, Scalar
 from metaindex.expressions.scalars.types import known_type
-from metaindex.readers.residual import RowScalars
-from metaindex.spark.frames import arrow_of
+from metaindex.query.readers.residual import RowScalars
 from tests.facts import Facts
 
 if TYPE_CHECKING:

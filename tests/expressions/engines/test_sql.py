@@ -7,8 +7,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from metaindex.core.expression_errors import ExpressionError
 from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.references import columns, leaves
 from metaindex.expressions.tree import (

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from metaindex.core.expression_errors import ExpressionError
 from metaindex.expressions.engines import sql
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.engines.sql_plain import plain_condition, plain_equality
-from metaindex.expressions.errors import ExpressionError
 from metaindex.expressions.tree import Comparison, Predicate
 
 NAMES = ["a", "user_id", "Event_ID", "_x", "null", "true", "date", "timestamp", "interval", "current_date", "case", "x"]

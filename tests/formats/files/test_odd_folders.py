@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex import open_table
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     StorageError,
     StoragePermissionError,
     UnsupportedFeatureError,

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.errors import IndexExistsError
-from metaindex.expressions.errors import UnsupportedFeatureError
+from metaindex.core.errors import IndexExistsError
+from metaindex.core.expression_errors import UnsupportedFeatureError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema_said import schema_said
 from metaindex.formats.files.schema_text import parse_ddl

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.errors import MetaIndexError, NotATableError, UnsupportedFeatureError
+from metaindex.core.expression_errors import MetaIndexError, NotATableError, UnsupportedFeatureError
 from metaindex.formats.files.globs import escape, expand, literal, matcher
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At
@@ -176,7 +176,7 @@ def test_objects_of_a_store_fit_as_files_do() -> None:
     from obstore.store import MemoryStore
 
     from metaindex.formats.files.walk import list_files
-    from metaindex.formats.storage_object import ObjectStorage
+    from metaindex.storage.object_store import ObjectStorage
 
     storage = ObjectStorage(MemoryStore(), "s3://lake", "data")
     for name in ("2024-01/a.csv", "2024-01/_b.csv", "2024-02/p=1/c.csv", "2023-01/d.csv", "2024-03.csv"):

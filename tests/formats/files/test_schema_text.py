@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.errors import MetaIndexError, UnsupportedFeatureError
+from metaindex.core.expression_errors import MetaIndexError, UnsupportedFeatureError
 from metaindex.formats.files.schema_text import MOST_DEEP, parse_ddl
 from metaindex.table.opening import open_table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     CorruptTableError,
     FormatError,
     UnsupportedFeatureError,

@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     NotATableError,
     UnsupportedFeatureError,
 )
 from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.registry import detect, open_ref
-from metaindex.formats.storage import ObjectInfo
-from metaindex.formats.storage_object import ObjectStorage
+from metaindex.storage.object_store import ObjectStorage
+from metaindex.storage.protocol import ObjectInfo
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.storage_counting import CountingStorage
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from metaindex.expressions.errors import (
+from metaindex.core.expression_errors import (
     CorruptTableError,
     VersionNotFoundError,
 )

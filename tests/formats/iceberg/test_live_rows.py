@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.core.jvm.frames import arrow_of
 from metaindex.formats.diff import compare
 from metaindex.formats.model import FileTable
 from metaindex.formats.protocol import At
-from metaindex.spark.frames import arrow_of
 from tests.duck import connected
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import History

@@ -24,10 +24,10 @@ from metaindex.expressions.references import columns
 from metaindex.expressions.skipping import may_match
 from metaindex.expressions.statistics import Mask
 from metaindex.expressions.tree import ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
+from metaindex.formats.condition import bound
 from metaindex.formats.iceberg.buckets import murmur3
 from metaindex.formats.model import Snapshot
-from metaindex.pruning.condition import bound
-from metaindex.pruning.sources import log_source
+from metaindex.query.pruning.sources import log_source
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 from tests.formats.iceberg.test_partitions import KINDS, as_written, snapshot_of
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.expressions.errors import NotATableError
+from metaindex.core.expression_errors import NotATableError
 from metaindex.expressions.physical import to_physical
 from metaindex.formats.diff import compare
 from metaindex.formats.model import Snapshot

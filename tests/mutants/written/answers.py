@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from .mutant import Mutant
 
-_AGGREGATES = ("tests/answers/test_aggregates.py",)
-_ORDER = ("tests/answers/test_order_by.py",)
+_AGGREGATES = ("tests/query/aggregates/test_aggregates.py",)
+_ORDER = ("tests/query/aggregates/test_order_by.py",)
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "deleted rows are counted",
-        "metaindex/answers/known.py",
+        "metaindex/query/aggregates/known.py",
         "return agreed(told).less(deleted_rows(files))",
         "return agreed(told)",
         _AGGREGATES,
@@ -18,7 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a deleted row is the greatest",
-        "metaindex/answers/aggregating.py",
+        "metaindex/query/aggregates/aggregating.py",
         "return Attained(extreme.values, extreme.known & (~files.deletes | column.constant.known))",
         "return Attained(extreme.values, extreme.known)",
         _AGGREGATES,
@@ -26,7 +26,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "NaN is no greatest value",
-        "metaindex/answers/known.py",
+        "metaindex/query/aggregates/known.py",
         "Attained(greatest.values, greatest.known & (all_null | no_nan))",
         "Attained(greatest.values, greatest.known)",
         _AGGREGATES,
@@ -34,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a cut bound is a row",
-        "metaindex/answers/order_by.py",
+        "metaindex/query/aggregates/order_by.py",
         "attained = bounded & self._attained & (gone == 0)",
         "attained = bounded & (gone == 0)",
         _ORDER,
@@ -42,7 +42,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "NULL has no place of its own",
-        "metaindex/answers/order_by.py",
+        "metaindex/query/aggregates/order_by.py",
         "ranks = np.where(no_null, ranks, NULL_FIRST)",
         "ranks = np.where(no_null, ranks, ranks)",
         _ORDER,
@@ -50,7 +50,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "level by the first key is not better by the second",
-        "metaindex/readers/first_rows.py",
+        "metaindex/query/readers/first_rows.py",
         "or_level=len(first.keys) == 1)",
         "or_level=True)",
         _ORDER,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .mutant import Mutant
 
-_IDENTITY = ("tests/actions/test_identity.py",)
+_IDENTITY = ("tests/index/actions/test_identity.py",)
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "etag not compared",
-        "metaindex/keys.py",
+        "metaindex/index/keys.py",
         "_mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)) ^ _hashes(etag))",
         "_mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)))",
         _IDENTITY,
@@ -17,39 +17,39 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a text type carried over",
-        "metaindex/pruning/open_index.py",
+        "metaindex/index/open_index.py",
         "            if stored == leaf.type or not self.of_text:\n",
         "            if True:\n",
-        ("tests/pruning/test_text_types.py",),
+        ("tests/query/pruning/test_text_types.py",),
         "what texts are under one type answers for what they are under another",
     ),
     Mutant(
         "certain by the first index",
-        "metaindex/pruning/recorded.py",
+        "metaindex/query/pruning/recorded.py",
         "surely(asked.predicate, s.together(), s.segment.run.files)",
         "surely(asked.predicate, s.segment.whole(), s.segment.run.files)",
-        ("tests/pruning/test_several_runs.py",),
+        ("tests/query/pruning/test_several_runs.py",),
         "a bloom filter on a column empties what is certain",
     ),
     Mutant(
         "numbering taken for equal",
-        "metaindex/pruning/recorded.py",
+        "metaindex/query/pruning/recorded.py",
         "if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):",
         "if run.files == segment.run.files:",
-        (*_IDENTITY, "tests/pruning"),
+        (*_IDENTITY, "tests/query/pruning"),
         "another index answers for other files",
     ),
     Mutant(
         "first file for every id",
-        "metaindex/pruning/open_index.py",
+        "metaindex/index/open_index.py",
         "same = mine[here, 1] == asked[rows, 1]",
         "same = mine[here, 0] == asked[rows, 0]",
-        (*_IDENTITY, "tests/pruning", "tests/actions/test_runs.py"),
+        (*_IDENTITY, "tests/query/pruning", "tests/index/actions/test_runs.py"),
         "half an id is taken for the whole",
     ),
     Mutant(
         "time left out of the id",
-        "metaindex/keys.py",
+        "metaindex/index/keys.py",
         "_mixed(_mixed(_mixed(_numbers(size)) ^ _numbers(modified)) ^ _hashes(etag))",
         "_mixed(_mixed(_mixed(_numbers(size))) ^ _hashes(etag))",
         _IDENTITY,
@@ -57,7 +57,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "runs of another table",
-        "metaindex/pruning/open_index.py",
+        "metaindex/index/open_index.py",
         "if run.table_uuid != files.table_uuid:",
         "if False:",
         _IDENTITY,
@@ -65,7 +65,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "replaced files stay live",
-        "metaindex/actions/follow.py",
+        "metaindex/index/actions/follow.py",
         "named = pa.concat_arrays([path_ids(gone.paths), touched.ids])",
         "named = path_ids(gone.paths)",
         _IDENTITY,
@@ -81,23 +81,31 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "ordinals of a part not looked at",
-        "metaindex/pruning/open_index.py",
+        "metaindex/index/open_index.py",
         'if not np.array_equal(numbers(picked.column("ordinal")), inside + start):',
         "if False:",
-        ("tests/pruning/test_damage.py", "tests/pruning/test_lookup.py", "tests/pruning/test_many_parts.py"),
+        (
+            "tests/query/pruning/test_damage.py",
+            "tests/query/pruning/test_lookup.py",
+            "tests/query/pruning/test_many_parts.py",
+        ),
         "rows of a part that is out of order name other files",
     ),
     Mutant(
         "aggregates not counted",
-        "metaindex/kinds/column_stats/levels.py",
+        "metaindex/index/kinds/column_stats/levels.py",
         "if not np.array_equal(number, np.arange(run.run.partitions)) or int(count.sum()) != run.run.files:",
         "if False:",
-        ("tests/pruning/test_damage.py", "tests/pruning/test_many_parts.py", "tests/pruning/test_lookup.py"),
+        (
+            "tests/query/pruning/test_damage.py",
+            "tests/query/pruning/test_many_parts.py",
+            "tests/query/pruning/test_lookup.py",
+        ),
         "a partition that is missing from the aggregates shifts the files of all behind it",
     ),
     Mutant(
         "a replaced plain file is read",
-        "metaindex/readers/replaced.py",
+        "metaindex/query/readers/replaced.py",
         "if had is not None and value is not None and had != value:",
         "if False:",
         ("tests/api/test_plain_files.py",),
@@ -105,18 +113,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a footer of before",
-        "metaindex/readers/footer.py",
+        "metaindex/formats/parquet/opened.py",
         "if held is None or held[0] != now:",
         "if held is None:",
-        ("tests/readers/test_held_footers.py",),
+        ("tests/query/readers/test_held_footers.py",),
         "row groups of a replaced file are passed over by the footer of the old one",
     ),
     Mutant(
         "a footer that may still change",
-        "metaindex/readers/footer.py",
+        "metaindex/formats/parquet/opened.py",
         "    if _lately_changed(then) or footer",
         "    if footer",
-        ("tests/readers/test_held_footers.py",),
+        ("tests/query/readers/test_held_footers.py",),
         "a file that is written twice within a tick is read by its first footer",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .mutant import Mutant
 
-_DELETES = ("tests/readers/test_parquet_deletes.py", "tests/readers/test_formats_scan.py")
+_DELETES = ("tests/query/readers/test_parquet_deletes.py", "tests/query/readers/test_formats_scan.py")
 _DELTA = (
     "tests/formats/delta/test_deltalake.py",
     "tests/formats/delta/test_deletes.py",
@@ -16,7 +16,7 @@ _ICEBERG = ("tests/formats/iceberg/test_deletes.py", "tests/formats/iceberg/test
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "positions counted from one",
-        "metaindex/readers/deletes.py",
+        "metaindex/query/readers/deletes.py",
         "mask[(self.positions[start:end] - np.uint64(first)).astype(np.int64)] = False",
         "mask[(self.positions[start:end] - np.uint64(first)).astype(np.int64) - 1] = False",
         _DELETES,
@@ -24,15 +24,15 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "NULL equals no NULL",
-        "metaindex/readers/deletes.py",
+        "metaindex/query/readers/deletes.py",
         "places = pc.fill_null(pc.index_in(column, value_set=values), -1)",
         "places = pc.fill_null(pc.index_in(column, value_set=values, skip_nulls=True), -1)",
-        (*_DELETES, "tests/readers/test_random_histories.py", "tests/formats/iceberg/test_live_rows.py"),
+        (*_DELETES, "tests/query/readers/test_random_histories.py", "tests/formats/iceberg/test_live_rows.py"),
         "a row that was deleted by NULL comes back",
     ),
     Mutant(
         "deletes not read",
-        "metaindex/readers/arrow.py",
+        "metaindex/query/readers/arrow.py",
         'if self._snapshot.files.table.column("deletes")[row].as_py() is None:',
         "if True:",
         _DELETES,
@@ -91,18 +91,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "half a pair as Python reads it",
-        "metaindex/text/encodings.py",
+        "metaindex/formats/text/encodings.py",
         'return _HALF.sub("\\ufffd".encode(), data).decode("utf-8", "replace")',
         'return data.decode("utf-8", "replace")',
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "a text of CSV is another than Spark's, and is not found",
     ),
     Mutant(
         "a mark at a later line",
-        "metaindex/text/json_rows.py",
+        "metaindex/formats/text/json_rows.py",
         "        if not self._decoded:\n            raw = raw.removeprefix(codecs.BOM_UTF8)\n",
         "",
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "a row of JSON files that were put together is NULL",
     ),
     Mutant(
@@ -110,7 +110,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/files/compressed.py",
         "    if suffix in REFUSED or suffix in only_spark.SUFFIXES:\n",
         "    if suffix in REFUSED:\n",
-        ("tests/readers/test_only_spark.py",),
+        ("tests/query/readers/test_only_spark.py",),
         "compressed bytes are read as lines: rows are lost",
     ),
     Mutant(
@@ -118,47 +118,47 @@ MUTANTS: tuple[Mutant, ...] = (
         "metaindex/formats/files/only_spark.py",
         'if "linesep" in reader:',
         "if False:",
-        ("tests/readers/test_only_spark.py",),
+        ("tests/query/readers/test_only_spark.py",),
         "lines with an end of their own are read as one: rows are lost",
     ),
     Mutant(
         "bytes that are no text",
-        "metaindex/text/json_rows.py",
+        "metaindex/formats/text/json_rows.py",
         "if self._of_bytes or not is_utf8(block):",
         "if self._of_bytes:",
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "a row that Spark shows as NULLs is shown with its values",
     ),
     Mutant(
         "bytes behind their quote",
-        "metaindex/text/json_rows.py",
+        "metaindex/formats/text/json_rows.py",
         "if name in self._of_bytes and not are_bytes(value):",
         "if False:",
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "a row that Spark shows as NULLs is shown with its values",
     ),
     Mutant(
         "broken inside a value",
-        "metaindex/text/json_rows.py",
+        "metaindex/formats/text/json_rows.py",
         "if name in self._types and json_breaks.goes_on(self._types[name], at, error):",
         "if False:",
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "a row of which Spark shows what stands behind the break is NULLs, and an index loses it",
     ),
     Mutant(
         "a zone behind minutes",
-        "metaindex/text/values.py",
+        "metaindex/formats/text/values.py",
         r"[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?)?",
         r")?[\x00-\x20]*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?)?)?)?",
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "a moment that is NULL to Spark is a value, and IS NULL loses its row",
     ),
     Mutant(
         "quotes that open anywhere",
-        "metaindex/text/csv_rows.py",
+        "metaindex/formats/text/csv_rows.py",
         "        if not (before.all() and after.all()):\n",
         "        if False:\n",
-        ("tests/readers/test_text_scan.py",),
+        ("tests/query/readers/test_text_scan.py",),
         "quotes inside values shift the columns",
     ),
 )

@@ -4,75 +4,79 @@ from __future__ import annotations
 
 from .mutant import Mutant
 
-_STATISTICS = ("tests/pruning/test_no_false_skip.py", "tests/pruning/test_many_terms.py")
-_BUILD = ("tests/build/test_statistics.py", "tests/build/test_local_builder.py", "tests/build/test_prepared.py")
+_STATISTICS = ("tests/query/pruning/test_no_false_skip.py", "tests/query/pruning/test_many_terms.py")
+_BUILD = (
+    "tests/index/build/test_statistics.py",
+    "tests/index/build/test_local_builder.py",
+    "tests/index/build/test_prepared.py",
+)
 _FOOTERS = ("tests/formats/test_footers.py", "tests/formats/test_footer_columns.py", "tests/formats/test_lessons.py")
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "nothing found, everything proved",
-        "metaindex/kinds/column_stats/reader.py",
+        "metaindex/index/kinds/column_stats/reader.py",
         "        if not holding:\n            return self.constant(True)\n",
         "        if not holding:\n            return self.constant(False)\n",
         (
             *_STATISTICS,
-            "tests/pruning/test_uncovered_columns.py",
-            "tests/pruning/test_damage.py",
-            "tests/pruning/test_known_columns.py",
+            "tests/query/pruning/test_uncovered_columns.py",
+            "tests/query/pruning/test_damage.py",
+            "tests/query/pruning/test_known_columns.py",
         ),
         "a covered column without rows proves every file out",
     ),
     Mutant(
         "an unknown column answers",
-        "metaindex/kinds/column_stats/reader.py",
+        "metaindex/index/kinds/column_stats/reader.py",
         '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return'
         " self.constant(True)\n",
         '        if stored is None or (stored.partition and self._units.kind == "column_stats"):\n            return'
         " self.constant(False)\n",
-        (*_STATISTICS, "tests/pruning/test_uncovered_columns.py", "tests/pruning/test_known_columns.py"),
+        (*_STATISTICS, "tests/query/pruning/test_uncovered_columns.py", "tests/query/pruning/test_known_columns.py"),
         "a column that is not indexed proves files out",
     ),
     Mutant(
         "a partition's scope forgets its first",
-        "metaindex/kinds/column_stats/reader.py",
+        "metaindex/index/kinds/column_stats/reader.py",
         "self._cumulated = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._scope)))",
         "self._cumulated = np.concatenate((np.cumsum(self._scope), np.zeros(1, np.int64)))",
-        (*_STATISTICS, "tests/pruning/test_many_parts.py", "tests/pruning/test_few_files.py"),
+        (*_STATISTICS, "tests/query/pruning/test_many_parts.py", "tests/query/pruning/test_few_files.py"),
         "row groups of partitions that may match are passed over",
     ),
     Mutant(
         "no scope, no files",
-        "metaindex/kinds/column_stats/levels.py",
+        "metaindex/index/kinds/column_stats/levels.py",
         "        out[:] = np.repeat(partitions, count)\n",
         "        out[:] = np.repeat(~partitions, count)\n",
         (
-            "tests/pruning/test_many_parts.py",
-            "tests/pruning/test_lookup.py",
-            "tests/pruning/test_no_false_skip.py",
-            "tests/build/test_local_builder.py",
-            "tests/actions/test_keys.py",
+            "tests/query/pruning/test_many_parts.py",
+            "tests/query/pruning/test_lookup.py",
+            "tests/query/pruning/test_no_false_skip.py",
+            "tests/index/build/test_local_builder.py",
+            "tests/index/actions/test_keys.py",
         ),
         "the files of the wrong partitions are kept",
     ),
     Mutant(
         "an unknown file in a partition",
-        "metaindex/kinds/column_stats/rows.py",
+        "metaindex/index/kinds/column_stats/rows.py",
         '"state": pc.if_else(unknown, int(StatState.UNKNOWN), known)',
         '"state": known',
-        (*_BUILD, "tests/build/test_merging.py", *_STATISTICS),
+        (*_BUILD, "tests/index/build/test_merging.py", *_STATISTICS),
         "a partition is believed of which one file is not known",
     ),
     Mutant(
         "bounds of an unknown partition",
-        "metaindex/kinds/column_stats/rows.py",
+        "metaindex/index/kinds/column_stats/rows.py",
         "out[column] = pc.if_else(unknown, None, plain(groups.column(name)))",
         "out[column] = plain(groups.column(name))",
-        (*_BUILD, "tests/build/test_merging.py", *_STATISTICS),
+        (*_BUILD, "tests/index/build/test_merging.py", *_STATISTICS),
         "a partition has bounds that leave out its unknown file",
     ),
     Mutant(
         "upper bounds cut downwards",
-        "metaindex/kinds/facts.py",
+        "metaindex/index/kinds/facts.py",
         "upper = pc.replace_with_mask(upper, cut_upper, successors(matrix))",
         "upper = pc.if_else(cut_upper, pc.binary_slice(upper, 0, BOUND_BYTES), upper)",
         (*_BUILD, *_STATISTICS),
@@ -80,7 +84,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a cut bound is called exact",
-        "metaindex/kinds/facts.py",
+        "metaindex/index/kinds/facts.py",
         "        exact(bounds.upper_exact, upper, cut_upper),\n",
         "        exact(bounds.upper_exact, upper, pc.less(cut_upper, cut_upper)),\n",
         _BUILD,
@@ -88,7 +92,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the successor of ff",
-        "metaindex/kinds/facts.py",
+        "metaindex/index/kinds/facts.py",
         "below = matrix != 0xFF",
         "below = matrix >= 0",
         _BUILD,
@@ -96,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "reversed bounds believed",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         "reversed_ = known & _greater(low, high)",
         "reversed_ = known & ~known",
         _FOOTERS,
@@ -104,7 +108,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a null count that cannot be",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         "null_known &= (nulls >= 0) & (nulls <= values) & (values == group_rows)",
         "null_known &= nulls >= 0",
         _FOOTERS,
@@ -112,7 +116,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "bounds beside all NULL",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         "null_known &= ~contradiction",
         "null_known &= null_known",
         _FOOTERS,
@@ -120,7 +124,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a row group without bounds",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         "group_doubt[~no_values & ~said] = DOUBTS.index(Doubt.NO_STATISTICS)",
         "pass",
         _FOOTERS,
@@ -128,7 +132,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "older calendars",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         "group_doubt[~no_values & old] = DOUBTS.index(Doubt.LEGACY_CALENDAR)",
         "pass",
         (*_FOOTERS, "tests/formats/test_older_calendar.py"),
@@ -136,7 +140,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "unsigned as signed",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         "return pa.array([None if r is None else r & mask for r in raw], file.arrow)",
         "return pa.array([None if r is None else r & (mask >> 1) for r in raw], file.arrow)",
         (*_FOOTERS, "tests/formats/test_footers_against_data.py"),
@@ -144,7 +148,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "decimals without a sign",
-        "metaindex/formats/footer_bounds.py",
+        "metaindex/formats/parquet/bounds.py",
         'int.from_bytes(r, "big", signed=True)',
         'int.from_bytes(r, "big", signed=False) % (1 << 100)',
         (*_FOOTERS, "tests/formats/test_footers_against_data.py"),
@@ -152,18 +156,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "row groups by another predicate",
-        "metaindex/readers/row_groups.py",
+        "metaindex/query/readers/row_groups.py",
         "known = result is not None and result.knows_row_groups and result.predicate == predicate",
         "known = result is not None and result.knows_row_groups",
-        ("tests/readers/test_row_groups.py",),
+        ("tests/query/readers/test_row_groups.py",),
         "row groups that one predicate left out are left out of another's answer",
     ),
     Mutant(
         "a row that is not there",
-        "metaindex/readers/parquet.py",
+        "metaindex/formats/parquet/rows.py",
         "        if first != end:\n",
         "        if False:\n",
-        ("tests/readers/test_parquet_scan.py",),
+        ("tests/query/readers/test_parquet_scan.py",),
         "a file that gives fewer rows than its footer counts loses them in silence",
     ),
 )

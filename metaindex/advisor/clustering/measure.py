@@ -1,0 +1,248 @@
+"""From a snapshot to its clustering, and from a sample of it to advice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import compute, from_truths, one_array
+from metaindex.core.words import counted
+from metaindex.expressions.physical import Family, family_of, physical_type
+from metaindex.formats.model import Leaf, Snapshot
+from metaindex.index.kinds.columns import columns_of, find_leaf
+from metaindex.query.bounds import BoundsOf
+from metaindex.query.readers.scan import Scan
+
+from .advised import Advice, LayoutEffect
+from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured
+from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractions_of
+from .order import numbers_of
+from .overlap import Floats
+from .sample import Sampled, SampleRows, check_share, chosen, limit_of, read_sample
+from .statements import Rewrite
+
+logger = logging.getLogger("metaindex")
+
+_CONSIDERED = 6
+"""Columns that advice is for, where the caller names none: the first ones of the table that vary inside files."""
+_PAYS = 0.3
+"""Advice is given where at least this share of the files that are read now would not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringQuestion:
+    """What is asked of a table. `columns`: none for all; `sample`: the share of the table's bytes that may be read for
+    advice, 0 for none, None for a hundredth; `scan`: how a file is read; `name`, `path`: of the table in statements."""
+
+    columns: tuple[str, ...]
+    sample: float | None
+    scan: Callable[[int, Sequence[Leaf]], Scan]
+    name: str
+    path: str
+    rewritable: bool = True  # is all below `path` the table, as an engine reads it?
+    most: int | None = None  # so many columns are measured, where none are named
+
+    def __post_init__(self) -> None:
+        check_share(self.sample)
+
+
+def measure(asked: ClusteringQuestion, bounds: BoundsOf) -> Clustering:
+    """Raises UnknownColumnError and UnsupportedFeatureError for columns that are none, or have no order."""
+    snapshot = bounds.snapshot
+    leaves = _leaves(snapshot, asked.columns)[: None if asked.columns else asked.most]
+    files = FilesOf.of(snapshot)
+    told: list[ColumnClustering] = []
+    kept: list[Measured] = []
+    without: list[str] = []
+    for facts in bounds.columns(leaves) if files.count else ():
+        measured = Measured.of(facts, files)
+        if not len(measured.ranges):
+            without.append(".".join(facts.leaf.parts))
+            continue
+        told.append(measured.told(files))
+        if asked.columns or (len(kept) < _CONSIDERED and _varies(told[-1])):
+            kept.append(measured)
+    table = snapshot.files.table
+    sampled, advice = _advise(
+        asked, snapshot, files, [kept_column for kept_column in kept if not kept_column.facts.leaf.field.partition]
+    )
+    return Clustering(
+        table=asked.path,
+        format=snapshot.format,
+        version=str(snapshot.version),
+        files=files.count,
+        size_bytes=snapshot.files.size_bytes,
+        files_with_deletes=files.count - table.column("deletes").null_count,
+        columns=tuple(told),
+        without_bounds=tuple(without if files.count else ()),
+        notes=tuple(bounds.notes),
+        sampled=sampled,
+        advice=advice,
+        named=bool(asked.columns),
+    )
+
+
+def _leaves(snapshot: Snapshot, names: Sequence[str]) -> list[Leaf]:
+    """The columns by their names, a struct's name for all of its fields; all that have an order where none is named."""
+    if not names:
+        return [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
+    by_parts: dict[tuple[str, ...], Leaf] = {}
+    for name in names:
+        for leaf in _named(snapshot, name):
+            by_parts.setdefault(leaf.parts, leaf)
+    return list(by_parts.values())
+
+
+def _named(snapshot: Snapshot, name: str) -> Iterator[Leaf]:
+    if not isinstance(name, str):
+        raise ArgumentError(f"a column is named by text, as in clustering('a', 's.b'); got {name!r}; name it")
+    structs = [field for field in columns_of(snapshot.schema) if ".".join(field.parts) == name and field.field.children]
+    if not structs:
+        yield find_leaf(snapshot.schema, name)
+        return
+    parts = structs[0].parts
+    for leaf in snapshot.schema.leaves():
+        if leaf.parts[: len(parts)] == parts and physical_type(leaf.type) is not None:
+            yield leaf
+
+
+def _varies(column: ColumnClustering) -> bool:
+    return not column.partition and column.constant_files < column.bounded_files
+
+
+def _advise(
+    asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
+) -> tuple[Sampled, tuple[Advice, ...]]:
+    """What was read, and advice for these columns."""
+    total = snapshot.files.size_bytes
+    limit = limit_of(asked.sample, total)
+    if asked.sample == 0 or not files.count:
+        return Sampled(total_bytes=total), ()
+    reason = _no_sample(asked, snapshot, files, wanted)
+    if reason:
+        return Sampled(limit_bytes=limit, total_bytes=total, reason=reason), ()
+    rows = chosen(snapshot.files, limit)
+    if not len(rows):
+        least = f"of {counted(files.count, 'file')} not one is as small as the limit of {limit:,} bytes"
+        cure = f"allow more: sample={min(1.0, round(2 * float(files.sizes.max()) / max(total, 1) + 0.005, 2))}"
+        return Sampled(limit_bytes=limit, total_bytes=total, reason=f"{least}; {cure}"), ()
+    leaves = [measured.facts.leaf for measured in wanted]
+    try:
+        sample = read_sample(lambda row: asked.scan(row, leaves), rows, leaves)
+    except (MetaIndexError, OSError) as error:  # told, and the measures stand
+        logger.warning("no advice is given: a file of the sample cannot be read: %s", error)
+        return Sampled(limit_bytes=limit, total_bytes=total, reason=f"a file of the sample cannot be read: {error}"), ()
+    read = Sampled(len(rows), int(files.sizes[rows].sum()), len(sample), limit, total)
+    groups = SamplePartitions.of(sample, one_array(snapshot.files.table.column("partition"))) if len(sample) else None
+    if groups is None or not groups.enough:
+        few = "the rows that were read are too few, or no partition has several files"
+        return _because(read, few), ()
+    advice = _layouts(asked, snapshot, files, wanted, sample, groups)
+    if advice:
+        return read, advice
+    return _because(read, f"no order of these columns leaves out {_PAYS:.0%} more of the files"), ()
+
+
+def _because(read: Sampled, reason: str) -> Sampled:
+    return Sampled(read.files, read.size_bytes, read.rows, read.limit_bytes, read.total_bytes, reason)
+
+
+def _no_sample(asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]) -> str:
+    """Why nothing has to be read: no layout would help."""
+    if files.count < 2:
+        return "a table of one file has nothing to leave out"
+    if not asked.rewritable:
+        return "a table of chosen files (patterns, several folders, a glob) is no folder that a statement could name"
+    if snapshot.details.read_options().get("file_format", "parquet") != "parquet":
+        return "CSV and JSON files have no bounds of their own: an index has them, and a CoveringRange index an order"
+    return "" if wanted else "no column with bounds varies inside the files"
+
+
+def _layouts(
+    asked: ClusteringQuestion,
+    snapshot: Snapshot,
+    files: FilesOf,
+    wanted: list[Measured],
+    sample: SampleRows,
+    groups: SamplePartitions,
+) -> tuple[Advice, ...]:
+    """The layouts that pay, best first."""
+    columns = SampleColumns.of(sample)
+    whole = len(np.unique(sample.file)) == files.count and len(sample) >= float(np.nansum(files.rows))
+    now = [_files_now(measured, values, sample, files) for measured, values in zip(wanted, sample.values, strict=True)]
+    advice: list[Advice] = []
+    for by, curve in _candidates([measured.facts.leaf for measured in wanted], snapshot.format):
+        then = files_then(columns, groups, by, curve, RANGE, whole=whole) * files.count
+        effects = tuple(
+            LayoutEffect(".".join(measured.facts.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
+            for at, measured in enumerate(wanted)
+        )
+        parts = tuple(wanted[at].facts.leaf.parts for at in by)
+        size = max(int(files.sizes.mean()), 1)
+        rewrite = Rewrite(
+            snapshot.format, asked.path, asked.name, parts, curve, size, files.count, snapshot.partition_columns
+        )
+        advice.append(Advice(tuple(map(".".join, parts)), effects, files.count, rewrite))
+    return _best(advice)
+
+
+def _best(advice: list[Advice]) -> tuple[Advice, ...]:
+    """Of those that pay the one that leaves the fewest files to read for all columns together, of equals the one by
+    fewer columns; and the best by a column alone."""
+    paying = sorted(
+        (advice_ for advice_ in advice if advice_.saving >= _PAYS), key=lambda a: (round(_left(a), 2), len(a.columns))
+    )
+    alone = [advice_ for advice_ in paying[1:] if len(advice_.columns) == 1 < len(paying[0].columns)]
+    return tuple(paying[:1] + alone[:1])
+
+
+def _left(advice: Advice) -> float:
+    """What queries on any of the columns would read, as a share of what they read now: those that lose count, too."""
+    return sum(effect.files_then for effect in advice.effects) / max(
+        sum(effect.files_now for effect in advice.effects), 1e-9
+    )
+
+
+def _candidates(leaves: Sequence[Leaf], table_format: str) -> Iterator[tuple[tuple[int, ...], Curve]]:
+    """Each column alone; two or three along a curve, where the format has one, or one behind the other."""
+    for size in (1, 2, 3):
+        for by in combinations(range(len(leaves)), size):
+            if size == 3 and len(leaves) > 4 and by != (0, 1, 2):
+                continue
+            if size == 1:
+                yield by, "ranks" if table_format == "delta" else "sort"
+            elif table_format == "delta":
+                yield by, "ranks"
+            elif table_format == "iceberg":
+                if all(_in_zorder(leaves[place]) for place in by):
+                    yield by, "bits"
+            elif size == 2:
+                yield by, "sort"
+                yield (by[1], by[0]), "sort"
+
+
+def _in_zorder(leaf: Leaf) -> bool:
+    """Has Iceberg an order of bytes for the type?"""
+    return family_of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)
+
+
+def _files_now(measured: Measured, values: pa.Array, sample: SampleRows, files: FilesOf) -> float:
+    """What a range reads of the files as they are, the rows lying between bounds as the sample has them."""
+    unknown = float((~measured.bounded & ~measured.empty).sum())
+    return measured.reads(_fractions(measured, values, sample)).by_range(np.ones(len(measured.ranges)), RANGE) + unknown
+
+
+def _fractions(measured: Measured, values: pa.Array, sample: SampleRows) -> Floats:
+    kept = from_truths(measured.bounded)
+    facts = measured.facts.facts
+    bounds = [compute("filter", one_array(facts.column(side)), kept) for side in ("lower", "upper")]
+    valid = np.asarray(values.is_valid()) & measured.bounded[sample.file]
+    low, high, seen = numbers_of([*bounds, compute("filter", values, from_truths(valid))])
+    place = (np.cumsum(measured.bounded) - 1)[sample.file[valid]]
+    return fractions_of(seen, low[place], high[place], len(measured.ranges))

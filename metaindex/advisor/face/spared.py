@@ -1,0 +1,25 @@
+"""What the indexes of a table saved, and cost: asked of its query log and of the indexes' own logs."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from metaindex.advisor.credit.savings import Savings, computed_savings
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.table.handle import Handle
+from metaindex.table.query_log import logged_queries
+from metaindex.table.upkeep import indexes
+from metaindex.table.views.history import History, history
+
+
+def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
+    """See `Table.savings`."""
+    queries = logged_queries(handle, since)
+    infos = indexes(handle, version=None, timestamp=None, staleness=False, vacuumed=False)
+    histories: dict[str, History] = {}
+    for info in infos:
+        try:
+            histories[info.name] = history(info.name, handle.log(info.name), None)
+        except MetaIndexError:
+            continue  # what is wrong with it `indexes` tells
+    return computed_savings(handle.path, queries, infos, histories)

@@ -1,0 +1,320 @@
+"""The answer: what queries read now and with each candidate, and what each candidate costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+from metaindex.advisor.clustering.sample import Sampled
+from metaindex.advisor.workloads.asked import Stands
+from metaindex.core.plain_result import Plain, named, plain
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown, Tabular
+from metaindex.core.text_table import Column, TextTable
+from metaindex.core.words import counted, duration, percent
+from metaindex.query.pruning.result import human_bytes
+
+from .posterior import Estimate
+from .spread import Spread, most_read
+
+
+@dataclass(frozen=True, slots=True)
+class Reads(Plain):
+    """What a query reads. `row_groups`: None where the files have none, or nobody knows; `size_bytes`: of the files
+    that are read, whole (of a covering index: of its own rows)."""
+
+    files: Estimate
+    row_groups: Estimate | None
+    size_bytes: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One query with one candidate. `sampled_files`: of those that it reads now, how many the candidate was tried on.
+    `note`: why it helps nothing, or what to know of the numbers. `instead_of_bytes`: of a covering index that is read
+    in the table's place, what its columns take in the files that the query reads now; 0 for all others."""
+
+    candidate: str
+    reads: Reads
+    sampled_files: int
+    note: str = ""
+    instead_of_bytes: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Is the number of files no estimate?"""
+        return self.reads.files.exact
+
+    def saved_of(self, now: Reads) -> Estimate:
+        """Bytes that the query would not read any more."""
+        before, then = now.size_bytes, self.reads.size_bytes
+        if self.instead_of_bytes:
+            before = Estimate.exactly(self.instead_of_bytes)
+        left_out = (before.low - then.high, before.expected - then.expected, before.high - then.low)
+        low, expected, high = (max(size, 0.0) for size in left_out)
+        return Estimate(low, expected, high)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        said = {"candidate": self.candidate, "exact": self.exact, "sampled_files": self.sampled_files}
+        return {**said, "note": self.note, "instead_of_bytes": self.instead_of_bytes, **self.reads.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWeighed:
+    """One query: what it reads now, and with each candidate. `problem`: why it cannot be answered, else empty.
+    `weight`: how often a workload has it; `stands`: for others with other literals, and `weight` is its share."""
+
+    query: str
+    now: Reads | None = None
+    effects: tuple[Effect, ...] = ()
+    problem: str = ""
+    weight: int = 1
+    stands: Stands | None = None
+
+    def __getitem__(self, candidate: str) -> Effect:
+        """With a candidate by its name. KeyError where there is none."""
+        for effect in self.effects:
+            if effect.candidate == candidate:
+                return effect
+        names = ", ".join(other.candidate for other in self.effects)
+        raise KeyError(f"a candidate of this answer is one of {names}; got {candidate!r}")
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        said = {**named(self, "query", "weight"), "stands_for_others": self.stands is not None}
+        return {**said, **named(self, "problem", "now"), "with": plain(self.effects)}
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What a day of the table's commits costs: index bytes that are added, and processor seconds to build them."""
+
+    size_bytes: float
+    cpu_seconds: float
+
+    def to_json(self) -> dict[str, float]:
+        """Plain data for machines."""
+        return {"size_bytes": self.size_bytes, "cpu_seconds": self.cpu_seconds}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate(Plain):
+    """How fast the table grows, by its own history. `days`: that were looked at; `reason`: why nothing is known."""
+
+    days: float = 0.0
+    commits: int = 0
+    added_bytes: int = 0
+    reason: str = ""
+
+    @property
+    def bytes_a_day(self) -> float:
+        return self.added_bytes / self.days if self.days else 0.0
+
+    @property
+    def said(self) -> str:
+        """In a line."""
+        if self.reason:
+            return f"upkeep is not told: {self.reason}"
+        added = human_bytes(int(self.bytes_a_day))
+        return (
+            f"the table: {self.commits / self.days:,.1f} commits and {added} a day over the last {self.days:,.1f} days"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a candidate costs. None is not known; `problem`: why it cannot be built, else empty."""
+
+    candidate: str
+    size_bytes: Estimate | None = None
+    build_cpu_seconds: float | None = None
+    upkeep: Upkeep | None = None
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        cost = {**named(self, "candidate", "size_bytes", "build_cpu_seconds"), "upkeep_a_day": plain(self.upkeep)}
+        return {**cost, **named(self, "problem", "notes")}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WhatIf(Shown):
+    """Queries of a table at a version, and candidates for indexes of it. Nothing was built in or beside the table."""
+
+    table: str
+    format: str
+    version: str
+    files: int
+    size_bytes: int
+    queries: tuple[QueryWeighed, ...]
+    candidates: tuple[Cost, ...]
+    sampled: Sampled = field(default_factory=Sampled)
+    rate: Rate = field(default_factory=Rate)
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, query: str) -> QueryWeighed:
+        """A query by its text. KeyError where it was not asked."""
+        for weighed in self.queries:
+            if weighed.query == query:
+                return weighed
+        raise KeyError(f"a query of this answer is one of those that were asked; got {query!r}")
+
+    def cost(self, candidate: str) -> Cost:
+        """What a candidate costs, by its name. KeyError where there is none."""
+        for cost in self.candidates:
+            if cost.candidate == candidate:
+                return cost
+        names = ", ".join(other.candidate for other in self.candidates)
+        raise KeyError(f"a candidate of this answer is one of {names}; got {candidate!r}")
+
+    def saved(self, candidate: str) -> Estimate:
+        """Over the workload: bytes that its queries would not read any more, each as often as it is asked. The bounds
+        are the sums of theirs, wider where some stand for others with other literals."""
+        nows = self._nows
+        saved = [weighed[candidate].saved_of(now) for weighed, now in nows]
+        # Of a covering index what its columns take is compared, which may be less than what is read now.
+        most = [max(now.size_bytes.expected, each.expected) for (_, now), each in zip(nows, saved, strict=True)]
+        return self._spread.total(saved, most)
+
+    @property
+    def read_bytes(self) -> float:
+        """Over the workload: bytes that its queries read now, each as often as it is asked."""
+        return self.reads_bytes.expected
+
+    @property
+    def reads_bytes(self) -> Estimate:
+        """As `read_bytes`, with its bounds: where queries stand for others with other literals, it is an estimate."""
+        now = [reads.size_bytes for _, reads in self._nows]
+        most = [most_read(size.expected, self.size_bytes, self.files) for size in now]
+        return self._spread.total(now, most)
+
+    @property
+    def _nows(self) -> list[tuple[QueryWeighed, Reads]]:
+        """Queries that can be answered, and what they read now."""
+        return [(weighed, weighed.now) for weighed in self.queries if weighed.now is not None]
+
+    @property
+    def _spread(self) -> Spread:
+        asked = [weighed for weighed, _ in self._nows]
+        return Spread.of([weighed.weight for weighed in asked], [weighed.stands for weighed in asked])
+
+    @property
+    def _weighted(self) -> bool:
+        return any(weighed.weight != 1 for weighed in self.queries)
+
+    @property
+    def refused(self) -> int:
+        """How many queries could not be answered."""
+        return sum(bool(weighed.problem) for weighed in self.queries)
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        parts: list[str | Tabular] = [
+            f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
+            f" {human_bytes(self.size_bytes)}"
+        ]
+        if any(weighed.now is not None for weighed in self.queries):
+            parts += ["", self._effects()]
+        if self.candidates:
+            parts += ["", self._costs()]
+        parts.append("")
+        if self.refused:
+            parts.append(f"{self.refused:,} of {counted(len(self.queries), 'question')} not answered:")
+            parts += [f"  {weighed.query}: {weighed.problem}" for weighed in self.queries if weighed.problem]
+        parts += [f"not built: {cost.candidate}: {cost.problem}" for cost in self.candidates if cost.problem]
+        parts += [f"{cost.candidate}: {note}" for cost in self.candidates for note in cost.notes]
+        parts += self._notes_of_effects()
+        parts += self.notes
+        if self.files:
+            parts += [self._read, self.rate.said]
+        return parts
+
+    def _notes_of_effects(self) -> list[str]:
+        """What is said of a candidate for several queries is said once, with the first of them."""
+        queries: dict[tuple[str, str], list[str]] = {}
+        for weighed in self.queries:
+            for each in weighed.effects:
+                if each.note and not self.cost(each.candidate).problem:
+                    queries.setdefault((each.candidate, each.note), []).append(weighed.query)
+        said = []
+        for (candidate, note), of in queries.items():
+            more = f" and {len(of) - 1:,} more" if len(of) > 1 else ""
+            said.append(f"{candidate} for {of[0]}{more}: {note}")
+        return said
+
+    def _effects(self) -> TextTable:
+        titles = ("files", "row groups", "bytes", "saved")
+        weight = (Column("times", right=True),) if self._weighted else ()
+        columns = (*weight, Column("query"), Column("with"), *(Column(title, right=True) for title in titles))
+        rows: list[tuple[str, ...]] = []
+        for weighed in self.queries:
+            if weighed.now is None:
+                continue
+            times = (f"{weighed.weight:,}",) if weight else ()
+            rows.append((*times, weighed.query, "as it is", *_cells(weighed.now), ""))
+            for each in weighed.effects:
+                now = each.instead_of_bytes or weighed.now.size_bytes.expected
+                saved = each.saved_of(weighed.now).expected / now if now else 0.0
+                rows.append((*("" for _ in weight), "", each.candidate, *_cells(each.reads), percent(saved)))
+        return TextTable(columns, tuple(rows))
+
+    def _costs(self) -> TextTable:
+        titles = ("size", "of the table", "CPU to build", "a day: bytes", "a day: CPU")
+        over = (Column("saved over the workload", right=True),) if self._over else ()
+        columns = (Column("candidate"), *(Column(title, right=True) for title in titles), *over)
+        return TextTable(columns, tuple(self._cost(cost) for cost in self.candidates))
+
+    @property
+    def _over(self) -> bool:
+        """Is there more than one question, whose sum tells something?"""
+        return sum(weighed.weight for weighed in self.queries if weighed.now is not None) > 1
+
+    def _cost(self, cost: Cost) -> tuple[str, ...]:
+        size = cost.size_bytes
+        share = "-" if size is None or not self.size_bytes else percent(size.expected / self.size_bytes)
+        cpu = "-" if cost.build_cpu_seconds is None else duration(int(cost.build_cpu_seconds * 1000))
+        day = ("-", "-")
+        if cost.upkeep is not None:
+            day = (human_bytes(int(cost.upkeep.size_bytes)), duration(int(cost.upkeep.cpu_seconds * 1000)))
+        saved: tuple[str, ...] = ()
+        if self._over:
+            bytes_saved = self.saved(cost.candidate)
+            part = percent(bytes_saved.expected / self.read_bytes) if self.read_bytes else "-"
+            saved = (f"{_range(bytes_saved, human_bytes)}, {part}",)
+        return (cost.candidate, "-" if size is None else _range(size, human_bytes), share, cpu, *day, *saved)
+
+    @property
+    def _read(self) -> str:
+        sample = self.sampled
+        if not sample.files:
+            return f"no file was read: {sample.reason}" if sample.reason else "no file was read"
+        share = percent(sample.size_bytes / max(sample.total_bytes, 1))
+        read = f"{human_bytes(sample.size_bytes)} of {counted(sample.files, 'file')} ({share} of the table)"
+        limit = human_bytes(sample.limit_bytes)
+        estimated = self._spread.is_open or any(not each.exact for weighed in self.queries for each in weighed.effects)
+        bounds = "; a range in brackets holds the truth with 90%" if estimated else ""
+        return f"read for this: {read}; the limit was {limit}{bounds}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        saved = [{**cost.to_json(), "saved_bytes": self.saved(cost.candidate).to_json()} for cost in self.candidates]
+        names = ("table", "format", "version", "files", "size_bytes", "queries", "refused")
+        rest = named(self, "read_bytes", "reads_bytes", "sampled", "rate", "notes")
+        return {**named(self, *names), "candidates": saved, **rest}
+
+
+def _cells(reads: Reads) -> tuple[str, str, str]:
+    groups = "-" if reads.row_groups is None else _range(reads.row_groups, _whole)
+    return _range(reads.files, _whole), groups, _range(reads.size_bytes, human_bytes)
+
+
+def _whole(number: int) -> str:
+    return f"{number:,}"
+
+
+def _range(estimate: Estimate, shown: Callable[[int], str]) -> str:
+    """A number, with its bounds where it is an estimate."""
+    low, expected, high = (shown(round(bound)) for bound in (estimate.low, estimate.expected, estimate.high))
+    return expected if low == high else f"{expected} [{low} to {high}]"

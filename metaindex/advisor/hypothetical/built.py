@@ -1,0 +1,219 @@
+"""A candidate as far as it is built: over the sample, over all files where footers tell, or as rows of the sample."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import field, replace
+
+import numpy as np
+
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.expressions.engines.sql_words import column_sql
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.index.actions.runs import in_order
+from metaindex.index.kinds.described import FactKind, fact_kinds, footers_tell
+from metaindex.index.kinds.kind import AskedColumns, Kind
+from metaindex.index.kinds.registry import KINDS
+from metaindex.index.open_index import OpenIndex
+
+from .answer import Cost, Rate, Reads, Upkeep
+from .candidates import Candidate
+from .copy import Copy, copied
+from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
+from .effect import Now, idle, with_candidate
+from .posterior import Estimate
+from .sight import Sight, is_float
+from .trial import Bench, Rows, Trial, narrowed_to, tried
+
+logger = logging.getLogger("metaindex")
+
+_MOST_FACTS = 200_000
+"""Columns of files that are asked for a size."""
+_MOST_FOOTERS = 10_000
+"""Beside the sample, of files that queries read now; of more the sample speaks for statistics, too."""
+
+
+@dataclass(slots=True)
+class Built:
+    """`exact` over all files that queries read now, `sampled` over the files `rows`."""
+
+    cost: Cost
+    rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    exact: list[Trial] = field(default_factory=list)
+    sampled: list[Trial] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)  # of a candidate that keeps rows
+
+    @property
+    def indexes(self) -> tuple[list[OpenIndex], list[OpenIndex]]:
+        """What the walk may ask of it: over all files, and over the sample."""
+        return [trial.index for trial in self.exact], [trial.index for trial in self.sampled]
+
+
+def build(
+    bench: Bench,
+    sight: Sight,
+    candidate: Candidate,
+    trees: Sequence[Predicate],
+    wanted: Rows,
+    rate: Rate,
+    *,
+    footers: bool,
+) -> Built:
+    """Whatever goes wrong with a candidate is told as its problem. `trees`: the queries; `wanted`: the files that they
+    read now."""
+    try:
+        rows = sight.sampling.of(candidate, bench.snapshot.schema)
+        whole = len(rows) == len(bench.snapshot.files)
+        if footers and not whole and sight.bounds is None:
+            sight.bounds = sight.once("bounds", lambda: bounds_of(bench, trees, wanted))
+        exact = _exact(bench, candidate, trees, wanted) if footers and not whole else []
+        out = Built(Cost(candidate.name), rows, exact)
+        if not len(rows):
+            return out
+        portions = _portions(bench, rows)
+        if candidate.copies:
+            return _copied(bench, sight, candidate, portions, rate)
+        trials = [tried(bench, f"what if {candidate.name}", candidate.kinds, some) for some in reversed(portions)][::-1]
+        weighed = [Weighed.of(one, Weight.of(bench.snapshot, some)) for one, some in zip(trials, portions, strict=True)]
+        notes = tuple(f"a file of the sample is left uncovered: {note}" for note in trials[0].notes)
+        every = Weight.of(bench.snapshot)
+        size = size_of(weighed, every)
+        if exact and len(candidate.facts) == len(candidate.kinds):
+            size = _size_by_footers(bench, rows, candidate, trials[0], wanted) or size
+        else:
+            out.sampled = [trials[0]]
+        out.cost = _cost(candidate, size, build_seconds(weighed, every), rate, every, notes)
+        return out
+    except MetaIndexError as error:
+        return Built(Cost(candidate.name, problem=str(error)))
+    except Exception as error:  # noqa: BLE001 - a candidate may be a stranger's kind, and read any file
+        logger.warning("candidate %s is not weighed: %s", candidate.name, error)
+        return Built(Cost(candidate.name, problem=str(error) or type(error).__name__))
+
+
+def _cost(
+    candidate: Candidate, size: Estimate, seconds: float, rate: Rate, every: Weight, notes: tuple[str, ...]
+) -> Cost:
+    return Cost(candidate.name, size, seconds, upkeep_of(size, seconds, rate, every), notes=notes)
+
+
+def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence[Rows], rate: Rate) -> Built:
+    """A candidate that keeps rows. Spark builds it: what it takes here is the least."""
+    if len(candidate.kinds) > 1:
+        raise ArgumentError(
+            f"a covering index is a candidate of its own; {candidate.name} has other kinds, too; give them one by one"
+        )
+    copy = copied(bench, sight, candidate.copies[0], portions)
+    every = Weight.of(bench.snapshot)
+    notes = (
+        "Spark builds it, in more processor time than this, and reads it for queries that need no other columns;"
+        " what it spares of shuffles and sorts below joins and groups is not counted",
+    )
+    cost = _cost(candidate, copy.size, build_seconds(copy.trials, every), rate, every, notes)
+    return Built(cost, portions[0], copies=[copy])
+
+
+def _portions(bench: Bench, sample: Rows) -> list[Rows]:
+    """The sample; where it is not the table, a half and a quarter of it, too, and of two or three files one. The
+    smallest is built first: what is loaded by the first build counts for nothing then."""
+    ordered = in_order(bench.snapshot.files.table, sample)[1]
+    if len(ordered) == len(bench.snapshot.files):
+        return [ordered]
+    if len(ordered) in (2, 3):
+        return [ordered, ordered[:1]]
+    return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
+
+
+def _size_by_footers(bench: Bench, rows: Rows, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
+    """Of a candidate that keeps facts alone, as footers of all files that queries read tell what they can of them; None
+    where that is too much to ask, or nothing."""
+    kinds: list[Kind] = []
+    asked = 0
+    for kind in fact_kinds(candidate.kinds):
+        told = [column_sql(leaf.parts) for leaf in kind.leaves(bench.snapshot.schema) if footers_tell(leaf)]
+        asked += len(told)
+        kinds += [kind.narrowed(told)] if told else []
+    if not kinds or asked * len(wanted) > _MOST_FACTS:
+        return None
+    many = tried(bench, "sizes", kinds, wanted, scans=False)
+    few = tried(bench, "sizes of the sample", kinds, rows, scans=False)
+    if many.unread_files or few.unread_files:
+        return None
+    return size_as_grown(sample, few, many, len(bench.snapshot.files) / len(wanted))
+
+
+def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
+    """The facts that it would keep of the queries' columns, of every file that they read now, where footers tell them:
+    then no sample is needed for these."""
+    refs = {ref.parts: ref.name for tree in trees for ref in columns(tree)}
+    kinds: list[Kind] = []
+    for kind in fact_kinds(candidate.kinds):
+        names = [refs[leaf.parts] for leaf in kind.leaves(bench.snapshot.schema) if leaf.parts in refs]
+        if names:
+            kinds.append(kind.narrowed(names))
+    if not kinds or not 0 < len(wanted) <= _MOST_FOOTERS:
+        return []
+    trial = tried(bench, f"bounds of {candidate.name}", kinds, wanted, scans=False)
+    return [] if trial.unread_files else [trial]
+
+
+def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
+    """What footers say of the queries' columns in the files that they read now; None where they say nothing, or are too
+    many. Of floats they do not tell NaN: here they are taken as if there were none, which the sample shows."""
+    if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
+        return None
+    leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
+    refs = {ref.name: leaf for tree in trees for ref in columns(tree) if (leaf := leaves.get(ref.parts)) is not None}
+    names = tuple(name for name, leaf in refs.items() if footers_tell(leaf) or is_float(leaf))
+    floats = frozenset(leaf.parts[0] for leaf in refs.values() if is_float(leaf))
+    facts = [kind for each in KINDS for kind in each.suggested(AskedColumns(names)) if isinstance(kind, FactKind)]
+    if not names or not 0 < len(wanted) <= _MOST_FOOTERS:
+        return None
+    try:
+        trial = tried(bench, "bounds", facts, wanted, scans=False, without_nan=floats)
+    except (MetaIndexError, OSError) as error:
+        logger.warning("what-if does without bounds of footers: %s", error)
+        return None
+    return None if trial.unread_files else trial.index
+
+
+def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
+    """What the query reads with all of them together; those that keep rows have no part in it."""
+    exact = [index for built in several for index in built.indexes[0]]
+    sampled = [index for built in several for index in built.indexes[1]]
+    rows = min((built.rows for built in several if built.sampled), key=len, default=sight.sample)
+    return with_candidate(sight, now, exact, sampled, rows)[0] if exact or sampled else now.reads
+
+
+def asks(sight: Sight, now: Now, built: Built) -> bool:
+    """Does anything of it answer some part of the query?"""
+    exact, sampled = built.indexes
+    return bool(exact or sampled) and not idle(
+        sight.standing.with_more(*exact, *sampled).answer(now.tree), exact, sampled
+    )
+
+
+def narrowed(built: Built, name: str, stables: AbstractSet[str], share: float) -> Built:
+    """`stables`: of the columns that stay, which are a `share` of all; its cost is this share, too."""
+    cost = built.cost
+    size, seconds, upkeep = cost.size_bytes, cost.build_cpu_seconds, cost.upkeep
+    return Built(
+        replace(
+            cost,
+            candidate=name,
+            size_bytes=None if size is None else Estimate(size.low * share, size.expected * share, size.high * share),
+            build_cpu_seconds=None if seconds is None else seconds * share,
+            upkeep=None if upkeep is None else Upkeep(upkeep.size_bytes * share, upkeep.cpu_seconds * share),
+        ),
+        built.rows,
+        _trials(built.exact, stables),
+        _trials(built.sampled, stables),
+    )
+
+
+def _trials(trials: Sequence[Trial], stables: AbstractSet[str]) -> list[Trial]:
+    return [replace(trial, index=narrowed_to(trial.index, trial.index.name, stables)) for trial in trials]

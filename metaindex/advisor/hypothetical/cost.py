@@ -1,0 +1,189 @@
+"""What a candidate takes: from what it took over the sample, over half of it, and over a quarter.
+
+bytes      of each metadata partition in three ways: a row adds as much as those of the sample did; or bytes are a
+           power of the rows (what is one of many values adds less and less); or what a row adds falls with each
+           doubling of them as it did from the quarter to the whole sample. Expected is the middle of the three
+CPU        with the bytes of data files, beside what every build takes
+upkeep     what a day adds, at the table's own rate of commits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import numbers, one_array, valid_mask
+from metaindex.formats.diff import compare
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At, TableFormat, TableRef
+
+from .answer import Rate, Upkeep
+from .posterior import Estimate, Floats
+from .trial import Rows, Trial
+
+_LOOSE = 0.05
+"""How far what the sample tells may be off."""
+_LOOSE_FACTS = 0.2
+"""The same where columns grow as others do."""
+_LOOSER = 0.5
+"""The same where it was built twice alone, of a file and of two or three: nothing tells then how growth slows down."""
+_LEAST_SHARE = 0.4
+"""Of the processor time of the sample's files, what others take at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Of some files: rows (bytes where some file does not tell) and bytes."""
+
+    rows: float
+    size_bytes: float
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, rows: Rows | None = None) -> Weight:
+        files = snapshot.files.table
+        counts = one_array(files.column("record_count"))
+        sizes = numbers(files.column("size_bytes")).astype(np.float64)
+        known = sizes if valid_mask(counts) is not None else numbers(counts).astype(np.float64)
+        if rows is not None:
+            known, sizes = known[rows], sizes[rows]
+        return cls(max(float(known.sum()), 1.0), max(float(sizes.sum()), 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What was built over some files: bytes by what they are of, those of footers, processor time."""
+
+    weight: Weight
+    part_bytes: Mapping[str, int]
+    footer_bytes: int
+    cpu_seconds: float
+
+    @classmethod
+    def of(cls, trial: Trial, weight: Weight) -> Weighed:
+        return cls(weight, trial.part_bytes, trial.footer_bytes, trial.cpu_seconds)
+
+
+def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
+    """Of the whole index. `trials`: the sample, a half, a quarter, as far as there are."""
+    last = trials[0]
+    times = every.rows / last.weight.rows
+    footers = float(last.footer_bytes)
+    if times <= 1.0:
+        return Estimate.exactly(footers + sum(last.part_bytes.values()))
+    low = expected = high = footers
+    rows = np.array([one.weight.rows for one in trials])
+    for name in last.part_bytes:
+        sizes = np.array([one.part_bytes.get(name, 0) for one in trials], np.float64)
+        ways, least = _grown(sizes, rows, every.rows)
+        low += least * (1 - _LOOSE)
+        expected += float(np.mean(ways))
+        high += max(ways) * (1 + _LOOSE)
+    return Estimate(low, expected, high + footers * min(times - 1, 4.0))
+
+
+def size_as_grown(sample: Trial, few: Trial, many: Trial, times: float) -> Estimate:
+    """Of the whole index, where footers tell some of its columns of all files that queries read: what it took over the
+    `sample` grows as these columns do from the same files (`few`) to all of those (`many`), and `times` that."""
+    size = float(many.footer_bytes + sample.footer_bytes - few.footer_bytes)
+    for name, of_sample in sample.part_bytes.items():
+        least = few.part_bytes.get(name, 0)
+        size += of_sample * (many.part_bytes.get(name, 0) / least if least else times)
+    loose = 0.0 if times == 1.0 and sample.part_bytes == few.part_bytes else _LOOSE_FACTS
+    return Estimate(size * times * (1 - loose), size * times, size * times * (1 + loose))
+
+
+def _grown(sizes: Floats, rows: Floats, every: float) -> tuple[list[float], float]:
+    """Bytes of so many rows, each way that they may grow, and the least that they may be: where what a row adds falls,
+    it may fall faster once nearly all values are there. `sizes` of `rows`: the largest first."""
+    size, least = float(sizes[0]), float(sizes[-1])
+    if len(sizes) < 2 or not least or rows[-1] >= rows[0]:
+        even = size * every / float(rows[0])
+        return [even], min(even, size)
+    slope = max(size - least, 0.0) / float(rows[0] - rows[-1])
+    power = float(np.clip(np.log(size / least) / np.log(rows[0] / rows[-1]), 0.0, 1.1))
+    ways = [size + slope * (every - float(rows[0])), size * float(every / rows[0]) ** power]
+    if len(sizes) < 3:
+        return ways, max(min(ways) * (1 - _LOOSER), size)
+    slopes = np.maximum(sizes[:-1] - sizes[1:], 0.0) / np.maximum(rows[:-1] - rows[1:], 1.0)
+    if slopes[1] <= 0:
+        return ways, min(ways)
+    middles = (rows[:-1] + rows[1:]) / 2
+    doublings = float(np.log2(middles[0] / middles[1])) or 1.0
+    falls = float(np.clip((slopes[0] / slopes[1]) ** (1 / doublings), 0.5, 1.0))
+    slowing, slowest = (
+        size + _added(float(slopes[0]), float(middles[0]), float(rows[0]), every, each) for each in (falls, falls**2)
+    )
+    return [*ways, slowing], min(*ways, slowest)
+
+
+def _added(slope: float, middle: float, start: float, end: float, falls: float) -> float:
+    """Bytes from one number of rows to another, where a row adds `slope` at `middle`, and `falls` times as much with
+    each doubling."""
+    places = np.geomspace(start, end, 64)
+    added = slope * falls ** np.log2(np.sqrt(places[1:] * places[:-1]) / middle)
+    return float((added * np.diff(places)).sum())
+
+
+def build_seconds(trials: Sequence[Weighed], every: Weight) -> float:
+    """Of processor time."""
+    last, first = trials[0], trials[-1]
+    even = last.cpu_seconds / last.weight.size_bytes
+    more = every.size_bytes - last.weight.size_bytes
+    slope = even
+    if last.weight.size_bytes > first.weight.size_bytes:
+        added = last.cpu_seconds - first.cpu_seconds
+        slope = added / (last.weight.size_bytes - first.weight.size_bytes)
+    return last.cpu_seconds + more * float(np.clip(slope, _LEAST_SHARE * even, even))
+
+
+def upkeep_of(size: Estimate, seconds: float, rate: Rate, every: Weight) -> Upkeep | None:
+    """A day's; None where the table's rate is not known."""
+    if rate.reason:
+        return None
+    share = rate.bytes_a_day / every.size_bytes
+    return Upkeep(size.expected * share, seconds * share)
+
+
+_COMMITS = 100
+"""How far back is looked."""
+_DAY_MS = 86_400_000
+_LEAST_MS = 3_600_000
+"""Less of a history says nothing of a day."""
+
+
+def rate_of(table_format: TableFormat, ref: TableRef, snapshot: Snapshot) -> Rate:
+    """From the versions that can still be read. Of plain files, which have none but those that indexes remember, from
+    the times of the files."""
+    try:
+        if snapshot.format == "files":
+            return _by_files(snapshot)
+        versions = list(table_format.versions(ref))
+        at = next((number for number, one in enumerate(versions) if one.id == snapshot.version.id), len(versions) - 1)
+        first = max(0, at - _COMMITS)
+        if at - first < 1:
+            return Rate(reason="no older version can be read")
+        before = table_format.snapshot(ref, At.of(versions[first]))
+    except MetaIndexError as error:
+        return Rate(reason=f"no older version can be read ({error})")
+    return _rate(snapshot.timestamp_ms - before.timestamp_ms, at - first, compare(before, snapshot).appended.size_bytes)
+
+
+def _by_files(snapshot: Snapshot) -> Rate:
+    """A commit is all files of one minute."""
+    modified = one_array(snapshot.files.table.column("modified_ms"))
+    if len(modified) < 2 or valid_mask(modified) is not None:
+        return Rate(reason="the times of its files do not tell")
+    times = numbers(modified)
+    minutes = np.unique(times // 60_000)
+    later = times // 60_000 > minutes[0]
+    sizes = numbers(snapshot.files.table.column("size_bytes"))
+    return _rate(int(times.max() - times.min()), len(minutes) - 1, int(sizes[later].sum()))
+
+
+def _rate(milliseconds: int, commits: int, added_bytes: int) -> Rate:
+    if milliseconds < _LEAST_MS:
+        return Rate(reason="its history is shorter than an hour")
+    return Rate(milliseconds / _DAY_MS, commits, added_bytes)

@@ -1,0 +1,209 @@
+"""What one query reads: now, and with a candidate. What stands already decides which files are read now, over all
+files; the candidate is tried on those of them that are in the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from metaindex.core.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import Predicate
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.pruning.result import PruneResult
+
+from .answer import Reads
+from .posterior import (
+    Estimate,
+    Floats,
+    Tried,
+    kept_by_chance,
+    together,
+    with_nan,
+)
+from .redraws import PredicateShape, Redrawn
+from .row_groups import groups_of, home_groups, mask_of, of_rest, row_groups
+from .sight import Sight
+from .trial import Rows, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a query reads as things are. `groups`: by sampled row, of the kept ones."""
+
+    tree: Predicate
+    result: PruneResult
+    kept: Mask
+    groups: dict[int, int]
+    reads: Reads
+
+    @classmethod
+    def of(cls, tree: Predicate, sight: Sight) -> Now:
+        result = sight.standing.answer(tree)
+        kept = sight.standing.kept(result)
+        groups = groups_of(sight, result, sight.sample[kept[sight.sample]])
+        files = Estimate.exactly(float(kept.sum()))
+        size = Estimate.exactly(float(sight.sizes[kept].sum()))
+        return cls(tree, result, kept, groups, Reads(files, of_rest(sight, groups, kept), size))
+
+
+def with_candidate(
+    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
+) -> tuple[Reads, PruneResult]:
+    """What the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
+    `sampled`: over the files `over`, none where its effect is exact. Queries of one predicate are weighed once."""
+    key = (now.tree, *(index.entry.index_uuid for index in (*exact, *sampled)))
+    return sight.once(key, lambda: _with_candidate(sight, now, exact, sampled, over))
+
+
+def _with_candidate(
+    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
+) -> tuple[Reads, PruneResult]:
+    standing = sight.standing.with_more(*exact) if exact else sight.standing
+    kept, result = now.kept, now.result
+    if exact:
+        result = standing.answer(now.tree)
+        kept = now.kept & standing.kept(result)
+    if not sampled:
+        size = Estimate.exactly(float(sight.sizes[kept].sum()))
+        groups = of_rest(sight, groups_of(sight, result, sight.sample[kept[sight.sample]]), kept)
+        return Reads(Estimate.exactly(float(kept.sum())), groups, size), result
+    trial = _Trial(sight, standing, standing.with_more(*sampled), sampled, over)
+    result = trial.more.answer(now.tree)
+    if idle(result, exact, sampled):
+        return now.reads, result
+    rows = over[kept[over]]
+    still = rows[trial.more.kept(result)[rows]]
+    others_kept = trial.each(now.tree, kept) or trial.alone(now.tree, kept)
+    alike = (
+        home_groups(sight, trial.more, others_kept.asked)
+        if sight.grouped and not len(still) and others_kept.files.any()
+        else []
+    )
+    groups = row_groups(sight, groups_of(sight, result, still), others_kept.files, others_kept.left, alike)
+    size_bytes = Estimate.of(others_kept.size_bytes + float(sight.sizes[still].sum()))
+    files = Estimate.of(others_kept.files + len(still))
+    if others_kept.unknown:
+        files, size_bytes = (Estimate(each.low, each.high, each.high) for each in (files, size_bytes))
+    return Reads(files, groups, size_bytes), result
+
+
+@dataclass(frozen=True, slots=True)
+class _NotTried:
+    """Of the files that were not tried: particles of how many are kept, and of their bytes. `left`: where they may
+    be."""
+
+    files: Floats
+    size_bytes: Floats
+    left: Rows
+    asked: Redrawn | None = None
+    unknown: bool = False  # nothing was tried: they are expected to be read
+
+
+_MOST_VALUES = 16
+"""Of a list that is asked value by value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A candidate over the files `over`: asked are what stands and what is known exactly of it (`standing`), and that
+    with the candidate (`more`)."""
+
+    sight: Sight
+    standing: Standing
+    more: Standing
+    sampled: Sequence[OpenIndex]
+    over: Rows
+
+    def each(self, tree: Predicate, kept: Mask) -> _NotTried | None:
+        """Of a list of values each by itself: one may be in most files and another in none, which nothing that is drawn
+        for all of them together would tell. None where there is no such list."""
+        schema = self.sight.snapshot.schema
+        shape = PredicateShape.of(tree, schema)
+        if shape is None or not 1 < shape.values <= _MOST_VALUES:
+            return None
+        several = [self._once(each, kept) for each in shape.each(schema)]
+        left = several[0].left
+        for other in several[1:]:
+            left = np.union1d(left, other.left)
+        files = together([others_kept.files for others_kept in several], len(left))
+        sizes = self.sight.sizes
+        tried = self.over[kept[self.over]]
+        still = tried[self.more.kept(self.more.answer(tree))[tried]]
+        size_bytes = _bytes(files, sizes[left], sizes[tried], sizes[still]) if len(left) else np.zeros(len(files))
+        return _NotTried(files, size_bytes, left)
+
+    def _once(self, tree: Predicate, kept: Mask) -> _NotTried:
+        key = ("each", tree, kept.tobytes(), *(index.entry.index_uuid for index in self.more.indexes))
+        standing = self.standing
+        return self.sight.once(key, lambda: self.alone(tree, kept & standing.kept(standing.answer(tree))))
+
+    def alone(self, tree: Predicate, kept: Mask) -> _NotTried:
+        """Of the files `kept`, which are read as things stand."""
+        sight, sizes = self.sight, self.sight.sizes
+        rows = self.over[kept[self.over]]
+        then = self.more.kept(self.more.answer(tree))
+        places = sight.places(self.standing, self.sampled)
+        possible = kept & places.kept(places.answer(tree))
+        if (then & ~possible)[rows].any():  # it keeps files all the same
+            places, possible = self.standing, kept
+        tried, still = rows[possible[rows]], rows[then[rows]]
+        others = kept & ~mask_of(rows, len(kept))
+        left, elsewhere = np.flatnonzero(possible & others), np.flatnonzero(others & ~possible)
+        told = places is not self.standing and len(still) == len(tried) and sight.facts_tell(tree, self.sampled)
+        if told:
+            others_kept = _NotTried(np.array([float(len(left))]), np.array([float(sizes[left].sum())]), left)
+            more = with_nan(len(elsewhere), len(rows)) if len(elsewhere) else None
+        else:
+            asked = sight.redraws.asked(tree, rows, self.standing, places, self.more) if others.any() else None
+            chance = None if asked is None else asked.by_chance
+            drawn = None if asked is None else asked.told()
+            larger = _larger(sizes, left, rows)
+            files = Tried(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
+            unknown = not len(tried) and drawn is None
+            if unknown:
+                files = np.array([0.0] * 6 + [float(len(left))] * 94)
+            size_bytes = _bytes(files, sizes[left], sizes[rows], sizes[still])
+            others_kept = _NotTried(files, size_bytes, left, asked, unknown)
+            more = kept_by_chance(len(elsewhere), chance) if len(elsewhere) and chance is not None else None
+        return others_kept if more is None else _with_more(others_kept, more, elsewhere, sizes[elsewhere])
+
+
+def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
+    """With files that are kept although no such value is in them."""
+    times = len(files) // len(others_kept.files)
+    some, size_bytes = (np.repeat(each, times) for each in (others_kept.files, others_kept.size_bytes))
+    more, left = _bytes(files, sizes, sizes[:0], sizes[:0]), np.union1d(others_kept.left, where)
+    return _NotTried(some + files, size_bytes + more, left, others_kept.asked)
+
+
+def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:
+    """As many times as large as the tried files are the others."""
+    if not len(left) or not len(tried):
+        return 1.0
+    return float(np.clip(sizes[left].mean() / sizes[tried].mean(), 0.5, 2.0))
+
+
+def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
+    """Does nothing of the candidate answer any part of the query?"""
+    names = {index.name for indexes in candidate for index in indexes}
+    return not any(report.used for report in result.indexes if report.name in names)
+
+
+def _bytes(others: Floats, left: Floats, tried: Floats, kept: Floats) -> Floats:
+    """Particles of bytes, from those of files: files that are kept may be larger than others, as far as the sample says
+    so, and differ among each other."""
+    mean = float(tried.mean()) if len(tried) else 1.0
+    larger = (float(kept.sum()) + mean) / ((len(kept) + 1) * mean) if mean else 1.0
+    size = others * (float(left.mean()) * larger if len(left) else 0.0)
+    if len(left):
+        share = np.clip(others / len(left), 0.0, 1.0)
+        spread = np.sqrt(others * (1 - share)) * float(left.std())
+        rng = np.random.default_rng(0)
+        size = size + rng.standard_normal(len(others)) * spread
+        # How much larger the kept ones are is known from few.
+        off = float(left.std()) / np.sqrt(len(kept) + 1) if len(tried) > 1 else 0.0
+        size = size + others * (1 - share) * off * rng.standard_normal(len(others))
+        size = np.clip(size, 0.0, float(left.sum()))
+    return size

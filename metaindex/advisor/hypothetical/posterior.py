@@ -1,0 +1,183 @@
+"""From the files of a sample to those of the table: how many would be kept?
+
+Of `total` files that a query reads now, `sampled` were tried, and the candidate keeps `kept` of them. How many of the
+others it keeps follows by Bayes:
+
+    nothing more is known    any share of them is as likely before (Jeffreys' prior)
+    the query names values   files keep such a value each by itself with a share p. How p is spread follows from values
+                             that were drawn from rows of the sample and asked of the sampled files that they were not
+                             drawn from (`Drawn`): see `shares_of`. The value asked has a home, a file in which it is,
+                             which may be a sampled one or another one. It may also (`ABSENT`) be in no file, which are
+                             then kept by chance alone, and with a little weight (`UNLIKE`) it is like none of those
+                             drawn
+
+The answer is the median and the range that 90% of the particles are in: numbers of a generator with a fixed seed, so
+that equal questions have equal answers. Where all files were tried the number stands as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from metaindex.core.records import dataclass
+
+Floats = npt.NDArray[np.float64]
+
+PARTICLES = 20_000
+ABSENT = 0.1
+"""How likely a value that is asked is in no row of the table."""
+UNLIKE = 0.05
+_SEED = 17
+_ALIKE = (0.5, 50.0)
+"""By as many files values are thought to be like each other, at least and at most."""
+_EXACT = 0.9
+_BY_CHANCE = 0.05
+"""Of files without a value, a share that a filter keeps all the same, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number as it is expected, and the bounds between which it is with 90%."""
+
+    low: float
+    expected: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Estimate:
+        return cls(value, value, value)
+
+    @classmethod
+    def of(cls, particles: Floats) -> Estimate:
+        """Of particles: the bounds of the middle 90%, and the mean of what is between: means of queries add up to that
+        of a workload, which medians do not, and what lies far out does not move it."""
+        low, high = (float(bound) for bound in np.quantile(particles, (0.05, 0.95), method="inverted_cdf"))
+        return cls(low, float(particles[(low <= particles) & (particles <= high)].mean()), high)
+
+    @property
+    def exact(self) -> bool:
+        return self.low == self.high
+
+    def to_json(self) -> dict[str, float]:
+        """Plain data for machines."""
+        return {"low": self.low, "expected": self.expected, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What came of values that were drawn: of each, how many sampled files it was asked of beside its own, and how many
+    of them it kept. `values`: how many a query names."""
+
+    kept: tuple[int, ...]
+    asked: tuple[int, ...]
+    values: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the sample says of one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
+    read with the candidate, too. `larger`: as many times as large as these are the others, which hold the more
+    values. `chance`: what is kept of files that have no such value."""
+
+    total: int
+    sampled: int
+    kept: int
+    drawn: Drawn | None = None
+    larger: float = 1.0
+    chance: Drawn | None = None
+
+    def others(self) -> Floats:
+        """Particles of how many files that were not tried are kept."""
+        rng = np.random.default_rng(_SEED)
+        left, missed = self.total - self.sampled, self.sampled - self.kept
+        if not left:
+            return np.zeros(1)
+        drawn = self.drawn
+        shares = rng.beta(self.kept + 0.5, missed + 0.5, PARTICLES)
+        outside = np.zeros(PARTICLES, np.int64)
+        if drawn is not None and drawn.kept and drawn.values <= self.total // 4:
+            like_drawn = np.where(rng.random(PARTICLES) < UNLIKE, rng.random(PARTICLES), shares_of(rng, drawn))
+            absent = rng.random(PARTICLES) < ABSENT
+            like_drawn = np.where(absent, shares_by_chance(rng, self.chance), like_drawn)
+            homes = np.where(absent, 0, drawn.values)
+            inside = np.minimum(rng.binomial(homes, self.sampled / self.total), self.sampled)
+            outside = np.minimum(homes - inside, left)
+            likely = _likely(self.kept - inside, self.sampled - inside, like_drawn)
+            if likely.any():  # else it is like nothing that was drawn
+                chosen = rng.choice(PARTICLES, PARTICLES, p=likely / likely.sum())
+                shares, outside = like_drawn[chosen], outside[chosen]
+        elsewhere = 1 - (1 - shares) ** self.larger
+        return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64)
+
+
+def shares_by_chance(rng: np.random.Generator, chance: Drawn | None) -> Floats:
+    """Particles of the share of files that are kept although they have no such value. Files whose filters are alike
+    keep the same values by chance, so that the shares of values differ more than chance alone would have it."""
+    if chance is None:
+        return np.where(rng.random(PARTICLES) < 0.5, 0.0, _BY_CHANCE * rng.random(PARTICLES))
+    shares = shares_of(rng, chance)
+    return shares if any(chance.kept) else np.where(rng.random(PARTICLES) < _EXACT, 0.0, shares)
+
+
+def kept_by_chance(files: int, chance: Drawn) -> Floats:
+    """Particles of how many of so many files are kept although they have no such value."""
+    rng = np.random.default_rng(_SEED + 1)
+    return rng.binomial(files, shares_by_chance(rng, chance)).astype(np.float64)
+
+
+def with_nan(files: int, tried: int) -> Floats:
+    """Particles of how many of so many files are kept for a NaN, where none of those tried has any: most columns have
+    none at all."""
+    rng = np.random.default_rng(_SEED + 4)
+    shares = np.where(rng.random(PARTICLES) < _EXACT, 0.0, rng.beta(0.5, tried + 0.5, PARTICLES))
+    return rng.binomial(files, shares).astype(np.float64)
+
+
+def together(several: Sequence[Floats], files: int) -> Floats:
+    """Particles of how many of so many files any of several values keeps, as each of them keeps its own by itself."""
+    rng = np.random.default_rng(_SEED + 5)
+    union = np.zeros(PARTICLES, np.int64)
+    for own in several:
+        drawn = np.minimum(own[rng.integers(len(own), size=PARTICLES)], files).astype(np.int64)
+        union += drawn - rng.hypergeometric(union, files - union, drawn)
+    return union.astype(np.float64)
+
+
+def shares_of(rng: np.random.Generator, drawn: Drawn) -> Floats:
+    """Particles of the share of files that are kept for a value: that of one of those drawn, as far as the files that
+    it was asked of tell, and as many more that are as those of all values, as these are alike."""
+    kept, asked = np.array(drawn.kept, np.float64), np.array(drawn.asked, np.float64)
+    mean = rng.beta(kept.sum() + 0.25, (asked - kept).sum() + 0.5, PARTICLES)
+    more = _alike(kept[asked > 0], asked[asked > 0])
+    which = rng.integers(len(kept), size=PARTICLES)
+    shares: Floats = rng.beta(kept[which] + more * mean, (asked - kept)[which] + more * (1 - mean))
+    return shares
+
+
+def _alike(kept: Floats, asked: Floats) -> float:
+    """The sum of both numbers of the Beta distribution that shares differ by, from how much more those that were seen
+    differ than chance alone has it."""
+    mean, trials = kept.sum() / asked.sum(), float(asked.mean())
+    chance = max(mean * (1 - mean), 1e-9)
+    more = (float((kept / asked).var()) / chance - 1 / trials) / (1 - 1 / trials) if trials > 1 else 0.0
+    return float(np.clip(1 / max(more, 1e-3) - 1, *_ALIKE))
+
+
+def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: Floats) -> Floats:
+    """How likely it is that so many of those asked are kept, each with its share; 0 where that cannot be."""
+    possible = (kept >= 0) & (kept <= asked)
+    kept, asked = np.where(possible, kept, 0), np.where(possible, asked, 0)
+    likely: Floats = shares**kept * (1 - shares) ** (asked - kept) * _ways(asked, kept)
+    return np.where(possible, likely, 0.0)
+
+
+def _ways(asked: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
+    """Of how many ways so many of them can be chosen, relative to the most there are."""
+    most = int(asked.max(initial=0)) + 1
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    logged = logs[asked] - logs[kept] - logs[asked - kept]
+    out: Floats = np.exp(logged - logged.max(initial=0.0))
+    return out

@@ -1,0 +1,229 @@
+"""Which files are read, and what of them: the columns that candidates and queries need, of as many files as the limit
+allows. A column of a hundredth of the bytes is read of a hundred times as many files as whole files would be.
+
+What keeps rows of the table needs more columns, and facts that footers do not tell have to be read: these are read of
+some of the files alone. (What facts leave out is told by the footers of all files, where the sample agrees.)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from metaindex.advisor.clustering.sample import chosen
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import from_truths, numbers
+from metaindex.expressions.references import columns
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import FileTable, Leaf, Schema, Snapshot
+from metaindex.index.kinds.columns import columns_of
+from metaindex.index.kinds.described import FactKind, footers_tell
+from metaindex.index.kinds.kind import KeyKind, Kind
+from metaindex.index.kinds.served import RowKind
+from metaindex.query.readers.footer_groups import FooterGroups
+
+from .candidates import Candidate
+from .redraws import PredicateShape
+from .trial import Rows
+
+MOST_FILES = 64
+SMALL_FILES = 2_000
+"""So many files of a small table are all read."""
+_LOOKED_AT = 8
+"""Files whose footers tell, beforehand, how much of a file some columns take."""
+_TRIES = 6
+_OF_COPIES = 0.5
+"""Of what may be read, what is kept for columns that are read of some files alone, where these are rows of a copy."""
+_OF_FACTS = 0.1
+"""The same of facts, which are read for their cost alone."""
+
+Sizes = npt.NDArray[np.float64]
+Paths = frozenset[tuple[str, ...]]
+"""Of columns, as the files have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleNeeds:
+    """`narrow`: columns that are read of every file of the sample, None for all there are; `wide`: those that are read
+    of some of them, `narrow` among them."""
+
+    narrow: Paths | None
+    wide: Paths | None
+    copies: bool = True  # are the others those of rows that are kept?
+
+    @property
+    def alike(self) -> bool:
+        return self.narrow is None or self.wide == self.narrow
+
+
+@dataclass(frozen=True, slots=True)
+class FileSample:
+    """Rows of the snapshot's files: those of which some columns are read, and those of them of which more are.
+    `size_bytes`: what is read of them."""
+
+    rows: Rows
+    wide: Rows
+    size_bytes: int
+
+    @classmethod
+    def none(cls) -> FileSample:
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
+
+    def of(self, candidate: Candidate, schema: Schema) -> Rows:
+        """The files over which a candidate is built."""
+        return self.wide if any(_is_wide(kind, schema) for kind in candidate.kinds) else self.rows
+
+
+def _asked(trees: Iterable[Predicate], schema: Schema) -> Paths:
+    """The columns of conditions."""
+    by_name = {leaf.parts: leaf.source for leaf in schema.leaves()}
+    return frozenset(by_name[ref.parts] for tree in trees for ref in columns(tree) if ref.parts in by_name)
+
+
+def needs_of(
+    trees: Sequence[Predicate], candidates: Sequence[Candidate], shown: Iterable[tuple[str, ...]], schema: Schema
+) -> SampleNeeds:
+    """`candidates`: none for those that follow from the queries, which need no other columns than these and `shown`,
+    those that they show."""
+    asked = _asked(trees, schema)
+    if not candidates:
+        by_name = {leaf.parts: leaf.source for leaf in columns_of(schema)}
+        return SampleNeeds(asked, asked | {by_name[parts] for parts in shown if parts in by_name})
+    narrow: set[tuple[str, ...]] = set()
+    wide: set[tuple[str, ...]] = set()
+    for candidate in candidates:
+        for kind in candidate.kinds:
+            try:
+                leaves = _read_by(kind, schema)
+            except MetaIndexError:
+                continue  # it cannot be built, which is told
+            if leaves is None:
+                return SampleNeeds(None, None)
+            sources = {leaf.source for leaf in leaves}
+            if isinstance(kind, RowKind):
+                narrow |= {leaf.source for leaf in leaves[: kind.bounded]}  # their values are counted
+            elif not _is_wide(kind, schema):
+                narrow |= sources
+            wide |= sources
+    for tree in trees:  # queries are drawn anew by all columns that they compare
+        shape = PredicateShape.of(tree, schema)
+        drawn = {leaf.source for leaf in shape.leaves(schema)} if shape is not None else set()
+        narrow |= drawn if drawn & narrow else set()
+    return SampleNeeds(frozenset(narrow), frozenset(narrow | wide), any(candidate.copies for candidate in candidates))
+
+
+def _read_by(kind: Kind, schema: Schema) -> list[Leaf] | None:
+    """The columns whose data a build reads of Parquet files; None for all, where a kind does not say."""
+    match kind:
+        case KeyKind():
+            return [leaf for leaves in kind.planned(schema) for leaf in leaves]
+        case RowKind():
+            return list(kind.planned(schema, 0).columns)
+        case FactKind():
+            return [leaf for leaf in kind.leaves(schema) if not footers_tell(leaf) and not _of_partition(leaf)]
+        case _:
+            return None
+
+
+def _of_partition(leaf: Leaf) -> bool:
+    return any(level.partition for level in leaf.path)
+
+
+def _is_wide(kind: Kind, schema: Schema) -> bool:
+    """Is it built over some files of the sample alone?"""
+    if isinstance(kind, RowKind):
+        return True
+    try:
+        return isinstance(kind, FactKind) and bool(_read_by(kind, schema))
+    except MetaIndexError:
+        return False
+
+
+def sampled(snapshot: Snapshot, wanted: Mask, limit: int, needs: SampleNeeds, footers: FooterGroups) -> FileSample:
+    """The files to read: all of them where the limit allows it, else half of those that queries read now, and half of
+    all, each evenly spread."""
+    files = snapshot.files
+    if not len(files) or not limit:
+        return FileSample.none()
+    if files.size_bytes <= limit and len(files) <= SMALL_FILES:
+        every = np.arange(len(files), dtype=np.int64)
+        return FileSample(every, every, files.size_bytes)
+    costs = _Costs.of(snapshot, footers)
+    if not needs.alike:
+        most = int(limit * (1 - (_OF_COPIES if needs.copies else _OF_FACTS)))
+        rows = costs.fitting(needs.narrow, most, lambda limit, each: _spread(files, wanted, limit, each))
+        left = limit - costs.total(rows, needs.narrow)
+        wide = costs.some_of(rows, needs, left)
+        if len(wide):
+            return FileSample(rows, wide, costs.together(rows, wide, needs))
+    rows = costs.fitting(needs.wide, limit, lambda most, each: _spread(files, wanted, most, each))
+    return FileSample(rows, rows, costs.total(rows, needs.wide))
+
+
+def _spread(files: FileTable, wanted: Mask, limit: int, sizes: Sizes) -> Rows:
+    if wanted.all() or not wanted.any():
+        return chosen(files, limit, MOST_FILES, sizes)
+    those = np.flatnonzero(wanted)
+    some = FileTable(files.table.filter(from_truths(wanted)))
+    first = those[chosen(some, limit // 2, MOST_FILES // 2, sizes[those])]
+    if not len(first):
+        first = those[chosen(some, limit, MOST_FILES // 2, sizes[those])]
+    more = chosen(files, limit - int(sizes[first].sum()), MOST_FILES // 2, sizes)
+    return np.union1d(first, more)
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """What reading some columns of files takes: of Parquet what their chunks have, of other files all."""
+
+    snapshot: Snapshot
+    footers: FooterGroups
+    sizes: Sizes
+    by_columns: bool
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, footers: FooterGroups) -> _Costs:
+        sizes = numbers(snapshot.files.table.column("size_bytes")).astype(np.float64)
+        by_columns = snapshot.details.read_options().get("file_format", "parquet") == "parquet"
+        return cls(snapshot, footers, sizes, by_columns)
+
+    def fitting(self, needed: Paths | None, limit: int, spread: Callable[[int, Sizes], Rows]) -> Rows:
+        """As many files as take no more, as `spread` gives them for what each is thought to take."""
+        if needed is None or not self.by_columns:
+            return spread(limit, self.sizes)
+        few = np.unique(np.linspace(0, len(self.sizes) - 1, _LOOKED_AT).astype(np.int64))
+        share = self.total(few, needed) / max(float(self.sizes[few].sum()), 1.0)
+        for _ in range(_TRIES):
+            rows = spread(limit, self.sizes * min(max(share, 1e-9), 1.0))
+            taken = self.total(rows, needed)
+            if taken <= limit:
+                return rows
+            share = max(share * 1.05, taken / max(float(self.sizes[rows].sum()), 1.0))
+        return spread(limit, self.sizes)
+
+    def some_of(self, rows: Rows, needs: SampleNeeds, limit: int) -> Rows:
+        """Of these files so many of which the other columns may be read, too."""
+        for count in range(len(rows), 0, -1):
+            some = rows[((np.arange(count) + 0.5) * len(rows) / count).astype(np.int64)]
+            if self.total(some, needs.wide) - self.total(some, needs.narrow) <= limit:
+                return some
+        return rows[:0]
+
+    def total(self, rows: Rows, needed: Paths | None) -> int:
+        return sum(self._of_file(row, needed) for row in rows.tolist())
+
+    def together(self, rows: Rows, wide: Rows, needs: SampleNeeds) -> int:
+        return self.total(rows, needs.narrow) + self.total(wide, needs.wide) - self.total(wide, needs.narrow)
+
+    def _of_file(self, row: int, needed: Paths | None) -> int:
+        whole = int(self.sizes[row])
+        if needed is None or not self.by_columns:
+            return whole
+        chunks = self.footers.chunk_bytes(self.snapshot.files.paths[row].as_py())
+        if not chunks:
+            return whole
+        beginnings = tuple(f"{'.'.join(source)}." for source in needed)
+        return sum(size for name, size in chunks.items() if f"{name}.".startswith(beginnings))

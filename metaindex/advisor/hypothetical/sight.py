@@ -1,0 +1,98 @@
+"""What is at hand to weigh candidates: the table, the files of which something is read, and what stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import field
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import numbers
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Leaf, Snapshot
+from metaindex.index.kinds.registry import covered_columns
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.pruning.result import PruneResult
+from metaindex.query.readers.footer_groups import FooterGroups
+from metaindex.query.readers.scan import Scan
+
+from .posterior import Floats
+from .redraws import Redraws
+from .sampling import FileSample
+from .trial import Rows, Standing, narrowed_to
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Sight:
+    """What is at hand to weigh candidates: the table, the rows of its files that were sampled, and readers of both."""
+
+    standing: Standing
+    sampling: FileSample
+    groups: FooterGroups
+    scan: Callable[[int, Sequence[Leaf]], Scan]
+    redraws: Redraws
+    bounds: OpenIndex | None = None  # of the queries' columns in the files that they read now, where footers tell
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What `work` gives, worked out once."""
+        if key not in self._known:
+            self._known[key] = work()
+        known: T = self._known[key]
+        return known
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.standing.snapshot
+
+    @property
+    def sample(self) -> Rows:
+        """The files of which something is read."""
+        return self.sampling.rows
+
+    @property
+    def sizes(self) -> Floats:
+        return numbers(self.snapshot.files.table.column("size_bytes")).astype(np.float64)
+
+    @property
+    def grouped(self) -> bool:
+        """Have the files row groups?"""
+        return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
+
+    def places(self, standing: Standing, candidate: Sequence[OpenIndex]) -> Standing:
+        """With what footers say of the columns that the candidate knows: elsewhere no row has a value that it is asked
+        for."""
+        if self.bounds is None:
+            return standing
+        runs = [run for index in candidate for run in index.entry.content.runs]
+        known = frozenset(stable for run in runs for stable in covered_columns(run))
+        bounds = self.bounds
+        return standing.with_more(self.once(known, lambda: narrowed_to(bounds, "bounds in footers", known)))
+
+    def facts_tell(self, tree: Predicate, candidate: Sequence[OpenIndex]) -> bool:
+        """Do the bounds of all files say all that the candidate would of the query? It keeps nothing but bounds then,
+        of columns that footers tell."""
+        runs = [run for index in candidate for run in index.entry.content.runs]
+        if self.bounds is None or any(run.keys for run in runs):
+            return False
+        by_name = {leaf.parts: leaf for leaf in self.snapshot.schema.leaves()}
+        asked = {by_name[ref.parts].stable for ref in columns(tree) if ref.parts in by_name}
+        known = {column.stable for run in self.bounds.entry.content.runs for column in run.columns}
+        return asked & {column.stable for run in runs for column in run.columns} <= known
+
+    def groups_of(self, result: PruneResult, row: int) -> int:
+        """The row groups of a kept file that may match."""
+        path = self.snapshot.files.paths[row].as_py()
+        (found,) = self.groups.of(result, path, [result.walked])
+        return int(np.count_nonzero(found.kept))
+
+
+def is_float(leaf: Leaf) -> bool:
+    """A column of which footers tell all but NaN."""
+    return len(leaf.parts) == 1 and pa.types.is_floating(leaf.type) and not leaf.field.partition

@@ -1,0 +1,41 @@
+"""What a page tells of a table, as other rooms found it."""
+
+from __future__ import annotations
+
+from metaindex.advisor.clustering.clustering import Clustering
+from metaindex.advisor.credit.savings import Savings
+from metaindex.advisor.selection.answer import Recommendation
+from metaindex.core.html.strip import Strip
+from metaindex.core.records import dataclass
+from metaindex.formats.model import Snapshot
+from metaindex.table.views.explanation import Explanation
+from metaindex.table.views.info import IndexInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutSeen:
+    """`clustering`: of the columns in the order of the table, `more` of which were not measured; `strips`: the ranges
+    of some; `advised`: for the columns that the queries of the page name, or for all."""
+
+    clustering: Clustering
+    strips: tuple[Strip, ...]
+    advised: Clustering
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableSeen:
+    """A table at a version. `queries`: conditions that were asked, each as its words; `recommended`: for a
+    workload, where one was given; `savings`: None where the query log cannot be read; `notes`: what is missing, and
+    why."""
+
+    path: str
+    snapshot: Snapshot
+    growth: str
+    indexes: tuple[IndexInfo, ...]
+    layout: LayoutSeen
+    queries: tuple[tuple[str, Explanation], ...]
+    recommended: Recommendation | None
+    savings: Savings | None
+    made_ms: int
+    notes: tuple[str, ...] = ()

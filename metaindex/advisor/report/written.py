@@ -1,0 +1,105 @@
+"""The page as a file: it appears whole or not at all, and never in the place of somebody's other file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from metaindex.core.expression_errors import ArgumentError, StorageError
+from metaindex.core.html.shell import GENERATOR
+from metaindex.core.plain_result import Plain
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown
+from metaindex.formats.drafts import check_folder, new_draft
+from metaindex.storage.opening import is_path
+
+_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reported(Shown, Plain):
+    """A page that was written. `notes`: what is missing from it, and why."""
+
+    table: str
+    path: str
+    size_bytes: int
+    notes: tuple[str, ...] = ()
+
+    def _printed(self) -> str:
+        told = f"{self.table}: {self.path} written, {self.size_bytes:,} bytes"
+        return "\n".join([told, *(f"  missing: {note}" for note in self.notes)])
+
+
+def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> Path:
+    """Where a page goes; said before anything is read. ArgumentError for what is no local file, a link, a place in one
+    of the `forbidden` folders, and a file that is there and no page of ours, unless `overwrite`. StorageError for a
+    folder that takes no new files."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given) or "://" in os.fspath(given):
+        raise ArgumentError(f"a report is written to a local file; got {given!r}; name one, such as 'report.html'")
+    path = Path(os.path.abspath(os.fspath(given)))
+    if not is_path(str(path)):
+        raise ArgumentError(f"a report is written to a file that can have its name; got {str(path)!r}; name another")
+    folder = path.parent
+    if not folder.is_dir():
+        raise ArgumentError(f"the folder of a report must exist; {str(folder)!r} does not; create it first")
+    real = os.path.join(os.path.realpath(folder), path.name)
+    for root in forbidden:
+        top = os.path.realpath(root)
+        if real == top or real.startswith(top.rstrip("/") + "/"):
+            raise ArgumentError(
+                f"a report is written outside of the table and its indexes; {str(path)!r} is in {root}; choose another"
+                " folder"
+            )
+    _check_file(path, overwrite=overwrite)
+    try:
+        check_folder(path)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    return path
+
+
+def _check_file(path: Path, *, overwrite: bool) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:  # a name that is too long
+        raise _unwritten(path, error) from error
+    if not stat.S_ISREG(mode):
+        raise ArgumentError(f"a report replaces no link, folder or device; {str(path)!r} is one; choose another name")
+    if not overwrite and not _is_ours(path):
+        raise ArgumentError(
+            f"a report replaces reports alone; {str(path)!r} is another file; choose another name, or say --overwrite"
+            " (overwrite=True)"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return f'content="{GENERATOR}"'.encode() in file.read(_HEAD)
+
+
+def write_page(path: Path, text: str) -> int:
+    """Writes the file; returns its size. On an error nothing is left. StorageError where it cannot be written."""
+    data = text.encode()
+    temporary = None
+    try:
+        handle, temporary = new_draft(path)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+    return len(data)
+
+
+def _unwritten(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"a report is written beside its file first; {str(path.parent)!r} takes no new file ({error.strerror}); choose"
+        " another folder, change its mode, or free some space"
+    )

@@ -1,0 +1,159 @@
+"""Candidates for a workload: what the kinds, also those of other packages, suggest for its columns one by one, for its
+queries, and for those queries together that ask for the same column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import field, replace
+from functools import partial
+from typing import Final
+
+from metaindex.advisor.hypothetical.candidates import asked_columns, in_part
+from metaindex.advisor.hypothetical.weigh import AskedQuery
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.expressions.normal_form import gathered_form
+from metaindex.expressions.physical import physical_type
+from metaindex.expressions.references import conjuncts
+from metaindex.expressions.tree import ColumnRef, Comparison, In, Op, Predicate
+from metaindex.formats.model import Schema
+from metaindex.index.kinds.described import FactKind
+from metaindex.index.kinds.kind import AskedColumns, Kind
+from metaindex.index.kinds.registry import KINDS, asked, others
+from metaindex.index.kinds.served import RowKind
+
+MOST_COLUMNS: Final = 12
+"""That candidates are for, of each table: those by which most bytes are asked."""
+MOST_TOGETHER: Final = 6
+MOST_COPIES: Final = 4
+"""Of a kind."""
+_WIDEST: Final = 3
+"""Columns of a key of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAsked:
+    """A query of a table. `weight`: bytes that it reads now, as often as it is asked."""
+
+    asked: AskedQuery
+    tree: Predicate
+    weight: float
+
+
+@dataclass(slots=True)
+class Suggestions:
+    """`kinds`: each once, the most wanted first; `notes`: what is not among them."""
+
+    kinds: dict[Kind, None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, kind: type[Kind], columns: AskedColumns, most: int | None = None) -> int:
+        """What a kind suggests for such queries; how many are new. A kind of another package may raise anything."""
+        try:
+            suggestions = asked(kind.name, partial(kind.suggested, columns))
+        except MetaIndexError as error:
+            self.notes.append(f"{kind.name} suggests nothing: {error}")
+            return 0
+        more = [new for new in suggestions if isinstance(new, kind) and new not in self.kinds][:most]
+        self.kinds |= dict.fromkeys(more)
+        return len(more)
+
+
+def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) -> Suggestions:
+    """Facts of all columns that are named, keys of each column and of those that are compared together, copies for each
+    query and for the queries that begin with the same column. `copies`: also kinds that keep rows of the table, for
+    queries that Spark could read from such rows."""
+    ordered = sorted(queries, key=lambda query: -query.weight)
+    of_query = [of_queries([query], schema) for query in ordered]
+    copied = [told for query, told in zip(ordered, of_query, strict=True) if not in_part(query.asked.needs)]
+    whole = _merged(of_query)
+    out = Suggestions()
+    columns = [name for name in whole.named if name in {*whole.compared, *whole.ranged}]
+    if len(columns) > MOST_COLUMNS:
+        left = ", ".join(columns[MOST_COLUMNS:])
+        out.notes.append(f"candidates are for the {MOST_COLUMNS} columns by which most is asked; not for {left}")
+    for kind in [*KINDS, *others().values()]:
+        if issubclass(kind, FactKind):
+            out.add(kind, replace(whole, together=()))
+        elif issubclass(kind, RowKind):
+            if copies:
+                _copies(out, kind, copied, columns)
+        else:
+            for name in columns[:MOST_COLUMNS]:
+                out.add(kind, _alone(whole, name))
+            for names in whole.together[:MOST_TOGETHER]:
+                out.add(kind, AskedColumns(named=names, together=(names,)))
+    return out
+
+
+def of_queries(queries: Sequence[QueryAsked], schema: Schema) -> AskedColumns:
+    """What they ask of columns, those joined, grouped, sorted and needed too."""
+    columns = asked_columns([query.tree for query in queries], schema)
+    ordered = {
+        leaf.parts: ColumnRef(leaf.parts).name for leaf in schema.leaves() if physical_type(leaf.type) is not None
+    }
+    by_name = {name.lower(): name for name in ordered.values()}
+
+    def known(names: Iterable[str]) -> tuple[str, ...]:
+        own = (by_name.get(name.replace("`", "").lower()) for name in names)
+        return tuple(dict.fromkeys(name for name in own if name is not None))
+
+    needed = dict.fromkeys(ColumnRef(parts).name for query in queries for parts in sorted(query.asked.needs))
+    together = [names for query in queries if (names := _together(query.tree, columns.compared))]
+    return replace(
+        columns,
+        together=tuple(dict.fromkeys(together)),
+        joined=known(name for query in queries for name in query.asked.joined),
+        grouped=known(name for query in queries for name in query.asked.grouped),
+        ordered=known(name for query in queries for name in query.asked.ordered),
+        needed=tuple(needed),
+    )
+
+
+def _together(tree: Predicate, compared: Sequence[str]) -> tuple[str, ...]:
+    """Columns that must all be equal to something, if there are a few of them."""
+    names: dict[str, None] = {}
+    for part in conjuncts(gathered_form(tree)):
+        match part:
+            case Comparison(op=Op.EQ, column=column) | In(column=column) if column.name in compared:
+                names[column.name] = None
+            case _:
+                pass
+    return tuple(names) if 2 <= len(names) <= _WIDEST else ()
+
+
+def _merged(several: Sequence[AskedColumns]) -> AskedColumns:
+    merged = {
+        name: tuple(dict.fromkeys(value for query in several for value in getattr(query, name)))
+        for name in AskedColumns.__dataclass_fields__
+    }
+    return AskedColumns(**merged)
+
+
+def _alone(whole: AskedColumns, name: str) -> AskedColumns:
+    """Of this column only."""
+
+    def of(names: Sequence[str]) -> tuple[str, ...]:
+        return (name,) if name in names else ()
+
+    return AskedColumns((name,), of(whole.compared), of(whole.ranged))
+
+
+def _copies(out: Suggestions, kind: type[Kind], of_query: Sequence[AskedColumns], columns: Sequence[str]) -> None:
+    """For single queries, and for all that ask for a column, as one that begins with it."""
+    left = MOST_COPIES
+    for columns_asked in of_query:
+        left -= out.add(kind, columns_asked, left)
+    for name in columns[:MOST_COLUMNS]:
+        several = [query for query in of_query if name in (*query.compared, *query.ranged)]
+        if len(several) > 1:
+            left -= out.add(kind, _beginning(_merged(several), name), left)
+
+
+def _beginning(asked_for: AskedColumns, name: str) -> AskedColumns:
+    def first(names: Sequence[str]) -> tuple[str, ...]:
+        return (name,) if name in names else ()
+
+    return replace(
+        asked_for, compared=first(asked_for.compared), ranged=first(asked_for.ranged), joined=(), grouped=(), ordered=()
+    )

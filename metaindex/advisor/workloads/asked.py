@@ -1,0 +1,171 @@
+"""Of a workload, what is asked of one table: by the table's names in SQL, and its columns."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import accumulate, pairwise
+
+from metaindex.core.records import dataclass
+from metaindex.expressions.build import parse_path
+from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, first_part
+from metaindex.expressions.tree import Predicate
+
+from .draws import MOST_LITERALS
+from .shape import shape_of, shown_predicate
+from .template import QueryTemplate, Workload
+
+_LONGEST = 300
+_WHOLE = re.compile(r"/|file:|\w+://")
+_S3 = ("s3a://", "s3n://")
+"""Hadoop's names of S3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """That a query was drawn from others with other literals, and stands for them. `group`: one number for those drawn
+    from the same; `drawn`: how many times it was."""
+
+    group: int
+    drawn: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """What one template, or several alike, ask of a table. `columns`: that they need, None for all of them. `joined`,
+    `grouped`, `ordered`: by which columns, as they are named. `stands`: None where `seen` is how often it came."""
+
+    text: str
+    predicate: Predicate
+    columns: frozenset[tuple[str, ...]] | None
+    seen: int
+    joined: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    stands: Stands | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OfTable:
+    """`others`: queries that read other tables alone."""
+
+    queries: tuple[TableQuery, ...]
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """Which names in SQL are the table at this path: those that `given` says, by their tables' paths; else a path that
+    is the same, or a name whose last part is the last of the path."""
+
+    path: str
+    given: Mapping[str, str]
+
+    def has(self, name: str) -> bool:
+        if not name:
+            return True  # a bare condition is asked of whatever table it is held against
+        for told, path in self.given.items():
+            if told.lower() == name.lower():
+                return _clean(path) == _clean(self.path)
+        if _WHOLE.match(name):
+            return _clean(name) == _clean(self.path)
+        return _last(name.replace(".", "/") if "/" not in name else name) == _last(self.path)
+
+
+def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> OfTable:
+    """`columns`: the table's own. A template that reads it twice asks twice; one that was seen with more literals than
+    are kept is asked with those that were drawn, which share how often it was seen."""
+    own = {name.lower() for name in columns}
+    alike: dict[tuple[str, frozenset[tuple[str, ...]] | None], dict[Predicate | int, TableQuery]] = {}
+    others = 0
+    groups = 0
+    for template in workload.templates:
+        others += 0 if any(names.has(read.table) for read in template.tables) else template.seen
+        for place in range(max(len(example.tables) for example in template.examples)):
+            groups += 1
+            for example, seen, stands in _asked(template, groups):
+                read = example.tables[place] if place < len(example.tables) else None
+                if read is not None and names.has(read.table):
+                    query = _query(read.placed(own), seen, _joined(example.joins, names, own), stands)
+                    _add(alike.setdefault((shape_of(query.predicate), query.columns), {}), query)
+    several = [list(some.values()) for some in alike.values()]
+    queries = [query for number, some in enumerate(several) for query in _fewer(some, groups + 1 + number)]
+    return OfTable(tuple(sorted(queries, key=lambda query: -query.seen)), others)
+
+
+def _asked(template: QueryTemplate, group: int) -> Iterator[tuple[StatementReads, int, Stands | None]]:
+    """Its examples with how often each is asked: as it came, or as its share."""
+    if template.counts:
+        for example, seen in zip(template.examples, template.counts, strict=True):
+            yield example, seen, None
+        return
+    drawn = Counter(template.drawn)
+    for place, seen in zip(drawn, _shares(template.seen, list(drawn.values())), strict=True):
+        yield template.examples[place], seen, Stands(group, drawn[place])
+
+
+def _shares(seen: int, drawn: Sequence[int]) -> list[int]:
+    """Whole numbers that add up, by how often each was drawn."""
+    ends = [seen * end // max(sum(drawn), 1) for end in accumulate(drawn, initial=0)]
+    return [end - start for start, end in pairwise(ends)]
+
+
+def _add(alike: dict[Predicate | int, TableQuery], query: TableQuery) -> None:
+    """To the one of the same literals, where both were counted; else as one more."""
+    key = query.predicate if query.stands is None else len(alike)
+    alike[key] = _sum(alike[key], query) if key in alike else query
+
+
+def _fewer(alike: list[TableQuery], group: int) -> list[TableQuery]:
+    """Of several templates that ask the table alike not more than of one: each at even distances of how often they were
+    asked."""
+    if len(alike) <= MOST_LITERALS:
+        return alike
+    ends = list(accumulate(query.seen for query in alike))
+    points = [(2 * place + 1) * ends[-1] // (2 * MOST_LITERALS) for place in range(MOST_LITERALS)]
+    drawn = Counter(bisect_right(ends, point) for point in points)
+    shares = _shares(ends[-1], list(drawn.values()))
+    return [
+        replace(alike[place], seen=seen, stands=Stands(group, drawn[place]))
+        for place, seen in zip(drawn, shares, strict=True)
+    ]
+
+
+def _query(read: TableRead, seen: int, joined: tuple[str, ...], stands: Stands | None) -> TableQuery:
+    text = shown_predicate(read.predicate)
+    columns = None if read.every_column else frozenset(parse_path(name) for name in read.columns)
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    ordered = tuple(name.removesuffix(" DESC") for name in read.order)
+    return TableQuery(shown, read.predicate, columns, seen, joined, read.group_keys, ordered, stands)
+
+
+def _joined(joins: Sequence[JoinKey], names: TableNames, own: Set[str]) -> tuple[str, ...]:
+    """The table's sides of joins. Where nobody knows whose column it is, it is the table's if it has such a one."""
+    sides = [side for join in joins for side in ((join.left_table, join.left), (join.right_table, join.right))]
+    return tuple(dict.fromkeys(name for table, name in sides if names.has(table) and first_part(name) in own))
+
+
+def _sum(known: TableQuery, more: TableQuery) -> TableQuery:
+    return replace(
+        known,
+        seen=known.seen + more.seen,
+        joined=tuple(dict.fromkeys((*known.joined, *more.joined))),
+        grouped=tuple(dict.fromkeys((*known.grouped, *more.grouped))),
+        ordered=tuple(dict.fromkeys((*known.ordered, *more.ordered))),
+    )
+
+
+def _clean(path: str) -> str:
+    """One text for one place: local paths from the root on."""
+    path = path.removeprefix("file://").removeprefix("file:")
+    for scheme in _S3:
+        path = f"s3://{path.removeprefix(scheme)}" if path.startswith(scheme) else path
+    return path.rstrip("/") if "://" in path else os.path.abspath(path)
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[-1].lower()

@@ -1,0 +1,160 @@
+"""Queries of an event log: from their starts, the plans that they change to while they run, and their ends."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from metaindex.advisor.workloads.gathering import Gathering
+from metaindex.advisor.workloads.plans import PlanReads, together
+from metaindex.advisor.workloads.splitting import MOST_CHARACTERS
+from metaindex.advisor.workloads.statements import reads_of
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.expressions.engines.sql_statement import is_statement
+from metaindex.expressions.reads import StatementReads
+
+from .plan_nodes import plan_of
+from .plan_reads import plan_reads
+
+MOST_OPEN: Final = 10_000
+MOST_HELD: Final = 128 << 20
+"""Queries whose ends are waited for, and bytes of their events: of more the oldest counts as it is."""
+_MOST_PLANS: Final = 1_000  # of one query
+_ZONE: Final = "spark.sql.session.timeZone"
+_CALL_SITE: Final = re.compile(r"\S+ at \S+:\d+")
+"""Where a program asked, which stands where no text is kept."""
+_LONGEST_MS: Final = 1 << 50
+
+
+@dataclass(slots=True)
+class _OpenQuery:
+    """A query with what Spark ran for it."""
+
+    text: str = ""
+    started_ms: int | None = None
+    plans: dict[int, PlanReads] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)  # of the events that told them
+    zones: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Executions:
+    """Events are given in their order; what is asked goes to `gathering`, a query once."""
+
+    gathering: Gathering
+    time_zone: str
+    zone: str | None = None  # of the application
+    seen: int = 0
+    _held: int = 0
+    _open: OrderedDict[int, _OpenQuery] = field(default_factory=OrderedDict)
+    _roots: OrderedDict[int, int] = field(default_factory=OrderedDict)
+
+    def environment(self, event: Mapping[str, Any]) -> None:
+        """How its sessions say times, where they do not say it themselves."""
+        for part, name in (("Spark Properties", _ZONE), ("System Properties", "user.timezone")):
+            said = event.get(part)
+            if isinstance(said, Mapping) and isinstance(said.get(name), str):
+                self.zone = said[name]
+                return
+
+    def start(self, event: Mapping[str, Any], size: int) -> None:
+        number = _number(event.get("executionId"))
+        if number is None:
+            return
+        root = _number(event.get("rootExecutionId"))
+        root = number if root is None else root
+        query = self._query(root)
+        self._roots[number] = root
+        if number == root:
+            self.seen += 1
+            query.text = str(event.get("description") or "")[: MOST_CHARACTERS + 1]
+            query.started_ms = _number(event.get("time"))
+        settings = event.get("modifiedConfigs")
+        zone = settings.get(_ZONE) if isinstance(settings, Mapping) else None
+        if isinstance(zone, str):
+            query.zones[number] = zone
+        self._plan(query, number, event, size)
+
+    def update(self, event: Mapping[str, Any], size: int) -> None:
+        """A plan as it is run: it stands in the place of the one before, once it reads anything."""
+        number = _number(event.get("executionId"))
+        query = None if number is None else self._open.get(self._roots.get(number, -1))
+        if number is not None and query is not None:
+            self._plan(query, number, event, size)
+
+    def end(self, event: Mapping[str, Any]) -> None:
+        number = _number(event.get("executionId"))
+        if number is None or self._roots.get(number) != number or number not in self._open:
+            return
+        self._close(number, _number(event.get("time")))
+
+    def finish(self) -> None:
+        """No event follows: what is open has no end."""
+        for number in [*self._open]:
+            self._close(number, None)
+        self._roots.clear()
+
+    def _query(self, root: int) -> _OpenQuery:
+        if root not in self._open:
+            self._open[root] = _OpenQuery()
+        while len(self._open) > MOST_OPEN:
+            self._close(next(iter(self._open)), None)
+        while len(self._roots) > 4 * MOST_OPEN:
+            self._roots.popitem(last=False)
+        return self._open[root]
+
+    def _plan(self, query: _OpenQuery, number: int, event: Mapping[str, Any], size: int) -> None:
+        zone = query.zones.get(number) or self.zone or self.time_zone
+        try:
+            found = plan_reads(plan_of(event.get("sparkPlanInfo")), zone)
+        except (MetaIndexError, RecursionError) as error:
+            said = str(error) if isinstance(error, MetaIndexError) else "a plan of an event log is nested too deeply"
+            found = PlanReads(StatementReads(()), (said,))
+        if (found.reads.tables or number not in query.plans) and len(query.plans) < _MOST_PLANS:
+            query.plans[number] = found
+            self._held += size - query.sizes.get(number, 0)
+            query.sizes[number] = size
+        while self._held > MOST_HELD and len(self._open) > 1:
+            self._close(next(iter(self._open)), None)
+
+    def _close(self, root: int, ended_ms: int | None) -> None:
+        query = self._open.pop(root)
+        self._held -= sum(query.sizes.values())
+        if not query.plans:
+            return
+        known = together([query.plans[number] for number in sorted(query.plans)])
+        seconds = _seconds(query.started_ms, ended_ms)
+        text = (
+            _statement_of(query.text, self.zone or self.time_zone) if known.untold or not known.reads.tables else None
+        )
+        if text is not None:
+            self.gathering.reads(text, query.text, seconds=seconds)
+            return
+        if known.reads.tables:
+            self.gathering.reads(known.reads, query.text, seconds=seconds)
+        for reason in known.untold:
+            self.gathering.problem(reason, query.text)
+
+
+def _statement_of(text: str, time_zone: str) -> StatementReads | None:
+    """What the text says where it is SQL that can be read."""
+    if _CALL_SITE.fullmatch(text) or len(text) > MOST_CHARACTERS or not is_statement(text):
+        return None
+    try:
+        return reads_of(text, time_zone)
+    except MetaIndexError:
+        return None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LONGEST_MS else None
+
+
+def _seconds(started_ms: int | None, ended_ms: int | None) -> float | None:
+    if started_ms is None or ended_ms is None or ended_ms < started_ms:
+        return None
+    return (ended_ms - started_ms) / 1000

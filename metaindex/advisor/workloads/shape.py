@@ -1,0 +1,138 @@
+"""What is the same in queries that differ in their literals: of texts, and of what they read."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from metaindex.core.expression_errors import ExpressionError
+from metaindex.expressions.reads import StatementReads, TableRead
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Leaf,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+    fold,
+)
+
+# What is begun and not ended goes to the end of the text, and nothing is tried a second time: texts are anybody's.
+_LITERAL: Final = re.compile(
+    r"(?P<text>'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|(?P<cut>['\"].*+)|(?P<name>`[^`]*+(?:`|\Z))|--[^\n]*+|"
+    r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/|/\*.*+|"
+    r"(?<![\w.])(?P<number>[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?)|(?P<blank>\s++)",
+    re.DOTALL,
+)
+_BY_PLACE: Final = re.compile(r"\b(?:group|order)\s+by\b", re.IGNORECASE)
+_PATTERN: Final = re.compile(r"[^%_]+")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_LIST: Final = re.compile(r"\(\s*+\?(?:\s*+,\s*+\?)++\s*+\)")
+
+
+def shape_of_text(text: str) -> str:
+    """The text with `?` for literals, `'?` for one that nothing ends. Numbers behind GROUP BY and ORDER BY may be
+    places of columns, and stay, as do the wildcards of patterns."""
+    by_place = _BY_PLACE.search(text)
+    end = len(text) if by_place is None else by_place.start()
+
+    def written(literal: re.Match[str]) -> str:
+        if literal["blank"]:
+            return " "
+        if literal["name"]:
+            return literal[0]
+        if literal["cut"]:
+            return "'?"  # a text that ends so is read as none that is whole
+        if literal["text"]:
+            return "?" if not {"%", "_"} & set(literal[0]) else f"'{_PATTERN.sub('?', literal[0])}'"
+        return ("?" if literal.start() < end else literal[0]) if literal["number"] else " "
+
+    return _LIST.sub("(?)", _LITERAL.sub(written, text)).strip()
+
+
+def shape_of_reads(reads: StatementReads) -> str:
+    """Equal for queries of one template."""
+    joins = sorted(f"{join.left_table}.{join.left}={join.right_table}.{join.right}".lower() for join in reads.joins)
+    return "\n".join([*map(_of_table, reads.tables), *joins, "limited" if reads.limit is not None else ""])
+
+
+def _of_table(read: TableRead) -> str:
+    named_columns = "*" if read.every_column else ",".join(sorted({name.lower() for name in read.columns}))
+    keys = ",".join(read.group_keys).lower(), ",".join(read.order).lower()
+    unplaced = "" if read.unplaced is None else shape_of(read.unplaced.predicate)
+    named = "" if read.unplaced is None else ",".join(read.unplaced.columns).lower()
+    return "|".join([read.table.lower(), shape_of(read.predicate), named_columns, *keys, unplaced, named])
+
+
+def shape_of(predicate: Predicate) -> str:
+    """The predicate with `?` for literals, the parts of an AND or OR sorted."""
+
+    def several(word: str, parts: list[str]) -> str:
+        return f"({f' {word} '.join(sorted(parts))})"
+
+    return fold(
+        predicate,
+        _of_leaf,
+        lambda child: f"NOT {child}",
+        lambda parts: several("AND", parts),
+        lambda parts: several("OR", list(dict.fromkeys(parts))),
+    )
+
+
+def _of_leaf(leaf: Leaf) -> str:
+    match leaf:
+        case Comparison(column=column, op=op):
+            return f"{column.name.lower()} {op.value} ?"
+        case In(column=column):
+            return f"{column.name.lower()} IN ?"
+        case StartsWith(column=column):
+            return f"{column.name.lower()} LIKE ?"
+        case IsNull(column=column) | IsNan(column=column):
+            return f"{type(leaf).__name__} {column.name.lower()}"
+        case Opaque(text=text):
+            return shape_of_text(text)
+        case Constant(value=value):
+            return str(value)
+
+
+def shown_predicate(predicate: Predicate) -> str:
+    """As SQL, for people: what could not be read as it is written."""
+    from metaindex.expressions.engines.sql_text import to_sql
+
+    def of_leaf(leaf: Leaf) -> str:
+        if isinstance(leaf, Opaque):
+            return leaf.text
+        try:
+            said = to_sql(leaf)
+        except ExpressionError:
+            return str(leaf)
+        said = said[1:-1] if said.startswith("(") else said
+        for name in (part for ref in columns(leaf) for part in ref.parts):
+            said = said.replace(f"`{name}`", name, 1) if _NAME.fullmatch(name) else said
+        return said
+
+    text = fold(
+        predicate,
+        of_leaf,
+        lambda child: f"NOT ({child})",
+        lambda parts: f"({' AND '.join(parts)})",
+        lambda parts: f"({' OR '.join(parts)})",
+    )
+    return text[1:-1] if isinstance(predicate, And | Or) else text
+
+
+def shown_reads(reads: StatementReads) -> str:
+    """As SQL, for people, of a query that was not written as a text."""
+    return "; ".join(map(_shown_read, reads.tables))
+
+
+def _shown_read(read: TableRead) -> str:
+    where = shown_predicate(read.predicate)
+    behind = "" if where == "TRUE" else f" WHERE {where}"
+    return f"SELECT {', '.join(read.columns)} FROM {read.table}{behind}"  # noqa: S608 - shown, and run by nobody

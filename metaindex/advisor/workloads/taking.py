@@ -1,0 +1,251 @@
+"""Ways into a workload: texts, conditions, files of statements, and rows of a query log."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.clients import client
+from metaindex.core.expression_errors import (
+    ArgumentError,
+    ExpressionError,
+    MetaIndexError,
+    ObjectNotFoundError,
+    StorageError,
+    UnsupportedFeatureError,
+)
+from metaindex.expressions.normal_form import normalize
+from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.storage.errors import clean
+
+from .eventlog.files import is_event_log
+from .gathering import Gathering, too_long
+from .pieces import lines, pieces
+from .plans import PlanReads, is_frame
+from .shape import shown_reads
+from .splitting import statements
+from .statements import bare, condition, reads_of
+from .template import Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SUFFIXES: Final = (".sql", ".log", ".txt", ".sql.zst", ".sql.zstd", ".sql.gz", ".sql.bz2")
+_NO_PATH: Final = re.compile(r"[\s\0']")
+_LONGEST_PATH: Final = 4096
+_LOCAL: Final = re.compile(r"file:(?://)?(?=/)")
+_STORE: Final = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?=[^/])")
+"""Of a place on a store, also as a path that has lost a slash."""
+_DAY_US: Final = 24 * 3600 * 10**6
+_WORDS: Final = "a workload is conditions, SQL texts, DataFrames, a path to a file of texts or an event log, or a list"
+_QUERY: Final = re.compile(
+    r"(?:\s|\(|--[^\n]*+\n|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*(?:select|with|from)\b", re.IGNORECASE
+)
+_WRITES: Final = re.compile(r"\b(?:insert|delete|update|merge)\b", re.IGNORECASE)
+_MASKED: Final = (
+    "a query of a query log is asked again with its values; those of one are hashed or left out; let the log keep them"
+    " (literals='kept'), or give the queries' texts"
+)
+_NO_TABLE: Final = "a query of a workload reads tables that could have an index; it reads none"
+
+
+def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | None = None) -> Workload:
+    """What is asked, grouped into templates with weights: `mi.workload(["dest = 'SEA'", "SELECT * FROM flights"])`.
+
+    `queries`: the text of a condition (as behind WHERE) or of SQL statements, a predicate in any words that `prune`
+    takes, a path to a file, or several of them in a list. A file `.sql` has statements that semicolons end; any other
+    one a line. It is read as it comes: of a million statements templates are kept, and some examples of their literals.
+    Packed files (`.gz`, `.zst`, `.bz2`, `.lz4`, `.snappy`) are unpacked on the way. A file that begins as Spark's event
+    logs do is one; a folder of them is read, too. Moments without a zone are of `time_zone`. Spark's DataFrames are
+    analysed and optimized in their session, and not run; with `spark` statements are, too: their tables are paths then.
+
+    What cannot be read is told in `problems` with its reason, and counted; the rest goes on. Raises ArgumentError for
+    what is none of these, ObjectNotFoundError for a file that is not there, StorageError for one that cannot be read,
+    UnsupportedFeatureError for one on an object store.
+    """
+    gathering = Gathering()
+    taker = _Taker(gathering, time_zone, spark)
+    if queries is None:
+        raise ArgumentError(f"{_WORDS}; got None")
+    for query in queries if isinstance(queries, list | tuple) else (queries,):
+        taker.take(query)
+    return gathering.workload()
+
+
+def path_in(queries: object) -> Path | None:
+    """The path that it is: a path, or a text without blanks that names a file that is there, or ends like one. A folder
+    is one where it holds event logs: `month=2` is a condition beside a partition of this name, too."""
+    if isinstance(queries, os.PathLike):
+        return Path(os.fsdecode(os.fspath(queries)))
+    if not isinstance(queries, str) or not 0 < len(queries) <= _LONGEST_PATH or _NO_PATH.search(queries):
+        return None
+    if _STORE.match(queries):
+        return Path(queries)
+    path = Path(_LOCAL.sub("", queries))
+    try:
+        if queries.lower().endswith(_SUFFIXES) or path.is_file():
+            return path
+        return path if path.is_dir() and is_event_log(path) else None
+    except OSError:
+        return None
+
+
+class _Taker:
+    def __init__(self, gathering: Gathering, time_zone: str, spark: SparkSession | None) -> None:
+        self.gathering, self.time_zone, self.spark = gathering, time_zone, spark
+
+    def take(self, query: object) -> None:
+        path = path_in(query)
+        if path is not None:
+            self._file(path)
+        elif isinstance(query, Workload):
+            self.gathering.merge(query)
+        elif isinstance(query, str):
+            self._texts(statements([query]))
+        elif is_frame(query):
+            self._frame(query)
+        else:
+            self._condition(query)
+
+    def _texts(self, texts: Iterator[str | None]) -> None:
+        read = partial(reads_of, time_zone=self.time_zone) if self.spark is None else self._analysed
+        for text in texts:
+            if text is None:
+                self.gathering.problem(too_long())
+            else:
+                self.gathering.text(text, read)
+
+    def _analysed(self, text: str) -> StatementReads:
+        """A query by Spark; a command, which it must not be given, or a condition as without it."""
+        if self.spark is None or not _QUERY.match(text) or _WRITES.search(text):
+            return reads_of(text, self.time_zone)
+        plan: PlanReads = client("text_reads")(text, self.spark)
+        if not plan.reads.tables:
+            return reads_of(text, self.time_zone)
+        for reason in plan.untold:
+            self.gathering.problem(reason, text)
+        return plan.reads
+
+    def _frame(self, frame: object) -> None:
+        try:
+            plan: PlanReads = client("frame_reads")(frame)
+        except ExpressionError as error:
+            self.gathering.problem(str(error), "a DataFrame")
+            return
+        text = shown_reads(plan.reads)
+        if plan.reads.tables:
+            self.gathering.reads(plan.reads, text)
+        for reason in plan.untold or (() if plan.reads.tables else (_NO_TABLE,)):
+            self.gathering.problem(reason, text)
+
+    def _condition(self, query: object) -> None:
+        from metaindex.expressions.engines import engine_of
+
+        if not isinstance(query, Predicate | bool) and engine_of(query) is None:
+            kind = type(query)
+            raise ArgumentError(f"{_WORDS}; got {kind.__module__}.{kind.__qualname__}")
+        try:
+            reads = bare(condition(query, self.time_zone))
+        except MetaIndexError as error:
+            self.gathering.problem(str(error), str(query))
+        else:
+            self.gathering.reads(reads, str(query))
+
+    def _file(self, path: Path) -> None:
+        if (store := _STORE.match(str(path))) is not None and not path.exists():
+            place = clean(_STORE.sub(rf"{store[1]}://", str(path)))
+            raise UnsupportedFeatureError(
+                f"a workload is read from files of this machine; {place} is on a store; copy it here first (aws s3 cp"
+                " --recursive, gcloud storage cp -r, hdfs dfs -get) and name the copy"
+            )
+        if not path.exists():
+            raise ObjectNotFoundError(f"a workload is read from a file that is there; {path} is not; mend the path")
+        try:
+            if is_event_log(path):
+                from .eventlog.reading import read_event_logs  # its texts may be SQL, which a parser reads
+
+                read_event_logs(path, self.gathering, self.time_zone)
+            elif path.is_dir():
+                raise ArgumentError(f"a folder of a workload holds event logs of Spark; {path} does not; name a file")
+            elif any(suffix.lower() == ".sql" for suffix in path.suffixes):
+                self._texts(statements(pieces(path)))
+            else:
+                self._texts(
+                    part for line in lines(path) for part in (statements([line]) if line is not None else [None])
+                )
+        except OSError as error:
+            raise StorageError(f"a workload is read from a file; {path} cannot be read: {error}; mend it") from None
+
+
+def from_query_log(rows: pa.Table) -> Workload:
+    """A workload of rows of a query log: `predicate` (SQL), and where they are there `table` (its path), `engine`,
+    `columns`, `join_keys`, `group_keys`, `order`, `limit`, `milliseconds`, `at`. Nothing is raised of a row that
+    cannot be read."""
+    if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
+        raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
+    from metaindex.query.query_log.texts import is_masked  # which loads a parser
+
+    gathering = Gathering()
+    names = [name for name in _LOGGED if name in rows.column_names]
+    for batch in rows.select(names).to_batches(max_chunksize=4096):
+        for row in batch.to_pylist():
+            _logged(gathering, row, is_masked)
+    return replace(gathering.workload(), days=_days(rows))
+
+
+def _days(rows: pa.Table) -> float | None:
+    """From the first to the last of them; of less than an hour nobody knows how many come in a day."""
+    if "at" not in rows.column_names or not pa.types.is_timestamp(rows.schema.field("at").type):
+        return None
+    ends = pc.min_max(rows.column("at").cast(pa.timestamp("us")).cast(pa.int64())).as_py()
+    if ends["min"] is None:
+        return None
+    days = (ends["max"] - ends["min"]) / _DAY_US
+    return days if days * 24 >= 1 else None
+
+
+_LOGGED: Final = (
+    *("table", "engine", "predicate", "columns"),
+    *("join_keys", "group_keys", "order", "limit", "milliseconds"),
+)
+
+
+def _logged(gathering: Gathering, row: dict[str, Any], is_masked: Callable[[Predicate], bool]) -> None:
+    text = row["predicate"] if row["predicate"] is not None else "TRUE"
+    table = str(row.get("table") or "")
+    try:
+        predicate = normalize(_condition(text))
+    except MetaIndexError as error:
+        gathering.problem(str(error), str(text))
+        return
+    if is_masked(predicate):
+        gathering.problem(_MASKED, str(text))
+        return
+    named = tuple(str(name) for name in row.get("columns") or ())
+    grouped = tuple(str(name) for name in row.get("group_keys") or ())
+    order = tuple(str(name) for name in row.get("order") or ())
+    asked = named or tuple(ref.name for ref in columns(predicate))
+    # Who asked for files alone may read any column of them.
+    unknown = not named or row.get("engine") == "prune"
+    read = TableRead(table, predicate, asked, grouped, order, every_column=unknown)
+    joins = tuple(JoinKey(table, str(name), "", "") for name in row.get("join_keys") or ())
+    limit, spent = row.get("limit"), row.get("milliseconds")
+    seconds = float(spent) / 1000 if isinstance(spent, int | float) else None
+    reads = StatementReads((read,), joins, limit if isinstance(limit, int) else None)
+    gathering.reads(reads, text, seconds=seconds)
+
+
+def _condition(text: object) -> Predicate:
+    if not isinstance(text, str):
+        raise ExpressionError(f"a predicate of a query log is SQL text; got {type(text).__name__}; read the log anew")
+    return condition(text)

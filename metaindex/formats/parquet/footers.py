@@ -1,0 +1,292 @@
+"""Statistics from Parquet footers, for many files at once: bounds with what is not to be believed left out, counts
+and sizes.
+
+One tail read a file (two where a footer is large); nothing is cached. Bounds are in the physical domain of the
+*table's* type (`metaindex.expressions.physical`), converted from the type at write time, and a doubt about a file never
+touches another file. A file that cannot be read is told in `failures`.
+
+    the footer says                        answer
+    bounds of every row group              the least and the greatest
+    a row group without bounds             unknown for the file, never "all NULL"
+    null count = values, everywhere        known all NULL: bounds null, counts known
+    no such column                         what the table shows for it: NULL, a default, or unknown
+    floats                                 bounds of the numbers; the NaN count is unknown (`needs_scan`)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from metaindex.core.expression_errors import (
+    CorruptTableError,
+    StorageError,
+    StorageUnavailableError,
+    UnsupportedFeatureError,
+    first_line,
+)
+from metaindex.core.vectors import from_vector, valid_mask
+from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Leaf
+from metaindex.storage.protocol import Storage
+
+from .bounds import DOUBTS, FileColumn, aggregate
+from .file import Layouts, Shape, ShapeKey, collect, open_footer, shape_of
+from .trust import AbsentLeaf, Doubt, Found
+
+_CHUNK = 1000  # files whose raw statistics are Python objects at the same time
+_FAILURES = (CorruptTableError, StorageError, UnsupportedFeatureError, pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class FooterColumn:
+    """One leaf over the files asked. `doubt`: sentence of `Doubt` where the bounds are unknown, null where they (or
+    "all NULL") are known.
+
+    `present`: does the file hold the column (null: unknown)? Counts and sizes are null where the file could not be
+    read, and zero where it has no such column.
+    """
+
+    leaf: Leaf
+    bounds: ColumnBounds
+    present: pa.Array
+    value_count: pa.Array  # NULLs included
+    compressed_bytes: pa.Array
+    uncompressed_bytes: pa.Array
+    doubt: pa.Array
+
+    def needs_scan(self) -> pa.Array:
+        """Would reading the column's values tell more: bounds or null count unknown, or the NaN count of a column of
+        numbers that may hold NaN?"""
+        import pyarrow.compute as pc
+
+        unknown = pc.or_(pc.is_valid(self.doubt), pc.is_null(self.bounds.null_count))
+        if self.bounds.nan_count is not None:
+            unknown = pc.or_(unknown, pc.is_null(self.bounds.nan_count))
+        return unknown
+
+
+@dataclass(frozen=True, slots=True)
+class FooterStatistics:
+    """What the footers of `paths` say. `failures`: why a file could not be read, null where it was."""
+
+    paths: tuple[str, ...]
+    num_rows: pa.Array
+    row_groups: pa.Array
+    columns: tuple[FooterColumn, ...]
+    failures: pa.Array
+
+
+def read_footers(
+    storage: Storage,
+    paths: Sequence[str],
+    leaves: Sequence[Leaf],
+    *,
+    sizes: Sequence[int] | None = None,
+    threads: int | None = None,
+) -> FooterStatistics:
+    """The statistics of `leaves` in the files `paths`. `sizes` (from a listing) saves a call a file, and a file of
+    another size is a failure."""
+    # Parsing holds the interpreter lock, so threads only pay where reads wait for a network.
+    threads = threads or (min(32, 8 * (os.cpu_count() or 1)) if "://" in storage.root else 1)
+    jobs = list(_chunks(zip(paths, sizes if sizes is not None else [None] * len(paths), strict=True)))
+    layouts = Layouts(tuple(leaves))
+    work = partial(_read_chunk, storage, layouts)
+    if len(jobs) == 1 and threads > 1 and len(jobs[0]) > 2 * threads:
+        step = -(-len(jobs[0]) // threads)
+        jobs = [jobs[0][at : at + step] for at in range(0, len(jobs[0]), step)]
+    if threads == 1 or len(jobs) <= 1:
+        parts = [work(job) for job in jobs]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(work, jobs))
+    return _joined(parts or [work([])])
+
+
+def read_metadata(storage: Storage, path: str) -> pq.FileMetaData:
+    """The footer of one file by a read or two of its end."""
+    return _open(storage, path, None)[1]
+
+
+def _open(storage: Storage, path: str, size: int | None) -> tuple[bytes, pq.FileMetaData]:
+    return open_footer(partial(storage.read, path), storage.head(path).size_bytes if size is None else size)
+
+
+def row_group_columns(footer: bytes, metadata: pq.FileMetaData, layouts: Layouts) -> list[FooterColumn]:
+    """The statistics of `layouts.leaves` in each row group of one file, with the doubts that hold for whole files."""
+    shape, chunks = shape_of(layouts, footer, metadata, {})
+    collect(shape, metadata, chunks)
+    count = metadata.num_row_groups
+    shape.ordinals, shape.groups, shape.legacy = list(range(count)), [1] * count, shape.legacy * count
+    rows = from_vector(np.array(shape.group_rows, np.int64), None, pa.int64())
+    return [_column(leaf, position, [shape], rows) for position, leaf in enumerate(layouts.leaves)]
+
+
+def _chunks(files: Iterable[tuple[str, int | None]]) -> Iterator[list[tuple[str, int | None]]]:
+    iterator = iter(files)
+    while chunk := list(islice(iterator, _CHUNK)):
+        yield chunk
+
+
+def _read_chunk(storage: Storage, layouts: Layouts, files: list[tuple[str, int | None]]) -> FooterStatistics:
+    shapes: dict[ShapeKey, Shape] = {}
+    failures: list[str | None] = [None] * len(files)
+    rows: list[int | None] = [None] * len(files)
+    groups: list[int | None] = [None] * len(files)
+    for ordinal, (path, size) in enumerate(files):
+        try:
+            footer, metadata = _open(storage, path, size)
+            shape, chunks = shape_of(layouts, footer, metadata, shapes)
+            collect(shape, metadata, chunks)
+        except StorageUnavailableError:
+            raise  # says nothing of the file
+        except _FAILURES as error:
+            failures[ordinal] = f"cannot read the footer of {path!r}: {first_line(error)}"
+            continue
+        shape.ordinals.append(ordinal)
+        rows[ordinal], groups[ordinal] = metadata.num_rows, metadata.num_row_groups
+    num_rows = pa.array(rows, pa.int64())
+    columns_ = tuple(
+        _column(leaf, position, list(shapes.values()), num_rows) for position, leaf in enumerate(layouts.leaves)
+    )
+    return FooterStatistics(
+        tuple(path for path, _ in files),
+        num_rows,
+        pa.array(groups, pa.int64()),
+        columns_,
+        pa.array(failures, pa.string()),
+    )
+
+
+def _column(leaf: Leaf, position: int, shapes: list[Shape], num_rows: pa.Array) -> FooterColumn:
+    """Puts the columns of all layouts back into the order of the files."""
+    files = len(num_rows)
+    domain = physical_type(leaf.type)
+    parts: list[_Part] = []
+    for shape in shapes:
+        place = shape.places[position]
+        if isinstance(place, Found):
+            column = aggregate(
+                shape.of_leaf[position],
+                np.array(shape.groups, np.int64),
+                np.array(shape.group_rows, np.int64),
+                np.array(shape.legacy, np.bool_),
+                leaf.type,
+            )
+            parts.append(_Part(shape.ordinals, True, column))
+        else:
+            rows = num_rows.take(pa.array(shape.ordinals, pa.int64()))
+            parts.append(_Part(shape.ordinals, False if place.known else None, _absent_column(place, rows, leaf.type)))
+    missing = np.ones(files, np.bool_)
+    for part in parts:
+        missing[part.ordinals] = False
+    if missing.any() or not parts:  # files that could not be read are in no layout
+        failed = np.flatnonzero(missing).tolist()
+        parts.append(_Part(failed, None, _unknown_column(len(failed), domain, Doubt.UNREADABLE), sized=False))
+    order = np.argsort(np.concatenate([np.asarray(p.ordinals, np.int64) for p in parts]), kind="stable")
+    back = pa.array(order, pa.int64()) if len(parts) > 1 else None
+
+    def gather(pick: list[pa.Array]) -> pa.Array:
+        return pick[0] if back is None else pa.concat_arrays(pick).take(back)
+
+    columns = [p.column for p in parts]
+    nulls = gather([c.nulls for c in columns])
+    lower = gather([c.lower for c in columns]) if domain is not None else None
+    upper = gather([c.upper for c in columns]) if domain is not None else None
+    doubts = gather([from_vector(c.doubt, c.doubt >= 0, pa.int8()) for c in columns])
+    exact = gather([pa.array(c.exact) for c in columns])
+    bounds = ColumnBounds(
+        leaf.type, lower, upper, nulls, _nan_count(leaf.type, nulls, num_rows), num_rows, exact, exact
+    )
+    return FooterColumn(
+        leaf,
+        bounds,
+        gather([pa.array([p.present] * len(p.ordinals), pa.bool_()) for p in parts]),
+        gather([p.counts(p.column.values) for p in parts]),
+        gather([p.counts(p.column.compressed) for p in parts]),
+        gather([p.counts(p.column.uncompressed) for p in parts]),
+        pa.DictionaryArray.from_arrays(doubts, pa.array([d.value for d in DOUBTS])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    ordinals: list[int]
+    present: bool | None
+    column: FileColumn
+    sized: bool = True
+
+    def counts(self, values: npt.NDArray[np.int64]) -> pa.Array:
+        return pa.array(values, pa.int64()) if self.sized else pa.nulls(len(values), pa.int64())
+
+
+def _absent_column(place: AbsentLeaf, rows: pa.Array, table: pa.DataType) -> FileColumn:
+    """A column that the files do not hold: NULL throughout, the default throughout, or unknown."""
+    domain, count = physical_type(table), len(rows)
+    if not place.known:
+        return _unknown_column(count, domain, place.doubt or Doubt.NOT_MAPPED)
+    zeros = np.zeros(count, np.int64)
+    known = np.full(count, -1, np.int8)
+    if place.default is None:
+        nothing = None if domain is None else pa.nulls(count, domain)
+        return FileColumn(nothing, nothing, np.zeros(count, np.bool_), rows, zeros, zeros, zeros, known)
+    try:
+        value = pa.array([place.default], table)
+        low, high = (to_physical(value, table, upper=upper).take(pa.array(zeros)) for upper in (False, True))
+    except (pa.ArrowException, TypeError, ValueError):
+        return _unknown_column(count, domain, Doubt.NOT_MAPPED)
+    if low.null_count:
+        return _unknown_column(count, domain, Doubt.NAN)
+    return FileColumn(low, high, np.zeros(count, np.bool_), pa.array(zeros), zeros, zeros, zeros, known)
+
+
+def _unknown_column(count: int, domain: pa.DataType | None, why: Doubt) -> FileColumn:
+    nothing = None if domain is None else pa.nulls(count, domain)
+    zeros = np.zeros(count, np.int64)
+    doubt = np.full(count, DOUBTS.index(why), np.int8)
+    return FileColumn(
+        nothing, nothing, np.zeros(count, np.bool_), pa.nulls(count, pa.int64()), zeros, zeros, zeros, doubt
+    )
+
+
+def _nan_count(table: pa.DataType, nulls: pa.Array, rows: pa.Array) -> pa.Array | None:
+    """Footers do not count NaN; where every row is NULL there is none."""
+    if not column_domain_has_nan(table):
+        return None
+    import pyarrow.compute as pc
+
+    none = pc.fill_null(pc.equal(nulls, rows), False)
+    return from_vector(np.zeros(len(rows), np.int64), valid_mask(pc.if_else(none, 0, None)), pa.int64())
+
+
+def _joined(parts: list[FooterStatistics]) -> FooterStatistics:
+    if len(parts) == 1:
+        return parts[0]
+
+    def join(arrays: Iterable[pa.Array | None]) -> pa.Array | None:
+        known = [a for a in arrays if a is not None]
+        return pa.concat_arrays(known) if known else None
+
+    columns = []
+    for same in zip(*(p.columns for p in parts), strict=True):
+        names = ("lower", "upper", "null_count", "nan_count", "row_count", "lower_exact", "upper_exact")
+        bounds = ColumnBounds(same[0].leaf.type, *(join(getattr(c.bounds, name) for c in same) for name in names))
+        rest = ("present", "value_count", "compressed_bytes", "uncompressed_bytes", "doubt")
+        columns.append(FooterColumn(same[0].leaf, bounds, *(join(getattr(c, name) for c in same) for name in rest)))
+    return FooterStatistics(
+        tuple(path for p in parts for path in p.paths),
+        join(p.num_rows for p in parts),
+        join(p.row_groups for p in parts),
+        tuple(columns),
+        join(p.failures for p in parts),
+    )

@@ -1,0 +1,206 @@
+"""What a Parquet file's footer says, as a reader needs it: parsed once, and held for the next query where the file is
+still the one it was read from.
+
+A local file may be replaced under its name, in place or by another. So a footer is taken again only for a file of the
+same size, time, inode and time of change, looked at after the file was opened; and none is held of a file that was
+changed so lately that it may change again without a sign. Of a store nothing is held: opening an object fetches its end
+anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+# What pq.ParquetFile is made of: that one lists all columns by their names for each file, which is not asked here.
+from pyarrow._parquet import FileMetaData, ParquetReader
+
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.formats.files.listing import RACY_NS
+from metaindex.formats.older_calendar import in_older_calendar
+from metaindex.formats.parquet.file import open_footer
+from metaindex.storage.protocol import ObjectInfo
+
+_T = TypeVar("_T")
+
+_PARSED = 12
+"""Bytes in memory for each byte of a footer, about: Thrift's objects, and the columns as Arrow's."""
+_OVERHEAD = 4096
+_SHAPES = 8  # kept at most
+
+# Whatever a footer can make of its reader: no reason to lose a query.
+DOUBTS = (MetaIndexError, pa.ArrowException, OSError, ValueError, TypeError, ArithmeticError, LookupError)
+
+
+@dataclass(slots=True)
+class FileShape:
+    """The columns of files that are alike. Immutable but for what follows from them."""
+
+    schema: pa.Schema
+    leaves: int
+    fields: tuple[pa.Field, ...]
+    _followed: tuple[tuple[Any, ...], Any] | None = None
+
+    def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
+        """What follows from the columns and `key`: the last is kept, as queries of a handle mostly ask for the same
+        columns. `make` may raise: nothing is kept then."""
+        held = self._followed
+        if held is not None and held[0] == key:
+            followed: _T = held[1]
+            return followed
+        followed = make()
+        self._followed = (key, followed)
+        return followed
+
+
+class FileFooter:
+    """One footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who reads
+    statistics from it, where they were read apart."""
+
+    def __init__(self, metadata: FileMetaData, shape: FileShape, raw: bytes = b"") -> None:
+        self.metadata = metadata
+        self.shape = shape
+        self.raw = raw
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """In memory, about."""
+        return _OVERHEAD + _PARSED * int(self.metadata.serialized_size)
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        """Of each row group: the file's first row in it, and its bytes uncompressed. Behind the last one: the number of
+        all rows."""
+        out, first = [], 0
+        for number in range(self.metadata.num_row_groups):
+            group = self.metadata.row_group(number)
+            out.append((first, group.total_byte_size))
+            first += group.num_rows
+        return [*out, (first, 0)]
+
+    @cached_property
+    def julian(self) -> bool:
+        """Did Spark write dates and timestamps by the Julian calendar?"""
+        keys, schema = self.metadata.metadata, self.metadata.schema
+        if in_older_calendar(keys):
+            return True
+        # Spark 3.0 still wrote timestamps of 96 bits so.
+        return in_older_calendar(keys, int96=True) and any(
+            schema.column(i).physical_type == "INT96" for i in range(len(schema))
+        )
+
+    def bytes_of(self, groups: Iterable[int]) -> int:
+        """The size of row groups, uncompressed."""
+        return sum(self.groups[group][1] for group in groups)
+
+
+@dataclass(slots=True)
+class HeldFooters:
+    """Footers by the path of their file, up to `limit_bytes` of memory; the least recently used go first. For
+    threads."""
+
+    limit_bytes: int = 32 << 20
+    _held: OrderedDict[str, tuple[ObjectInfo, FileFooter]] = field(default_factory=OrderedDict)
+    _shapes: list[FileShape] = field(default_factory=list)  # the one seen last at the end
+    _bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def find(self, now: ObjectInfo) -> FileFooter | None:
+        """The footer of a file that is as it was when it was read."""
+        with self._lock:
+            held = self._held.get(now.path)
+            if held is None or held[0] != now:
+                return None
+            self._held.move_to_end(now.path)
+            return held[1]
+
+    def keep(self, then: ObjectInfo, footer: FileFooter) -> None:
+        """`then`: as the file was before its footer was read."""
+        if _lately_changed(then) or footer.size_bytes > self.limit_bytes // 4:
+            return
+        with self._lock:
+            self._forget(self._held.pop(then.path, None))
+            self._held[then.path] = (then, footer)
+            self._bytes += footer.size_bytes
+            while self._bytes > self.limit_bytes:
+                self._forget(self._held.popitem(last=False)[1])
+
+    def shape(self, schema: pa.Schema, leaves: int) -> FileShape:
+        """The columns of a file, as others of a table mostly have them, too."""
+        for shape in reversed(self._shapes):
+            if shape.leaves == leaves and shape.schema.equals(schema, check_metadata=True):
+                return shape
+        shape_ = FileShape(schema, leaves, tuple(schema))
+        self._shapes = [*self._shapes[1 - _SHAPES :], shape_]
+        return shape_
+
+    def _forget(self, held: tuple[ObjectInfo, FileFooter] | None) -> None:
+        if held is not None:
+            self._bytes -= held[1].size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A Parquet file that is opened for reading."""
+
+    reader: ParquetReader
+    footer: FileFooter
+
+
+def open_file(
+    source: pa.NativeFile, held: HeldFooters, now: ObjectInfo | None, *, gather: bool, stated: bool
+) -> OpenedFile:
+    """`now`: what the file is, looked at after it was opened; None: its footer is neither held nor taken from those
+    that are. `gather`: reads of a row group's columns are joined. `stated`: the footer's statistics will be read."""
+    if now is not None and now.size_bytes != source.size():
+        now = None  # another file has come to its name since
+    footer = None if now is None else held.find(now)
+    raw, metadata = (b"", None) if footer is None else (footer.raw, footer.metadata)
+    if stated and not raw:
+        with suppress(*DOUBTS):  # the reader finds out what is wrong with the file, if anything
+            raw, metadata = open_footer(lambda start, length: source.read_at(length, start), source.size())
+    reader = ParquetReader()
+    reader.open(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=gather)
+    if footer is None or raw is not footer.raw:
+        metadata = reader.metadata
+        footer = FileFooter(metadata, held.shape(reader.schema_arrow, metadata.num_columns), raw)
+        if now is not None:
+            held.keep(now, footer)
+    return OpenedFile(reader, footer)
+
+
+def _lately_changed(info: ObjectInfo) -> bool:
+    """By the time of the last change where the file's sign tells it, which nobody can set back, and by that of its
+    bytes."""
+    changed = (info.etag or "").rpartition("-")[2]
+    since = time.time_ns() - RACY_NS
+    return not changed.isdecimal() or len(changed) > 20 or int(changed) > since
+
+
+class RowGroupChoice(Protocol):
+    """Which row groups of a file are read."""
+
+    def open(
+        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
+    ) -> tuple[OpenedFile, list[range]]:
+        """The file, and the runs of neighbouring row groups to read."""
+        ...
+
+
+class EveryRowGroup:
+    """Reads files whole."""
+
+    def open(
+        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
+    ) -> tuple[OpenedFile, list[range]]:
+        file = open_file(source, HeldFooters(0), now, gather=True, stated=False)
+        count = file.footer.metadata.num_row_groups
+        return file, [range(count)] if count else []

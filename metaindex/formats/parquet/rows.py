@@ -1,0 +1,260 @@
+"""Parquet files: batches of a file's rows in file order, as the table's columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow._parquet import ParquetReader
+
+from metaindex.core.expression_errors import CorruptTableError, StorageError
+from metaindex.formats.model import Field
+from metaindex.formats.parquet.file import encrypted_columns
+from metaindex.storage.protocol import ObjectInfo
+
+from .errors import ScanError
+from .opened import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice, open_file
+from .projection import FileNames, Projection, carries_ids
+
+_BATCH_ROWS = 131_072
+_AHEAD_BYTES = 64 << 20  # of a file, read ahead of what is asked: Arrow fetches the row groups it is given at once
+_THREADS_BYTES = 4 << 20  # below, handing columns to threads takes longer than decoding them
+# Spark before 3.0, and later ones on demand, wrote dates and timestamps by the Julian calendar: different numbers
+# before these days.
+_GREGORIAN_DAY = -141_427  # 1582-10-15
+_COMMON_MICROS = -2_208_988_800_000_000  # 1900-01-01: from here on zones agree too
+
+
+def read_parquet(
+    source: pa.NativeFile,
+    fields: tuple[Field, ...],
+    *,
+    names: FileNames,
+    where: str,
+    row_groups: RowGroupChoice,
+    path: str = "",
+    now: ObjectInfo | None = None,
+) -> Iterator[tuple[int, int, list[pa.Array]]]:
+    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out.
+    `path`: of the file, as `row_groups` knows it; `now`: as there."""
+    try:
+        file, runs = row_groups.open(source, path, now)
+        reader = _ColumnReader(file, fields, names, where)
+        for run in runs:
+            yield from reader.read(run)
+    except pa.ArrowNotImplementedError as error:
+        raise ScanError(
+            f"a data file's columns must be of types that Arrow reads; {where} has others ({error}); leave them out of"
+            " columns, or read with .to_spark(spark)"
+        ) from error
+    except StorageError:
+        raise  # a store that does not answer is no damage
+    except (pa.ArrowInvalid, OSError) as error:
+        _refuse_encrypted(source, where, error)
+        raise CorruptTableError(
+            f"a data file must be a whole Parquet file; {where} is not ({error}); restore it, or remove it from the"
+            " table"
+        ) from error
+
+
+def check_columns(
+    source: pa.NativeFile,
+    fields: tuple[Field, ...],
+    *,
+    names: FileNames,
+    where: str,
+    held: HeldFooters,
+    now: ObjectInfo | None,
+) -> None:
+    """Raises where some values of a file's columns may not become the table's, by their types. Its footer is read."""
+    file = open_file(source, held, now, gather=False, stated=False)
+    _ColumnReader(file, fields, names, where).check()
+
+
+def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> None:
+    """A file is whole whose columns nobody but the holder of their keys can read."""
+    hidden: tuple[str, ...] = ()
+    with suppress(*DOUBTS):  # as its reader said
+        hidden = encrypted_columns(lambda start, length: source.read_at(length, start), source.size())
+    if hidden:
+        raise ScanError(
+            f"what is encrypted in a data file is not read; {where} has the columns {', '.join(map(repr, hidden[:20]))}"
+            f" encrypted ({error}); leave them out of columns and of the predicate, or give Spark the keys and read"
+            " with .to_spark(spark)"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How the table's columns are read from a file: what follows from its footer, the columns and how files name
+    them."""
+
+    with_ids: bool
+    places: tuple[int | None, ...]  # of each of the table's columns, among those of the file
+    as_they_are: tuple[bool, ...]  # of each of them: is the file's column the table's, without a change?
+    names: frozenset[str]  # that are read
+    leaves: list[int]  # of theirs
+    one_by_one: bool  # Arrow cannot join the dictionaries of two row groups below a struct, list or map
+
+    @classmethod
+    def of(cls, file: OpenedFile, fields: tuple[Field, ...], file_names: FileNames, where: str) -> _Plan:
+        in_file = file.footer.shape.fields
+        projection = Projection(where, file_names, carries_ids(in_file))
+        among = projection.among(in_file)
+        places = tuple(projection.find(f, among, top=True) for f in fields)
+        names = frozenset(in_file[at].name for at in places if at is not None)
+        as_it_is = (at is not None and _is_as_it_is(f, in_file[at]) for f, at in zip(fields, places, strict=True))
+        one_by_one = any(_dictionary_inside(f.type) for f in in_file if f.name in names)
+        leaves = _leaves(file.reader, in_file, names)
+        return cls(projection.with_ids, places, tuple(as_it_is), names, leaves, one_by_one)
+
+
+class _ColumnReader:
+    """One file's columns, as the table's."""
+
+    def __init__(self, file: OpenedFile, fields: tuple[Field, ...], names: FileNames, where: str) -> None:
+        self._file = file.reader
+        self._footer = file.footer
+        self._fields = fields
+        self._plan = file.footer.shape.following((fields, names), lambda: _Plan.of(file, fields, names, where))
+        self._projection = Projection(where, names, self._plan.with_ids)
+
+    def read(self, groups: range) -> Iterator[tuple[int, int, list[pa.Array]]]:
+        first, end = self._footer.groups[groups.start][0], self._footer.groups[groups.stop][0]
+        if not self._plan.names:
+            for at in range(first, end, _BATCH_ROWS):
+                count = min(end - at, _BATCH_ROWS)
+                yield at, count, [self._projection.missing(f, count) for f in self._fields]
+            return
+        for batch in self._raw_batches(groups):
+            yield first, batch.num_rows, self._columns(batch)
+            first += batch.num_rows
+        if first != end:
+            raise CorruptTableError(
+                f"a Parquet file holds the rows that its footer counts; {self._projection.where} gave {end - first}"
+                " fewer; restore it"
+            )
+
+    def check(self) -> None:
+        in_file = self._footer.shape.fields
+        self._columns(_no_rows([stored_field for stored_field in in_file if stored_field.name in self._plan.names]))
+        for field, at in zip(self._fields, self._plan.places, strict=True):
+            if at is not None and not _fits(in_file[at].type, field.type):
+                raise ScanError(
+                    f"column {field.name!r} must hold values of {field.type}; in {self._projection.where} it is"
+                    f" {in_file[at].type}, which may hold others; rewrite the file"
+                )
+
+    def _columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        # A name asked for brings every leaf below it, and a top-level column whose name begins with it and a dot:
+        # columns are picked by place here.
+        at_name = {name: i for i, name in enumerate(batch.schema.names)}
+        arrays = []
+        plan, in_file = self._plan, self._footer.shape.fields
+        for field, at, as_it_is in zip(self._fields, plan.places, plan.as_they_are, strict=True):
+            if at is None:
+                arrays.append(self._projection.missing(field, batch.num_rows))
+                continue
+            values = batch.column(at_name[in_file[at].name])
+            if not as_it_is:
+                values = self._projection.column(field, in_file[at], values)
+            if self._footer.julian:
+                _refuse_julian(values, field, self._projection.where)
+            arrays.append(values)
+        return arrays
+
+    def _raw_batches(self, groups: range) -> Iterator[pa.RecordBatch]:
+        at = self._plan.leaves
+        for some in self._portions(groups, 0 if self._plan.one_by_one else _AHEAD_BYTES):
+            if self._footer.bytes_of(some) > _THREADS_BYTES:
+                yield from self._file.iter_batches(_BATCH_ROWS, row_groups=some, column_indices=at)
+            else:  # as one, by this thread: a stream of batches is handed over by another
+                yield from self._file.read_row_groups(some, column_indices=at, use_threads=False).to_batches(
+                    _BATCH_ROWS
+                )
+
+    def _portions(self, groups: range, most: int) -> Iterator[list[int]]:
+        """Neighbouring row groups of `most` bytes together, at least one."""
+        groups_in_file = self._footer.groups
+        portion: list[int] = []
+        size = 0
+        for group in groups:
+            if portion and size + groups_in_file[group][1] > most:
+                yield portion
+                portion, size = [], 0
+            portion.append(group)
+            size += groups_in_file[group][1]
+        yield portion
+
+
+def _fits(stored: pa.DataType, target: pa.DataType) -> bool:
+    """Does every value of one type fit the other, of numbers whose conversion looks at each value?"""
+    if pa.types.is_integer(stored) and pa.types.is_integer(target):
+        return bool(stored.bit_width <= target.bit_width)
+    if pa.types.is_decimal(stored) and pa.types.is_decimal(target):
+        return bool(stored.scale <= target.scale and stored.precision - stored.scale <= target.precision - target.scale)
+    return True
+
+
+def _no_rows(fields: list[pa.Field]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], schema=pa.schema(fields))
+
+
+def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozenset[str]) -> list[int]:
+    """The places of the leaves of the columns that are read, among those of all columns."""
+    counts = [_leaves_of(f.type) for f in in_file]
+    ends = list(itertools.accumulate(counts))
+    if ends and ends[-1] == reader.metadata.num_columns:
+        columns = zip(in_file, counts, ends, strict=True)
+        return [at for f, count, end in columns if f.name in names for at in range(end - count, end)]
+    # Arrow's types do not tell the file's leaves. Their paths do, though a name may begin as another one and a dot:
+    # what is read too much is not looked at.
+    paths = (path if isinstance(path, str) else ".".join(path) for path in reader.column_paths)
+    return [at for at, path in enumerate(paths) if any(path == name or path.startswith(f"{name}.") for name in names)]
+
+
+def _is_as_it_is(field: Field, stored: pa.Field) -> bool:
+    """Is the file's column the table's to the type? What has fields inside is looked through."""
+    return not field.children and not pa.types.is_nested(stored.type) and bool(stored.type.equals(field.type))
+
+
+def _leaves_of(t: pa.DataType) -> int:
+    if not pa.types.is_nested(t):
+        return 1
+    return sum(_leaves_of(t.field(i).type) for i in range(t.num_fields))
+
+
+def _dictionary_inside(t: pa.DataType) -> bool:
+    if not pa.types.is_nested(t):
+        return False
+    inside = [t.field(i).type for i in range(t.num_fields)]
+    return any(pa.types.is_dictionary(type_) or _dictionary_inside(type_) for type_ in inside)
+
+
+def _refuse_julian(values: pa.Array, field: Field, where: str) -> None:
+    if pa.types.is_date32(values.type):
+        early = pc.any(pc.less(values.view(pa.int32()), _GREGORIAN_DAY)).as_py()
+    elif pa.types.is_timestamp(values.type):
+        early = pc.any(pc.less(values.cast(pa.timestamp("us")).view(pa.int64()), _COMMON_MICROS)).as_py()
+    elif pa.types.is_nested(values.type) and _holds_times(values.type):
+        raise ScanError(
+            f"dates of the Julian calendar are read by Spark only; nested column {field.name!r} of {where} may hold"
+            " some; read with .to_spark(spark)"
+        )
+    else:
+        return
+    if early:
+        raise ScanError(
+            f"dates of the Julian calendar are read by Spark only; column {field.name!r} of {where} holds some from"
+            " before 1900; read with .to_spark(spark)"
+        )
+
+
+def _holds_times(t: pa.DataType) -> bool:
+    if pa.types.is_nested(t):
+        return any(_holds_times(t.field(i).type) for i in range(t.num_fields))
+    return bool(pa.types.is_temporal(t))

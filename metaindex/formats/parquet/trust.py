@@ -1,0 +1,242 @@
+"""What of a Parquet footer is to be believed, column by column.
+
+Every rule here is a wrong answer that a real system has given: signed order of byte arrays (PARQUET-686), corrupt
+binary statistics of old writers (PARQUET-251), INT96, decimals compared as unsigned bytes, NaN among floats. What is
+not believed is unknown, and says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache, partial
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from metaindex.expressions.arrow_types import is_bytes, is_text
+from metaindex.expressions.physical import physical_type
+from metaindex.formats.column_names import alike
+from metaindex.formats.model import Leaf
+
+from .schema import Coding, FileType, Node
+
+Finder: TypeAlias = Callable[[Node], Sequence[Node]]
+
+
+class Doubt(Enum):
+    """Why the bounds of a column of a file are not known from its footer; the value is the sentence."""
+
+    UNREADABLE = "the footer could not be read"
+    NO_STATISTICS = "the writer left out statistics of some row group"
+    INT96 = "INT96 has no order that statistics could follow"
+    NO_ORDER = "the footer does not say that bytes were compared in the order of their type"
+    OLD_WRITER = "this writer's binary statistics are known to be corrupt"
+    DECIMAL_ORDER = "this writer is not known to compare decimals in bytes as numbers"
+    NAN = "a bound is NaN"
+    CONTRADICTION = "the footer counts every value as NULL and says bounds of them"
+    REVERSED = "the lower bound is greater than the upper one"
+    OTHER_TYPE = "the file's type does not convert to the column's type without doubt"
+    LEGACY_CALENDAR = "dates before 1582 or timestamps before 1900 were written in an older calendar"
+    NOT_MAPPED = "the file does not hold the column, and what is shown instead is not known"
+    AMBIGUOUS = "two columns of the file have this name when case is ignored"
+    ENCRYPTED = "the column is encrypted in the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The leaf is this column of the file. `doubt`: its bounds are not to be used (counts and sizes are)."""
+
+    column: int
+    type: FileType
+    required: bool
+    doubt: Doubt | None
+    undercounts: bool = False  # the count of NULLs may leave some out
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentLeaf:
+    """No file of this layout holds the leaf; its rows show `default` (None is NULL) when that is known."""
+
+    known: bool
+    default: object
+    doubt: Doubt | None = None
+
+
+def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | AbsentLeaf:
+    """Where the leaf is in files of one schema by one writer."""
+    by_id = leaf.field.field_id is not None
+    if by_id and all(n.field_id is None for n in _all(root)):
+        # Readers find the column by a name mapping or by its place then: its name here proves nothing.
+        place = _by_mapping(leaf, root)
+    else:
+        place = _by_id(leaf, root) if by_id else _by_name(leaf, root)
+    if not isinstance(place, tuple):
+        return place
+    node, required, whole = place
+    if node.column is None or node.type is None:
+        return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
+    doubt = _doubt(node.type, leaf.type, created_by, typed_order)
+    # Arrow writes a dictionary of texts as it is, and does not count the rows whose struct is NULL.
+    undercounts = not whole and node.type.coding is Coding.BYTES and created_by.startswith("parquet-cpp")
+    return Found(node.column, node.type, required, doubt, undercounts)
+
+
+def _all(node: Node) -> list[Node]:
+    return [node, *(below for child in node.children for below in _all(child))]
+
+
+def _by_id(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
+    """The node, whether it is never NULL, and whether no struct around it is."""
+    wanted = leaf.field.field_id
+    hits: list[tuple[Node, bool, bool, bool]] = []
+
+    def walk(node: Node, required: bool, repeated: bool) -> None:
+        for child in node.children:
+            below = (required and not child.optional, repeated or child.repeated)
+            if child.field_id == wanted:
+                hits.append((child, *below, required))
+            walk(child, *below)
+
+    walk(root, True, False)
+    if not hits:
+        held = {node.field_id for node in _all(root)}
+        return _absent(leaf, next(d for d, f in enumerate(leaf.path) if f is leaf.field or f.field_id not in held))
+    if len(hits) > 1:
+        return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
+    node, required, repeated, whole = hits[0]
+    return AbsentLeaf(False, None, Doubt.OTHER_TYPE) if repeated else (node, required, whole)
+
+
+def _by_name(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
+    finders = [partial(_alike, name=alike(part)) for part in leaf.source]
+    return _descended(root, finders, partial(_absent, leaf))
+
+
+def _alike(node: Node, name: str) -> Sequence[Node]:
+    return node.by_name.get(name, ())
+
+
+def _by_mapping(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
+    """By the names that the table's mapping gives each field, as they are. What is not found may be found under the
+    next mapping: nothing is said of it."""
+    finders: list[Finder] = []
+    for field in leaf.path:
+        if field.mapped is None:
+            return AbsentLeaf(False, None, Doubt.NOT_MAPPED)
+        finders.append(partial(_named, names=field.mapped))
+    return _descended(root, finders, lambda _: AbsentLeaf(False, None, Doubt.NOT_MAPPED))
+
+
+def _named(node: Node, names: Sequence[str]) -> Sequence[Node]:
+    return [child for child in node.children if child.name in names]
+
+
+def _descended(
+    root: Node, finders: Sequence[Finder], absent: Callable[[int], AbsentLeaf]
+) -> tuple[Node, bool, bool] | AbsentLeaf:
+    node, required, whole = root, True, True
+    for depth, find in enumerate(finders):
+        if node.column is not None:
+            return AbsentLeaf(False, None, Doubt.OTHER_TYPE)  # a struct is asked for where the file has a value
+        matches = find(node)
+        if not matches:
+            return absent(depth)
+        if len(matches) > 1:
+            return AbsentLeaf(False, None, Doubt.AMBIGUOUS)
+        node = matches[0]
+        whole, required = required, required and not node.optional
+        if node.repeated:
+            return AbsentLeaf(False, None, Doubt.OTHER_TYPE)
+    return node, required, whole
+
+
+def _absent(leaf: Leaf, depth: int) -> AbsentLeaf:
+    """What a file without field `depth` of the path shows: that field's default. A default of a struct says nothing
+    of its fields, and a field with a default is NULL where the struct around it is."""
+    field = leaf.path[depth]
+    if not field.default_known or (field.default is not None and len(leaf.path) > 1):
+        return AbsentLeaf(False, None, Doubt.NOT_MAPPED)
+    return AbsentLeaf(True, field.default)
+
+
+def _doubt(file: FileType, table: pa.DataType, created_by: str, typed_order: bool) -> Doubt | None:
+    if file.physical == "INT96":
+        return Doubt.INT96
+    if file.coding is Coding.NONE:
+        return None if pa.types.is_null(file.arrow) else Doubt.OTHER_TYPE
+    if not converts(file.arrow, table) or (file.physical == "FIXED_LEN_BYTE_ARRAY" and _is_text(table)):
+        return Doubt.OTHER_TYPE  # a UUID is shown as text that is not its bytes
+    if file.coding in (Coding.NUMBER, Coding.UNSCALED):
+        return None
+    if not typed_order:
+        return Doubt.NO_ORDER
+    application, version = writer(created_by)
+    if application == "parquet-mr" and version < (1, 10, 0):
+        return Doubt.OLD_WRITER
+    if file.coding in (Coding.DECIMAL_BYTES, Coding.HALF) and not _compares_as_numbers(application, version):
+        return Doubt.DECIMAL_ORDER
+    return None
+
+
+@lru_cache(maxsize=256)
+def writer(created_by: str) -> tuple[str, tuple[int, ...]]:
+    """Application and version of a `created_by`; version () where none is said, which is less than any."""
+    match = re.match(
+        r"\s*(.*?)\s+(?:\(\w+\)\s+)?version\s+(?:[a-z]+-|v)?(\d{1,9})(?!\d)(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", created_by
+    )
+    if match is None:
+        return created_by.split(" ")[0] if created_by else "", ()
+    return match[1], tuple(int(part or 0) for part in match.groups()[1:])
+
+
+_NUMBERS_SINCE = {
+    "parquet-mr": (1, 10, 0),
+    "parquet-cpp-arrow": (5, 0, 0),
+    "DuckDB": (1, 0, 0),
+    "Polars": (1, 0, 0),
+    "parquet-rs": (50, 0, 0),
+    "delta-rs": (1, 0, 0),  # says "py-1.2.3"
+}
+
+
+def _compares_as_numbers(application: str, version: tuple[int, ...]) -> bool:
+    since = _NUMBERS_SINCE.get(application)
+    return since is not None and version >= since
+
+
+def converts(file: pa.DataType, table: pa.DataType) -> bool:
+    """Does every reader show a value of the file's type as the same value of the table's type (or its rounding, in
+    order)? The type at write time decides."""
+    is_ = pa.types
+    while is_.is_dictionary(table):
+        table = table.value_type
+    if physical_type(table) is None:
+        return False
+    if is_.is_integer(file):
+        return bool(is_.is_integer(table) or is_.is_float64(table) or is_.is_decimal(table))
+    if is_.is_floating(file):
+        return bool(is_.is_floating(table) and table.bit_width >= file.bit_width)
+    if is_.is_timestamp(file):
+        return bool(is_.is_timestamp(table) and (file.tz is None) == (table.tz is None))
+    if is_.is_decimal(file):
+        return bool(is_.is_decimal(table) and table.scale >= file.scale)
+    if is_.is_date(file):
+        return bool(is_.is_date(table) or (is_.is_timestamp(table) and table.tz is None))
+    if is_.is_time(file):
+        return bool(is_.is_time(table))
+    if is_.is_boolean(file):
+        return bool(is_.is_boolean(table))
+    return _is_bytes(file) and _is_bytes(table)
+
+
+def _is_text(t: pa.DataType) -> bool:
+    while pa.types.is_dictionary(t):
+        t = t.value_type
+    return is_text(t)
+
+
+def _is_bytes(t: pa.DataType) -> bool:
+    return is_text(t) or is_bytes(t)

@@ -1,0 +1,60 @@
+"""The encodings of text files: UTF-8, and those of one byte a character that hold ASCII."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from metaindex.core.errors import ScanError
+from metaindex.formats.encodings import codec_of
+
+_HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """`name` is Python's; `said`: the user named it. `whole`: files are read whole."""
+
+    name: str
+    said: bool
+    json: bool
+    whole: bool
+
+    @classmethod
+    def of(cls, name: str | None, file_format: str, whole: bool) -> Encoding:
+        """`name`: one that is read here (`only_spark.unread_option`)."""
+        return cls(codec_of(name or "utf-8") or "utf-8", name is not None, file_format == "json", whole)
+
+    def shows_mark(self, data: bytes) -> bool:
+        """Is a byte-order mark at the beginning of a file that is read whole a character of it, which is no JSON? Where
+        no encoding is named, Spark looks for one in four bytes or more."""
+        return self.json and (self.name == "utf-8" if self.said else data == codecs.BOM_UTF8)
+
+    def utf8(self, data: bytes, where: str) -> bytes:
+        """The text in UTF-8; what is no text of the encoding becomes U+FFFD, as in Spark, but for lines of JSON: those
+        it does not read."""
+        if self.name == "utf-8":
+            if self.json and not self.said and b"\0" in data:
+                raise ScanError(
+                    f"JSON is read in UTF-8; {where} holds zero bytes, as UTF-16 and UTF-32 do; read with"
+                    " .to_spark(spark)"
+                )
+            return data
+        if not self.json or self.whole:
+            return data.decode(self.name, "replace").encode()
+        try:
+            return data.decode(self.name).encode()
+        except UnicodeError:
+            raise ScanError(
+                f"lines of JSON are text of their encoding, or may be rows of NULLs to Spark; {where} has bytes that"
+                f" are none of {self.name}; name its encoding, or read with .to_spark(spark)"
+            ) from None
+
+
+def text_of(data: bytes) -> str:
+    """UTF-8 as Java decodes it: half a surrogate pair becomes one U+FFFD, where Python has one for each byte."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _HALF.sub("\ufffd".encode(), data).decode("utf-8", "replace")

@@ -1,0 +1,339 @@
+"""Lines of JSON -> columns, with the rules of Spark's reader.
+
+A line that is no JSON object gives a row of NULLs, a line that is an array gives a row for each object in it, a blank
+line none. Names are matched exactly; of two fields with one name the last counts (refused where its value is of another
+type: then the one before it does). A value of another type than its column's is NULL, and takes the list or map around
+it with it, while a struct keeps its other fields. What stands behind the object on its line is ignored. Refused are
+texts in single quotes and infinities as Java writes them, which Spark reads, and lines that are broken inside the value
+of a column where Spark goes on behind the break (`json_breaks`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from metaindex.core.errors import ScanError
+from metaindex.formats.files import json_bounds
+from metaindex.formats.files.beginnings import is_utf8
+from metaindex.formats.model import Field
+
+from . import json_breaks
+from .encodings import text_of
+from .json_values import (
+    MOST_DIGITS,
+    MOST_OF_NAME,
+    Bad,
+    BadBytes,
+    LongNumber,
+    OddName,
+    are_bytes,
+    array_of,
+    converter,
+    decoder,
+    has_long_texts,
+    hold_name,
+    holds_bytes,
+)
+from .values import Uncertain, ValueRules
+
+_BLANKS = b" \t\r\n"
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LINE = re.compile(rb"[^\r\n]+")
+_MINUS_ZERO = re.compile(rb"-0[^0-9.eE]")  # an integer, which has no sign; to Arrow it is -0.0
+_LONG_NUMBER = re.compile(rb"(?<![0-9.eE+-])[0-9.eE+-]{%d}" % (MOST_DIGITS + 1))
+_NAN = re.compile(rb"NaN\s*[,}\]]")
+_INFINITY = re.compile(rb"Inf(?:inity)?\s*[,}\]]")  # Arrow knows more of these than Spark
+_WRITTEN_ANEW = re.compile(rb":\s*-(?:0\s*[,}])|:\s*-?[0-9]+[.eE]")
+_AT_ONCE = 50_000  # rows of objects in memory
+_MOST_LEVELS = 500
+_MOST_VALUES, _MOST_WHOLE_VALUES = 2_000_000, 10_000_000
+"""Of one line, and of a file that is read whole. A value takes a hundred bytes in memory and two in a file, and a file
+may be packed."""
+_Row: TypeAlias = dict[str, tuple[Any, str, bool]]
+"""Of each field its value, its text, and whether its name stands there for the second time."""
+
+
+class _BrokenInside(ValueError):
+    """The line is broken in the value of a column, and Spark goes on behind the break."""
+
+
+class JsonRows:
+    """`columns`: all that the table has in its files, whichever are asked. `decoded`: an encoding is named: Spark
+    decodes the bytes before it parses them. `packed`: of files that are read whole and unpacked, whose bytes Spark
+    cannot go back to, either."""
+
+    def __init__(
+        self,
+        values: ValueRules,
+        columns: tuple[Field, ...],
+        *,
+        decoded: bool = False,
+        packed: bool = False,
+    ) -> None:
+        self._values = values
+        self._types = {f.name: f.type for f in columns}
+        self._of_bytes = frozenset(f.name for f in columns if holds_bytes(f.type))
+        self._decoded = decoded
+        self._written_anew = decoded or packed
+        self._decoder = decoder(anew=self._written_anew)
+
+    def parse(
+        self, block: bytes, fields: tuple[Field, ...], where: str, head: bool
+    ) -> tuple[int, list[pa.Array], bool]:
+        """Rows, one array per field; JSON has no header."""
+        _hold_levels(block, where)
+        lines = [line for line in (raw_line.strip(_BLANKS) for raw_line in _LINE.findall(block)) if line]
+        if (arrays := self._fast(lines, fields, where)) is not None:
+            return len(lines), arrays, False
+        names = frozenset(f.name for f in fields)
+        rows = (row for line in lines for row in self._line(line, names, where, _MOST_VALUES))
+        return *self._by_value(rows, fields, where, any(line.startswith(b"[") for line in lines)), False
+
+    def parse_whole(self, data: bytes, fields: tuple[Field, ...], where: str) -> tuple[int, list[pa.Array]]:
+        """A file that is one object, or one array of objects; what follows it is ignored."""
+        text = data.strip(_BLANKS)
+        if self._decoded:
+            text = text_of(text).encode()  # of a whole file Spark replaces what is no text of the encoding
+        _hold_levels(text.translate(None, b"\r\n"), where)
+        names = frozenset(f.name for f in fields)
+        rows = iter(self._line(text, names, where, _MOST_WHOLE_VALUES) if text else [])
+        return self._by_value(rows, fields, where, text.startswith(b"["))
+
+    def _by_value(
+        self, rows: Iterator[_Row], fields: tuple[Field, ...], where: str, arrays: bool
+    ) -> tuple[int, list[pa.Array]]:
+        count, parts = 0, []
+        while some := list(islice(rows, _AT_ONCE)):
+            count += len(some)
+            parts.append(self._arrays(some, fields, where, arrays))
+        if not parts:
+            return 0, self._arrays([], fields, where, arrays)
+        return count, [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
+
+    def _arrays(self, rows: list[_Row], fields: tuple[Field, ...], where: str, in_arrays: bool) -> list[pa.Array]:
+        arrays = []
+        for f in fields:
+            convert = converter(f.type, f.name, self._values)
+            out = []
+            for row in rows:
+                value, text, again = row.get(f.name, (None, "", False))
+                try:
+                    out.append(None if value is None else convert(value, text))
+                except Bad as bad:
+                    if again:
+                        raise _refused("two values", f, where) from None
+                    if in_arrays and isinstance(bad, BadBytes):
+                        raise ScanError(
+                            f"bytes are read as base64; {where} holds others in column {f.name!r} of an array, of which"
+                            " Spark makes one row of NULLs; read with .to_spark(spark)"
+                        ) from None
+                    out.append(None)
+                except Uncertain as error:
+                    raise _refused(str(error), f, where) from None
+            try:
+                arrays.append(array_of(out, f.type))
+            except UnicodeEncodeError as error:
+                raise ScanError(
+                    f"texts are UTF-8; {where} holds half a surrogate pair in column {f.name!r}; read with"
+                    " .to_spark(spark)"
+                ) from error
+        return arrays
+
+    def _fast(self, lines: list[bytes], fields: tuple[Field, ...], where: str) -> list[pa.Array] | None:
+        """Arrow's parser, where every line is one object and every value of its column's own kind; None where that is
+        not certain.
+
+        Lines that begin and end as objects do hold one object each when there are as many objects as lines."""
+        kinds = [_fast_type(f.type) for f in fields]
+        if not lines or None in kinds or not all(line[:1] == b"{" and line[-1:] == b"}" for line in lines):
+            return None
+        block = b"\n".join(lines)
+        if self._of_bytes or not is_utf8(block):  # Arrow does not look at fields that nobody asks for
+            return None
+        long = [line for line in lines if len(line) > MOST_DIGITS]
+        if any(_LONG_NUMBER.search(line) or has_long_texts(line) for line in long):
+            return None
+        if _NAN.search(block) or _INFINITY.search(block):
+            return None
+        if self._decoded and _WRITTEN_ANEW.search(block):
+            return None
+        if any(map(_has_doubles, kinds)) and _MINUS_ZERO.search(block):
+            return None
+        import pyarrow.json as json_reader
+
+        schema = pa.schema([pa.field(f.name, kind) for f, kind in zip(fields, kinds, strict=True)])
+        try:
+            table = json_reader.read_json(
+                pa.BufferReader(block),
+                read_options=json_reader.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                parse_options=json_reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+            ).select(schema.names)
+            table.validate(full=True)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
+            return None  # a value of another kind, a name twice, a line that is no JSON
+        if table.num_rows != len(lines):
+            return None
+        columns = [column.combine_chunks() for column in table.columns]
+        return [self._typed(column, f, where) for column, f in zip(columns, fields, strict=True)]
+
+    def _typed(self, column: pa.Array, field: Field, where: str) -> pa.Array:
+        """What Arrow has read (`_fast_type`), as values of the field's type."""
+        t = field.type
+        if pa.types.is_temporal(t):
+            return self._values.column(column, field, where)
+        if pa.types.is_struct(t):
+            inner = [t.field(i) for i in range(t.num_fields)]
+            children = [
+                self._typed(child, Field(f"{field.name}.{part.name}", part.type), where)
+                for child, part in zip(column.flatten(), inner, strict=True)
+            ]
+            return pa.StructArray.from_arrays(children, fields=inner, mask=column.is_null())
+        if pa.types.is_list(t):
+            element = self._typed(column.values, Field(f"{field.name}.element", t.value_type), where)
+            return pa.ListArray.from_arrays(column.offsets, element, mask=column.is_null()).cast(t)
+        return column.cast(t)
+
+    def _line(self, raw: bytes, names: frozenset[str], where: str, most: int) -> list[_Row]:
+        if sum(map(raw.count, (b",", b"[", b"{"))) > most:
+            raise ScanError(
+                f"JSON that is read value by value has at most {most:,} values in a line, or {_MOST_WHOLE_VALUES:,} in"
+                f" a file with multiLine; {where} has more; split it, or read with .to_spark(spark)"
+            )
+        if not self._decoded:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+        try:
+            line = json_breaks.text_of(raw, decoded=self._decoded)
+            if line is None:
+                return [{}]
+            start = _SPACE.match(line).end()  # type: ignore[union-attr]  # it matches everywhere
+            if line[start : start + 1] == "[":
+                return self._objects(line, start + 1, names)
+            if line[start : start + 1] == "{":
+                return [self._object(line, start, names)[0]]
+        except json_breaks.OtherCharacters:
+            raise ScanError(
+                f"JSON is UTF-8; {where} has bytes that are none and that Spark shows as other characters in the line"
+                f" {raw[:80]!r}; write it anew, or read with .to_spark(spark)"
+            ) from None
+        except LongNumber:
+            raise ScanError(
+                f"a number of JSON has at most {MOST_DIGITS:,} digits, or its line may be a row of NULLs to Spark;"
+                f" {where} has a longer one; read with .to_spark(spark)"
+            ) from None
+        except OddName:
+            raise ScanError(
+                f"names are whole and of at most {MOST_OF_NAME:,} bytes, or Spark may have a row of NULLs for their"
+                f" line; {where} has another in the line {raw[:80]!r}; read with .to_spark(spark)"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, _BrokenInside):
+                raise ScanError(
+                    "a record that is broken inside a value has what Spark takes behind the break for its own;"
+                    f" {where} has the line {raw[:80]!r}; mend it, or read with .to_spark(spark)"
+                ) from None
+            if isinstance(error, json.JSONDecodeError) and json_breaks.is_infinity(error):
+                raise ScanError(
+                    f"infinite numbers are Infinity, -Infinity or texts; {where} has others in the line {raw[:80]!r};"
+                    " read with .to_spark(spark)"
+                ) from None
+            if b"'" in raw:
+                raise ScanError(
+                    f"JSON texts stand in double quotes; {where} has the line {raw[:80]!r}; read with .to_spark(spark)"
+                ) from None
+        return [{}]
+
+    def _objects(self, line: str, at: int, names: frozenset[str]) -> list[_Row]:
+        rows = []
+        at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+        if line[at : at + 1] == "]":
+            return []
+        while True:
+            if line[at : at + 1] != "{":
+                raise ValueError("no object")
+            row, at = self._object(line, at, names)
+            rows.append(row)
+            at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+            if line[at : at + 1] == "]":
+                return rows
+            if line[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+
+    def _object(self, line: str, at: int, names: frozenset[str]) -> tuple[_Row, int]:
+        """The fields of these names, each with its text: what a column of texts shows of a value that is none."""
+        row: _Row = {}
+        at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+        if line[at : at + 1] == "}":
+            return row, at + 1
+        while True:
+            if line[at : at + 1] != '"':
+                raise ValueError("no name")
+            name, at = self._decoder.raw_decode(line, at)
+            hold_name(name)
+            at = _SPACE.match(line, at).end()  # type: ignore[union-attr]
+            if line[at : at + 1] != ":":
+                raise ValueError("no colon")
+            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+            try:
+                value, end = self._decoder.raw_decode(line, at)
+            except json.JSONDecodeError as error:
+                if name in self._types and json_breaks.goes_on(self._types[name], at, error):
+                    raise _BrokenInside from error
+                raise
+            if name in self._of_bytes and not are_bytes(value):
+                raise _BrokenInside
+            if name in names:
+                row[name] = (value, "" if self._written_anew else line[at:end], name in row)
+            at = _SPACE.match(line, end).end()  # type: ignore[union-attr]
+            if line[at : at + 1] == "}":
+                return row, at + 1
+            if line[at : at + 1] != ",":
+                raise ValueError("no comma")
+            at = _SPACE.match(line, at + 1).end()  # type: ignore[union-attr]
+
+
+def _hold_levels(text: bytes, where: str) -> None:
+    """Spark has a row of NULLs for what is nested deeper than 1,000 levels, whichever columns are asked; Python's stack
+    ends below that."""
+    if json_bounds.levels(text, _MOST_LEVELS) > _MOST_LEVELS:
+        raise ScanError(
+            f"JSON is read to {_MOST_LEVELS} levels of lists and objects; {where} has more; read with .to_spark(spark)"
+        )
+
+
+def _fast_type(t: pa.DataType) -> pa.DataType | None:
+    """What Arrow is asked to read for a column; None: values of the type are read one by one. A day or a moment that is
+    none is NULL, and takes a list around it along: lists of those are read one by one."""
+    if pa.types.is_struct(t):
+        inner = [(t.field(i).name, _fast_type(t.field(i).type)) for i in range(t.num_fields)]
+        whole = inner and all(kind is not None for _, kind in inner) and len(dict(inner)) == len(inner)
+        return pa.struct([pa.field(name, kind) for name, kind in inner]) if whole else None
+    if pa.types.is_list(t):
+        element = t.value_type
+        while pa.types.is_list(element):
+            element = element.value_type
+        kind = None if pa.types.is_temporal(element) else _fast_type(t.value_type)
+        return None if kind is None else pa.list_(kind)
+    if pa.types.is_string(t) or pa.types.is_date32(t) or (pa.types.is_timestamp(t) and t.unit == "us"):
+        return pa.string()
+    return t if t in (pa.int32(), pa.int64(), pa.int16(), pa.float64(), pa.bool_()) else None
+
+
+def _has_doubles(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_doubles(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(kind == pa.float64())
+
+
+def _refused(what: str, field: Field, where: str) -> ScanError:
+    return ScanError(
+        f"a text file is read as Spark reads it, or refused; {where} holds {what} in column {field.name!r} of type"
+        f" {field.type}; read with .to_spark(spark)"
+    )

@@ -1,0 +1,183 @@
+"""CSV and JSON lines as Spark reads them in its PERMISSIVE mode: text in, the table's columns out.
+
+An option that is not honoured here is refused by name, unless it has no say in what is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Mapping
+from typing import IO
+
+import pyarrow as pa
+
+from metaindex.core.errors import ScanError
+from metaindex.core.shown import between_quotes
+from metaindex.formats.files import only_spark
+from metaindex.formats.files.beginnings import is_whole
+from metaindex.formats.files.compressed import open_text, whole
+from metaindex.formats.files.time_patterns import TimePattern
+from metaindex.formats.model import Field, Schema
+
+from .csv_dialect import CsvDialect
+from .csv_rows import CsvRows
+from .encodings import Encoding
+from .json_rows import JsonRows
+from .values import ValueRules
+
+_BLOCK_BYTES = 16 * 1024 * 1024
+_MOST_LINE_BYTES, _MOST_WHOLE_BYTES = 128 << 20, 1 << 30
+"""Unpacked: a megabyte of a packed file may be gigabytes, and whoever builds for others has their files in memory."""
+_Part = tuple[int, int, list[pa.Array]]
+
+# Options with the only value that is honoured; an option with another value is refused.
+_FIXED = {
+    "mode": "permissive",
+    "enforceschema": "true",
+    "columnnameofcorruptrecord": "_corrupt_record",
+    "locale": "en-us",
+    "unescapedquotehandling": "stop_at_delimiter",
+    "primitivesasstring": "false",
+    "allowcomments": "false",
+    "allowunquotedfieldnames": "false",
+    "allowsinglequotes": "true",
+    "allownonnumericnumbers": "true",
+    "allownumericleadingzeros": "false",
+    "allowbackslashescapinganycharacter": "false",
+    "allowunquotedcontrolchars": "false",
+}
+# Honoured by the dialect and the values, or without a say in the rows of a file once the schema is known.
+_KNOWN = {
+    *("file_format", "sep", "delimiter", "quote", "escape", "header", "nullvalue", "emptyvalue", "nanvalue"),
+    *("positiveinf", "negativeinf", "encoding"),
+    *("charset", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "timezone", "comment", "linesep"),
+    *("compression", "multiline", "wholefile"),
+    *("inferschema", "samplingratio", "prefersdate", "prefersdecimal", "dropfieldifallnull", "maxcolumns"),
+    *("maxcharspercolumn", "path", "basepath"),
+    *("recursivefilelookup", "pathglobfilter", "modifiedbefore", "modifiedafter", "ignorecorruptfiles"),
+    *("ignoremissingfiles", "mergeschema", "partitions"),
+    *("schema", "datetimerebasemode", "columnpruning", "infertimestampntz", "partition_types", "partition_columns"),
+    *("dateformat", "timestampformat", "timestampntzformat"),
+}  # fmt: skip
+
+
+class TextReader:
+    """Reads the CSV or JSON files of one snapshot."""
+
+    def __init__(self, file_format: str, options: Mapping[str, object], schema: Schema) -> None:
+        given = {
+            k.lower(): str(v) if not isinstance(v, bool) else str(v).lower()
+            for k, v in options.items()
+            if v is not None
+        }
+        for name, value in given.items():
+            if name in _FIXED:
+                if value.lower() != _FIXED[name]:
+                    raise ScanError(
+                        f"{file_format} files are read with {name} {_FIXED[name]!r}; the table has"
+                        f" {between_quotes(value)}; read with .to_spark(spark)"
+                    )
+            elif name not in _KNOWN:
+                raise ScanError(
+                    f"an option of {file_format} files is honoured or refused; {name!r} ({between_quotes(value)}) is"
+                    " not known; mend its name (each is an argument of its own: header=True), or read with"
+                    " .to_spark(spark)"
+                )
+        if any(f.name == "_corrupt_record" for f in schema):
+            raise ScanError(
+                "the corrupt records of a table are shown by Spark only; its schema has the column '_corrupt_record';"
+                " read with .to_spark(spark)"
+            )
+        self._whole = is_whole(given)
+        if why := only_spark.unread_option(given):
+            raise ScanError(f"{why}; {only_spark.CURE}")
+        self._encoding = Encoding.of(only_spark.encoding_of(given), file_format, self._whole)
+        values = ValueRules(
+            json=file_format == "json",
+            zone=given.get("timezone", "UTC"),
+            nan=given.get("nanvalue", "NaN"),
+            positive_inf=given.get("positiveinf", "Inf"),
+            negative_inf=given.get("negativeinf", "-Inf"),
+            date_pattern=_pattern(given, "dateformat"),
+            timestamp_pattern=_pattern(given, "timestampformat"),
+            local_pattern=_pattern(given, "timestampntzformat"),
+        )
+        self._rows: CsvRows | JsonRows
+        self._packed: CsvRows | JsonRows | None = None  # of packed files that are read whole, where they are others
+        in_file = tuple(f for f in schema if not f.partition)
+        if file_format == "csv":
+            self._rows = CsvRows(CsvDialect.of(given), in_file, values)
+        else:
+            self._rows = JsonRows(values, in_file, decoded=self._encoding.said)
+            self._packed = JsonRows(values, in_file, decoded=self._encoding.said, packed=True)
+
+    def read(self, source: pa.NativeFile, path: str, fields: tuple[Field, ...], where: str) -> Iterator[_Part]:
+        stream = open_text(source, path)
+        if self._whole:
+            data = self._encoding.utf8(_whole(stream, where), where)
+            if not self._encoding.shows_mark(data):
+                data = data.removeprefix(codecs.BOM_UTF8)
+            of_packed = self._packed if stream is not source else None
+            count, arrays = (of_packed or self._rows).parse_whole(data, fields, where)
+            if count:
+                yield 0, count, arrays
+            return
+        first = 0
+        head = True
+        for number, block in enumerate(_blocks(stream, where)):
+            text = block.removeprefix(codecs.BOM_UTF8) if number == 0 else block
+            if text is not block and isinstance(self._rows, CsvRows) and text.startswith(codecs.BOM_UTF8):
+                raise ScanError(
+                    f"a text file begins with one byte-order mark at most; {where} has two; read with .to_spark(spark)"
+                )
+            count, arrays, head = self._rows.parse(self._encoding.utf8(text, where), fields, where, head)
+            if count:
+                yield first, count, arrays
+            first += count
+
+
+def _pattern(given: Mapping[str, str], name: str) -> TimePattern | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    pattern = TimePattern.of(text)
+    if pattern is None:
+        raise ScanError(
+            f"dates and times are read by patterns of fixed width, such as dd.MM.yyyy; the table has {name}"
+            f" {between_quotes(text)}; read with .to_spark(spark)"
+        )
+    return pattern
+
+
+def _whole(stream: IO[bytes], where: str) -> bytes:
+    """A file that is read at once."""
+    parts, size = [], 0
+    for block in _blocks(stream, where):
+        parts.append(block)
+        size += len(block)
+        if size > _MOST_WHOLE_BYTES:
+            raise ScanError(
+                f"a text file that is read whole (multiLine) has at most {_MOST_WHOLE_BYTES:,} bytes,"
+                f" unpacked; {where} has more; split it, or read with .to_spark(spark)"
+            )
+    return b"".join(parts)
+
+
+def _blocks(stream: IO[bytes], where: str) -> Iterator[bytes]:
+    """Whole lines, some megabytes at a time. A file in which no line ends is one block."""
+    rest: list[bytes] = []
+    with whole(where):
+        while piece := stream.read(_BLOCK_BYTES):
+            if sum(map(len, rest)) > _MOST_LINE_BYTES:
+                raise ScanError(
+                    f"a line of a text file has at most {_MOST_LINE_BYTES:,} bytes, unpacked; {where} has a longer one;"
+                    " read with .to_spark(spark)"
+                )
+            cut = piece.rfind(b"\n") + 1
+            if cut:
+                yield b"".join((*rest, piece[:cut]))
+                rest = [piece[cut:]] if cut < len(piece) else []
+            else:
+                rest.append(piece)
+    if rest:
+        yield b"".join(rest)

@@ -1,0 +1,146 @@
+"""The files that a table had before its index was made: indexed as far as they can still be read, so that older
+versions are pruned as the newest one is.
+
+The versions are gone through from the newest back. One whose files the next one all has needs nothing; what the log
+says of the step between two tells which, where it can. No version is recorded: the files are known by what they are,
+and the version that the index was made of stays the one that was recorded last.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.shown import counted
+from metaindex.core.vectors import truths
+from metaindex.formats.changes import Base, ServesChanges
+from metaindex.formats.model import Snapshot, Version
+from metaindex.formats.protocol import At, TableFormat, TableRef
+from metaindex.index.build.protocol import Builder, Progress
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.writer import RunSink, new_run_id
+
+from .action import execute
+from .erase import files_there
+from .follow import Seen, follow
+from .refresh import Limit, Refresh, newest_complete
+from .target import Target, racy
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(slots=True)
+class Past:
+    """Indexes the files of older versions by an index that is there. `of`: the snapshot that it was created of."""
+
+    name: str
+    format: TableFormat
+    ref: TableRef
+    log: OperationLog
+    builder: Builder
+    of: Snapshot
+    cache: StoreCache
+    progress: Progress | None = None
+    versions: int = 0
+    files: int = 0
+    gone: set[str] = field(default_factory=set)
+    unread: list[str] = field(default_factory=list)
+
+    def index(self) -> tuple[str, ...]:
+        """What was done, for people. A version that cannot be read is left out and told; what the index has stays."""
+        for version in self._older():
+            try:
+                self._index(version)
+            except MetaIndexError as error:
+                logger.warning("version %s is left out of index %r: %s", version, self.name, error)
+                self.unread.append(f"version {version} is left out: {error}")
+        return self._notes()
+
+    def _older(self) -> Iterator[Version]:
+        """Versions with files that the next one has not, from the newest back."""
+        every = list(self.format.versions(self.ref))
+        at = next((place for place, known in enumerate(every) if known.id == self.of.version.id), len(every))
+        line = [*every[:at], self.of.version]
+        for version, then in list(pairwise(line))[::-1]:
+            if self._lost_some(version, then):
+                yield version
+
+    def _lost_some(self, version: Version, then: Version) -> bool:
+        if not isinstance(self.format, ServesChanges):
+            return True
+        try:
+            base = Base(version, self.of.schema, self.of.partition_columns)
+            changes = self.format.changes(self.ref, [base], At.of(then))
+        except MetaIndexError:
+            return True
+        return changes is None or len(changes.gone) > 0
+
+    def _index(self, version: Version) -> None:
+        snapshot = self.format.snapshot(self.ref, At.of(version))
+        fresh = self._fresh(snapshot)
+        if not len(fresh):
+            return
+        there = files_there(self.ref.storage, by_time=self.format.name == "files")
+        present = there(snapshot.files.table.select(["path", "size_bytes", "modified_ms"]).take(pa.array(fresh)))
+        missing = snapshot.files.paths.take(pa.array(fresh[~present])).to_pylist()
+        self.gone.update(missing)
+        if not present.any():
+            return
+        execute(self.log, self._action(version, snapshot, _without(missing)))
+        self.versions += 1
+        self.files += int(present.sum())
+
+    def _fresh(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
+        """Files of the version that the index, as it is now, does not know."""
+        entry = self.log.latest()
+        assert entry is not None
+        index = OpenIndex(self.name, entry, self.log.storage, self.cache)
+        fresh = follow(index, Seen(newest_complete(index), snapshot), listed=False).fresh
+        return fresh[~racy(snapshot)[fresh]]
+
+    def _action(self, version: Version, snapshot: Snapshot, limit: Limit) -> Refresh:
+        entry = self.log.latest()
+        assert entry is not None
+        settled = not racy(snapshot).any()
+        target = Target(self.format, self.ref, At.of(version), snapshot.version, settled, snapshot)
+        sink = RunSink(self.log.storage, new_run_id())
+        return Refresh(
+            self.name,
+            self.ref,
+            target,
+            entry.kinds,
+            self.builder,
+            sink,
+            progress=self.progress,
+            limit=limit,
+            cache=self.cache,
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        if not self.versions:
+            notes = ["no older version has files of its own that can be read"]
+        else:
+            of = "of an older version" if self.versions == 1 else f"of {self.versions:,} older versions"
+            notes = [f"{counted(self.files, 'file')} {of} indexed, too"]
+        if self.gone:
+            notes.append(f"not there any more: {counted(len(self.gone), 'file')} of older versions")
+        return (*notes, *self.unread[:3])
+
+
+def _without(missing: Sequence[str]) -> Limit:
+    gone = pa.array(missing, pa.string())
+
+    def there(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+        return ~truths(pc.is_in(snapshot.files.paths.combine_chunks(), value_set=gone), null=False)
+
+    return there

@@ -1,0 +1,74 @@
+"""The table at the version that an action is about. What that costs is paid when it is asked: which version, what
+changed since a known one, or all its files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from metaindex.core.expression_errors import VersionNotFoundError
+from metaindex.formats.changes import Base, Changes, ServesChanges
+from metaindex.formats.model import Snapshot, Version
+from metaindex.formats.protocol import At, TableFormat, TableRef
+
+
+@dataclass(slots=True)
+class Target:
+    """A version of a table, `version` as it was when the action was made ready."""
+
+    format: TableFormat
+    ref: TableRef
+    at: At
+    version: Version
+    settled: bool = True  # False: some file may still change under its identity, so the version is not recorded
+    _snapshot: Snapshot | None = None
+
+    @classmethod
+    def of(cls, format_: TableFormat, ref: TableRef, at: At, settle_seconds: float) -> Target:
+        """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment
+        ago."""
+        if isinstance(format_, ServesChanges):
+            return cls(format_, ref, at, format_.resolve(ref, at))
+        snapshot = format_.snapshot(ref, at)
+        if racy(snapshot).any():
+            newest = pc.max(snapshot.files.table.column("modified_ms")).as_py() or 0
+            wait = newest / 1000 + settle_seconds - time.time()
+            time.sleep(min(max(wait, 0.0) + 0.01, settle_seconds + 0.1))
+            snapshot = format_.snapshot(ref, at)
+        return cls(format_, ref, at, snapshot.version, not racy(snapshot).any(), snapshot)
+
+    def snapshot(self) -> Snapshot:
+        """All files."""
+        if self._snapshot is None:
+            self._snapshot = self.format.snapshot(self.ref, self.at)
+        return self._snapshot
+
+    def changes(self, bases: Sequence[Base]) -> Changes | None:
+        """What the log says changed since one of the versions, or None."""
+        if not bases or not isinstance(self.format, ServesChanges):
+            return None
+        return self.format.changes(self.ref, bases, self.at)
+
+
+def retains(format_: TableFormat, ref: TableRef) -> Callable[[Version], bool]:
+    """Can the table still read exactly this version?"""
+
+    def retained(version: Version) -> bool:
+        try:
+            return format_.resolve(ref, At.of(version)) == version
+        except VersionNotFoundError:
+            return False
+
+    return retained
+
+
+def racy(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Files that may still change under the same identity (plain files changed within two seconds of the listing)."""
+    if "files_racy" not in snapshot.files.table.column_names:
+        return np.zeros(len(snapshot.files), np.bool_)
+    return np.asarray(snapshot.files.table.column("files_racy").to_numpy(), np.bool_)

@@ -1,0 +1,275 @@
+"""What can be known of many data files: the facts of every column, and which files are not to be relied on.
+
+Both builders call this, the local one for all files and a Spark task for its share, so that what a file amounts to is
+decided in one place. A file that cannot be read whole, or is not what the snapshot says, has no facts at all: every
+column of it is UNKNOWN and the reason is told.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.expression_errors import MetaIndexError, StorageUnavailableError
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Field, Leaf, Trust
+from metaindex.formats.parquet.footers import FooterColumn, read_footers
+from metaindex.formats.parquet.trust import Doubt
+from metaindex.index.kinds.facts import MOST_ROWS, constant, facts_of, facts_schema, replace_rows, told, unknown_facts
+from metaindex.storage.protocol import Storage
+
+from .extremes import ColumnScan, bounds_of
+from .parquet_scan import scan_parquet
+from .protocol import BuildRequest, Progress
+from .together import facts_together
+
+CHUNK_FILES = 10_000
+UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, MetaIndexError)
+"""What reading one damaged, missing or foreign file raises. Anything else is a fault of ours, and the build fails."""
+
+_NEVER_SCANNED = (Doubt.LEGACY_CALENDAR, Doubt.NOT_MAPPED, Doubt.AMBIGUOUS, Doubt.OTHER_TYPE, Doubt.ENCRYPTED)
+_FOREIGN = {".orc": "ORC", ".avro": "Avro"}
+
+
+@dataclass(frozen=True, slots=True)
+class FactScan:
+    """How the data files are read and what of them is asked: plain data, so that it travels to a Spark task."""
+
+    leaves: tuple[Leaf, ...]
+    file_format: str
+    options: tuple[tuple[str, object], ...]
+    fields: tuple[Field, ...]  # the table's columns that stand in the files, in order
+    scan_floats: bool
+    without_nan: frozenset[str] = frozenset()
+    scans: bool = True  # False: no data is read, and the files where it would be are told as scanned
+
+    @classmethod
+    def of(cls, request: BuildRequest, *, scans: bool = True) -> FactScan:
+        options = dict(request.snapshot.details.read_options())
+        file_format = str(options.pop("file_format", "parquet"))
+        in_files = tuple(column for column in request.snapshot.schema if not column.partition)
+        return cls(
+            request.leaves,
+            file_format,
+            tuple(options.items()),
+            in_files,
+            request.scan_floats,
+            request.without_nan,
+            scans,
+        )
+
+
+@dataclass(slots=True)
+class Collected:
+    """The facts of each leaf over the files asked, why files were left out (by row), and which were scanned."""
+
+    facts: list[pa.Table]
+    problems: dict[int, str] = field(default_factory=dict)
+    scanned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+
+Scanner = Callable[[Storage, str, int, Sequence[Leaf]], list[ColumnScan]]
+
+
+def collect(
+    storage: Storage,
+    source: FactScan,
+    paths: pa.ChunkedArray,
+    sizes: pa.ChunkedArray,
+    threads: int,
+    progress: Progress | None = None,
+) -> Collected:
+    """Everything about the files, in their order, a bounded number of them at a time."""
+    whole = Collected([])
+    pieces: list[list[pa.Table]] = [[] for _ in source.leaves]
+    for start in range(0, len(paths), CHUNK_FILES):
+        some_paths = paths.slice(start, CHUNK_FILES).to_pylist()
+        some_sizes = sizes.slice(start, CHUNK_FILES).to_pylist()
+        part = _collect_some(storage, source, some_paths, some_sizes, threads)
+        for piece, facts in zip(pieces, part.facts, strict=True):
+            piece.append(facts)
+        whole.problems |= {start + row: why for row, why in part.problems.items()}
+        whole.scanned = np.concatenate([whole.scanned, part.scanned])
+        if progress is not None:
+            progress("files read", start + len(some_paths), len(paths))
+    whole.facts = [
+        pa.concat_tables(piece) if piece else facts_schema(leaf.type).empty_table()
+        for piece, leaf in zip(pieces, source.leaves, strict=True)
+    ]
+    return whole
+
+
+def _collect_some(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
+    match source.file_format:
+        case "parquet":
+            return _collect_parquet(storage, source, paths, sizes, threads)
+        case "csv" | "json":
+            # Only tables of texts load the text reader.
+            from metaindex.core.errors import ScanError
+
+            from .text_scan import TextScanner
+
+            try:
+                scanner = TextScanner.of(source.file_format, dict(source.options), source.fields)
+            except ScanError as error:
+                return _without_facts(source, len(paths), str(error))
+            return _collect_scanned(storage, source, paths, sizes, threads, scanner)
+        case other:
+            why = f"data files of format {other!r} are not read for statistics"
+            return _without_facts(source, len(paths), why)
+
+
+def _collect_parquet(storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int) -> Collected:
+    footers = read_footers(storage, paths, source.leaves, sizes=sizes, threads=threads)
+    readable = np.array([why is None for why in footers.failures.to_pylist()], np.bool_)
+    columns = [_told(column, source.without_nan) for column in footers.columns]
+    facts = _footer_facts(columns, len(paths))
+    wanted = [_to_scan(column, source.scan_floats) & readable for column in columns]
+    problems = {row: footers.failures[row].as_py() for row in np.flatnonzero(~readable).tolist()}
+    collected = Collected(facts, problems, np.zeros(len(paths), np.bool_))
+    if wanted:
+        _scan_into(collected, storage, source, paths, sizes, threads, scan_parquet, np.array(wanted, np.bool_))
+    _leave_out(collected, source, paths)
+    return collected
+
+
+def _collect_scanned(
+    storage: Storage, source: FactScan, paths: list[str], sizes: list[int], threads: int, scanner: Scanner
+) -> Collected:
+    """Formats without footers: every file is read for every column."""
+    collected = _without_facts(source, len(paths), "")
+    collected.problems = {}
+    wanted = np.ones((len(source.leaves), len(paths)), np.bool_)
+    _scan_into(collected, storage, source, paths, sizes, threads, scanner, wanted)
+    _leave_out(collected, source, paths)
+    return collected
+
+
+def _scan_into(
+    collected: Collected,
+    storage: Storage,
+    source: FactScan,
+    paths: list[str],
+    sizes: list[int],
+    threads: int,
+    scanner: Scanner,
+    wanted: npt.NDArray[np.bool_],
+) -> None:
+    """Reads the wanted (leaf, file) pairs and puts what they say in the place of what was known."""
+    rows = np.flatnonzero(wanted.any(axis=0))
+    if not source.scans:
+        collected.scanned[rows] = True
+        return
+    if not len(rows):
+        return
+
+    def scan(row: int) -> list[ColumnScan] | str:
+        leaves = [leaf for leaf, want in zip(source.leaves, wanted[:, row], strict=True) if want]
+        try:
+            return scanner(storage, paths[row], sizes[row], leaves)
+        except StorageUnavailableError:
+            raise  # says nothing of the file, which would stay uncovered for good
+        except UNREADABLE as error:
+            text = str(error).splitlines()
+            return f"cannot read {paths[row]!r}: {text[0] if text else repr(error)}"
+
+    if threads > 1 and len(rows) > 1:
+        with ThreadPoolExecutor(min(threads, len(rows))) as pool:
+            results = list(pool.map(scan, rows.tolist()))
+    else:
+        results = [scan(row) for row in rows.tolist()]
+
+    by_leaf: list[tuple[list[int], list[ColumnScan]]] = [([], []) for _ in source.leaves]
+    for row, result in zip(rows.tolist(), results, strict=True):
+        if isinstance(result, str):
+            collected.problems[row] = result
+            continue
+        collected.scanned[row] = True
+        scans = iter(result)
+        for place in np.flatnonzero(wanted[:, row]).tolist():
+            by_leaf[place][0].append(row)
+            by_leaf[place][1].append(next(scans))
+    for place, (places, scans_) in enumerate(by_leaf):
+        if places:
+            where = np.array(places, np.int64)
+            better = _scanned_facts(scans_, source.leaves[place], collected.facts[place].take(pa.array(where)))
+            collected.facts[place] = replace_rows(collected.facts[place], where, better)
+
+
+def _told(column: FooterColumn, without_nan: frozenset[str]) -> FooterColumn:
+    """The column with the count of NaN that its writer tells."""
+    if not told(column.leaf, without_nan):
+        return column
+    return replace(column, bounds=replace(column.bounds, nan_count=constant(0, len(column.present), pa.int64())))
+
+
+def _footer_facts(columns: Sequence[FooterColumn], count: int) -> list[pa.Table]:
+    at_once = len(columns) if count * len(columns) <= MOST_ROWS else 1
+    facts = []
+    for start in range(0, len(columns), max(at_once, 1)):
+        some = columns[start : start + at_once]
+        said = [_footer_bounds(column) for column in some]
+        sizes = ([column.compressed_bytes for column in some], [column.uncompressed_bytes for column in some])
+        facts += facts_together(
+            [column_bounds for column_bounds, _ in said], count, [trust for _, trust in said], *sizes
+        )
+    return facts
+
+
+def _footer_bounds(column: FooterColumn) -> tuple[ColumnBounds, pa.Array]:
+    """What a footer says of a column, and how far it is trusted."""
+    bounds = column.bounds
+    absent = pc.fill_null(pc.invert(column.present), False)
+    nan_count, exact = bounds.nan_count, bounds.lower_exact
+    if pc.any(absent).as_py() and bounds.lower is not None:
+        # The default of an absent column is one value, seen in every row.
+        exact = pc.or_(pc.fill_null(exact, False), absent)
+        if nan_count is not None:
+            nan_count = pc.if_else(absent, 0, nan_count)
+    bounds = replace(bounds, nan_count=nan_count, lower_exact=exact, upper_exact=exact)
+    known = pc.or_(pc.is_valid(bounds.null_count), pc.invert(pc.is_valid(column.doubt)))
+    return bounds, pc.if_else(known, int(Trust.FOOTER), int(Trust.NONE))
+
+
+def _to_scan(column: FooterColumn, scan_floats: bool) -> npt.NDArray[np.bool_]:
+    """Would the data say more than the footer did? Not where the file lacks the column, nor where a doubt is about what
+    the values mean and not about what they are."""
+    wanted = column.needs_scan() if scan_floats else pc.is_valid(column.doubt)
+    if not pc.any(wanted).as_py():
+        return np.zeros(len(wanted), np.bool_)
+    hopeless = pc.is_in(column.doubt.cast(pa.string()), pa.array([doubt.value for doubt in _NEVER_SCANNED]))
+    wanted = pc.and_not(pc.and_(wanted, pc.fill_null(column.present, False)), hopeless)
+    return np.asarray(wanted.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _scanned_facts(scans: list[ColumnScan], leaf: Leaf, before: pa.Table) -> pa.Table:
+    bounds = bounds_of(scans, leaf.type)
+    read = pa.array([scan.unread is None for scan in scans], pa.bool_())
+    trust = pc.if_else(read, int(Trust.COMPUTED), int(Trust.NONE))
+    sizes = [before.column(name).combine_chunks() for name in ("compressed_bytes", "uncompressed_bytes")]
+    return facts_of(bounds, len(scans), trust, *sizes)
+
+
+def _without_facts(source: FactScan, count: int, why: str) -> Collected:
+    facts = [unknown_facts(leaf.type, count) for leaf in source.leaves]
+    return Collected(facts, dict.fromkeys(range(count), why), np.zeros(count, np.bool_))
+
+
+def _leave_out(collected: Collected, source: FactScan, paths: list[str]) -> None:
+    """Nothing is said of files with a problem, not even what their footers did say."""
+    if not collected.problems:
+        return
+    rows = np.array(sorted(collected.problems), np.int64)
+    for place, leaf in enumerate(source.leaves):
+        collected.facts[place] = replace_rows(collected.facts[place], rows, unknown_facts(leaf.type, len(rows)))
+    for row in rows.tolist():
+        for ending, name in _FOREIGN.items():
+            if paths[row].lower().endswith(ending):
+                collected.problems[row] = f"{name} data files are not read for statistics"

@@ -1,0 +1,55 @@
+"""One data file that is read for its keys, whatever its format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol
+
+import pyarrow as pa
+
+from metaindex.storage.protocol import Storage
+
+Batches = Iterator[tuple[Sequence[tuple[int, int]], Mapping[str, pa.Array]]]
+"""Row groups and how many rows of each, one behind the other, and the rows: by stable name the values of each column
+that is read."""
+
+
+@dataclass(slots=True)
+class KeyFile(ABC):
+    """Columns are named by their stable names. Every column asked for is in one of the first three.
+
+    `present`: they stand in the file. `constants`: they do not, and every row shows the one value of the array.
+    `unknown`: what rows show is not known for certain, and why. `unfit`: known when all is read: why the values that
+    were given do not mean what they seem to.
+    """
+
+    groups: int = field(default=1, kw_only=True)
+    present: set[str] = field(default_factory=set, kw_only=True)
+    constants: dict[str, pa.Array] = field(default_factory=dict, kw_only=True)
+    unknown: dict[str, str] = field(default_factory=dict, kw_only=True)
+    unfit: dict[str, str] = field(default_factory=dict, kw_only=True)
+
+    @abstractmethod
+    def batches(self, wanted: set[str]) -> Batches:
+        """The rows, row group by row group; a row group without rows is left out. Without wanted columns, an empty
+        mapping for each row group that has rows, as one row."""
+
+    def close(self) -> None:  # noqa: B027 - most formats hold nothing open
+        """Lets go of the file."""
+
+    def __enter__(self) -> KeyFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Opener(Protocol):
+    def open(self, storage: Storage, path: str, size: int, *, ahead: bool) -> KeyFile:
+        """A file of the snapshot. `ahead`: read what is small now, as this is called in a thread that waits for the
+        store. Raises what `collect.UNREADABLE` names."""

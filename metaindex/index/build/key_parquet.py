@@ -1,0 +1,214 @@
+"""Parquet files read for their keys: footer first, then the columns that are there, row group by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from metaindex.expressions.arrow_types import is_uuid
+from metaindex.formats.model import Leaf
+from metaindex.formats.parquet.file import Layouts, Shape, ShapeKey, open_footer, shape_of
+from metaindex.formats.parquet.trust import AbsentLeaf, Doubt, Found
+from metaindex.index.kinds.canonical import answers_for
+from metaindex.storage.protocol import Storage
+
+from .key_file import Batches, KeyFile
+from .parquet_scan import AmbiguousLeafError, FileColumns, is_old
+
+_BATCH_ROWS = 65_536
+_LARGE_GROUP = 64 << 20
+_LARGE_ROWS = 1 << 18
+"""Bytes of the wanted columns of a row group (as in its pages, without compression) and rows, from which on it is read
+in pieces. Bytes alone say little of values that repeat."""
+_AHEAD = 32 << 20
+"""Bytes of a file up to which its columns are fetched ahead of its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyColumn:
+    leaf: Leaf
+    path: tuple[str, ...]
+    index: int
+    clock: pa.DataType | None  # of INT96, which says nothing of zones
+
+
+@dataclass(slots=True)
+class ParquetOpener:
+    """Opens the files of one table. Where a column is in files of one schema by one writer is found out once."""
+
+    leaves: tuple[Leaf, ...]
+    _layouts: Layouts = field(init=False)
+    _shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._layouts = Layouts(self.leaves)
+
+    def open(self, storage: Storage, path: str, size: int, *, ahead: bool) -> KeyFile:
+        """See `key_file.Opener`."""
+        source = storage.open_input(path)
+        try:
+            if source.size() != size:
+                raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
+            footer, metadata = open_footer(lambda start, length: bytes(source.read_at(length, start)), size)
+            shape, _ = shape_of(self._layouts, footer, metadata, self._shapes)
+            opened = pq.ParquetFile(source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=ahead)
+            file = ParquetKeyFile(source, opened, groups=metadata.num_row_groups)
+            schema = opened.schema_arrow
+            columns = FileColumns(schema)
+            for leaf, place in zip(self.leaves, shape.places, strict=True):
+                _put(file, schema, columns, leaf, place)
+            if ahead and size <= _AHEAD:
+                file.read_now()
+        except BaseException:
+            source.close()
+            raise
+        return file
+
+
+@dataclass(slots=True)
+class ParquetKeyFile(KeyFile):
+    """See `key_file.KeyFile`."""
+
+    source: pa.NativeFile
+    file: pq.ParquetFile
+    places: dict[str, _KeyColumn] = field(default_factory=dict)
+    held: list[tuple[list[tuple[int, int]], pa.Table]] | None = None
+
+    def close(self) -> None:
+        self.source.close()
+
+    def read_now(self) -> None:
+        """Fetches every column that is there, so that nothing is waited for in this file's turn."""
+        self.held = list(self._tables(sorted({place.index for place in self.places.values()})))
+
+    def batches(self, wanted: set[str]) -> Batches:
+        """See `key_file.KeyFile`."""
+        places = [self.places[name] for name in sorted(wanted)]
+        metadata = self.file.metadata
+        if not places:
+            yield from (([(group, 1)], {}) for group in range(self.groups) if metadata.row_group(group).num_rows)
+            return
+        tables = iter(self.held) if self.held is not None else self._tables(sorted({place.index for place in places}))
+        rows = 0
+        for groups, table in tables:
+            rows += table.num_rows
+            if sum(count for _, count in groups) != table.num_rows:
+                raise pa.ArrowInvalid(f"the footer says other rows of row groups {groups} than their pages hold")
+            if table.num_rows:
+                columns = {place.leaf.stable: _values(table, place) for place in places}
+                for place in places:
+                    self._check_calendar(place, columns[place.leaf.stable])
+                yield groups, columns
+        if rows != metadata.num_rows:
+            raise pa.ArrowInvalid(f"the footer says {metadata.num_rows} rows, its pages hold {rows}")
+
+    def _tables(self, indices: Sequence[int]) -> Iterator[tuple[list[tuple[int, int]], pa.Table]]:
+        """Small row groups together, large ones in pieces."""
+        reader, metadata = self.file.reader, self.file.metadata
+        together: list[tuple[int, int]] = []
+        held = 0
+        for group in range(self.groups):
+            told = metadata.row_group(group)
+            size, rows = sum(told.column(index).total_uncompressed_size for index in indices), told.num_rows
+            large = size >= _LARGE_GROUP or rows >= _LARGE_ROWS
+            if together and (large or held + rows > _BATCH_ROWS):
+                yield together, self._whole(together, indices)
+                together, held = [], 0
+            if large:
+                at_once = max(1, min(_BATCH_ROWS, _LARGE_GROUP * rows // max(size, 1)))
+                for batch in reader.iter_batches(
+                    at_once, row_groups=[group], column_indices=indices, use_threads=False
+                ):
+                    yield [(group, batch.num_rows)], pa.Table.from_batches([batch])
+            else:
+                together.append((group, rows))
+                held += rows
+        if together:
+            yield together, self._whole(together, indices)
+
+    def _whole(self, groups: list[tuple[int, int]], indices: Sequence[int]) -> pa.Table:
+        return self.file.reader.read_row_groups(
+            [group for group, _ in groups], column_indices=indices, use_threads=False
+        )
+
+    def _check_calendar(self, place: _KeyColumn, values: pa.Array) -> None:
+        if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)) or place.leaf.stable in self.unfit:
+            return
+        least = pa.array([pc.min(values)], values.type)
+        if least.null_count == 0 and is_old(self.file.metadata, values.type, place.clock is not None, least):
+            self.unfit[place.leaf.stable] = "dates or timestamps were written in an older calendar"
+
+
+def _put(file: ParquetKeyFile, schema: pa.Schema, columns: FileColumns, leaf: Leaf, place: Found | AbsentLeaf) -> None:
+    """Says of a column what it is in the file."""
+    if isinstance(place, AbsentLeaf):
+        constant = _constant(leaf, place)
+        if constant is None:
+            file.unknown[leaf.stable] = (place.doubt or Doubt.NOT_MAPPED).value
+        else:
+            file.constants[leaf.stable] = constant
+        return
+    try:
+        at = columns.locate(leaf)
+    except AmbiguousLeafError as error:
+        file.unknown[leaf.stable] = str(error)
+        return
+    if at is None or at[1] != place.column or place.doubt is Doubt.OTHER_TYPE:
+        file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
+        return
+    column = file.file.schema.column(at[1])
+    clock = pa.timestamp("us", getattr(leaf.type, "tz", None)) if column.physical_type == "INT96" else None
+    if not answers_for(clock or _held(_type_of(schema, at[0]), leaf.type), leaf.type):
+        file.unknown[leaf.stable] = Doubt.OTHER_TYPE.value
+        return
+    file.present.add(leaf.stable)
+    file.places[leaf.stable] = _KeyColumn(leaf, at[0], at[1], clock)
+
+
+def _constant(leaf: Leaf, place: AbsentLeaf) -> pa.Array | None:
+    if not place.known:
+        return None
+    try:
+        return pa.array([place.default], leaf.type)
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
+
+
+def _type_of(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
+    type_ = schema.field(schema.get_field_index(path[0])).type
+    for part in path[1:]:
+        type_ = type_.field(type_.get_field_index(part)).type
+    return type_
+
+
+def _values(table: pa.Table, place: _KeyColumn) -> pa.Array:
+    """The values of a column; null where it or a struct around it is null."""
+    column = table.column(table.schema.get_field_index(place.path[0]))
+    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):  # texts beyond what one array of short offsets holds
+        values = pa.concat_arrays([chunk.cast(_wide(chunk.type)) for chunk in values.chunks])
+    indices = []
+    type_ = values.type
+    for part in place.path[1:]:
+        indices.append(type_.get_field_index(part))
+        type_ = type_.field(indices[-1]).type
+    if indices:
+        values = pc.struct_field(values, indices=indices)
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    return values if place.clock is None else values.view(place.clock)
+
+
+def _held(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    """A UUID is its 16 bytes to a column of those; to one of texts it is another type."""
+    return wanted if is_uuid(stored) and stored.storage_type == wanted else stored
+
+
+def _wide(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(type_):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary(type_) else type_

@@ -1,0 +1,113 @@
+"""The builder without a JVM: footers where they are to be trusted, a scan of the data where not, in one process.
+
+Memory: the facts of all columns (about 60 bytes a file and column; compressed where they are many and come from the
+log), and a part's stored rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.errors import BuildError
+from metaindex.index.kinds.described import FactWriter
+from metaindex.index.kinds.facts import MOST_ROWS, in_column_order
+from metaindex.index.kinds.kind import Kind, PlannedKey
+from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.kinds.served import RowPlan
+from metaindex.index.store.writer import RunSink
+
+from .collect import Collected, FactScan, collect
+from .packed import unpacked
+from .partitions import partition_column
+from .prepared import completed, prepared
+from .protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBuilder:
+    """Builds in this process. `threads`: files read at a time; by default one on a local disk, where reading is work
+    for the processor and threads only wait for each other, and 16 on an object store, where it is waiting. `scans`:
+    False reads no data for facts of columns, only footers; `BuildReport.files_scanned` then counts the files whose data
+    would have been read."""
+
+    threads: int | None = None
+    scans: bool = True
+
+    name = "local"
+
+    def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
+        """See `protocol.Builder`."""
+        files = request.files.table
+        source = FactScan.of(request, scans=self.scans)
+        collected = _collected(request, source, self._threads(request), progress)
+        writer = _writer(request, collected, sink)
+        leaves = (*request.leaves, *request.partition_leaves)
+        for done, (place, leaf) in enumerate(in_column_order(leaves)):
+            if place < len(request.leaves):
+                facts = unpacked(collected.facts[place])
+                collected.facts[place] = facts.schema.empty_table()  # its memory is the next column's
+                writer.write(leaf, facts)
+            else:
+                writer.write_values(partition_column(request, leaf))
+            if progress is not None:
+                progress("columns written", done + 1, len(leaves))
+        problems = collected.problems
+        return BuildReport(
+            parts=tuple(writer.close()),
+            uncovered=tuple((files.column("path")[row].as_py(), why) for row, why in sorted(problems.items())[:100]),
+            uncovered_files=len(problems),
+            files_scanned=int(collected.scanned.sum()),
+        )
+
+    def keys(
+        self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`."""
+        from .key_build import build_keys
+
+        return build_keys(request, plans, sink, self._threads(request), progress)
+
+    def rows(
+        self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
+    ) -> KeyBuild:
+        """See `protocol.Builder`. Refused: rows are put into buckets and sorted by Spark."""
+        raise _not_here()
+
+    def _threads(self, request: BuildRequest) -> int:
+        return self.threads or (16 if "://" in request.ref.storage.root else 1)
+
+
+def check_builder(kinds: Sequence[Kind], builder: Builder) -> None:
+    """BuildError, before anything is begun, where the builder does not build one of the kinds."""
+    if builder.name == LocalBuilder.name and any(kind.needs_spark for kind in kinds):
+        raise _not_here()
+
+
+def _not_here() -> BuildError:
+    return BuildError("a covering index is built by Spark; the builder is 'local'; choose builder='spark'")
+
+
+def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactWriter:
+    """What writes the columns: those of few files at once."""
+    ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
+    if len(request.files) * len(request.leaves) > MOST_ROWS:
+        return FACT_ROWS.writer(sink, request.partition_ord, ids)
+    facts = [unpacked(packed) for packed in collected.facts]
+    return FACT_ROWS.few(sink, request.partition_ord, ids, request.leaves, facts)
+
+
+def _collected(request: BuildRequest, source: FactScan, threads: int, progress: Progress | None) -> Collected:
+    """From the log where that is asked and enough, else from the files."""
+    files = request.files.table.select(["path", "size_bytes"])
+    if not request.trust_log:
+        return collect(request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress)
+    facts, enough = prepared(request)
+    if enough.all():
+        return Collected(facts, {}, np.zeros(len(enough), np.bool_))
+    unread = files.filter(pa.array(~enough))
+    read = collect(request.ref.storage, source, unread.column("path"), unread.column("size_bytes"), threads, progress)
+    return completed(facts, enough, read)

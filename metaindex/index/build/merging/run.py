@@ -1,0 +1,105 @@
+"""Merges runs into one that says the same of the same files, in their new order; no data file is read.
+
+Rows pass by in windows (`store.kway`); what is held of each file is a few integers and its id. A file that stands in
+several runs counts once: each column takes its row from the last run that covers it. A column that a run does not cover
+gets UNKNOWN rows for its files, which keeps them as before. Aggregates are computed anew from the files' rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from metaindex.expressions.statistics import Mask
+from metaindex.index.kinds.described import MergedFiles, Ordinals
+from metaindex.index.kinds.registry import FACT_ROWS, stored_kind
+from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
+from metaindex.index.log.sealed import digest
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import RunReader, manifest_path
+from metaindex.index.store.rows import OWN
+from metaindex.index.store.side_by_side import side_by_side
+from metaindex.index.store.writer import RunSink, manifest_bytes
+
+from .files import merge_files
+from .keys import keys_together, merge_keys
+
+if TYPE_CHECKING:
+    from metaindex.index.kinds.pieces import WritesPieces
+
+_NO_KEYS = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition}
+
+
+def unmerged(source: RunReader) -> set[str]:
+    """The metadata partitions of a run that nobody here can merge: such a run stays as it is."""
+    return {partition for partition in source.kinds() - _NO_KEYS if stored_kind(partition) is None}
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The new run, and the new ordinal of each file of each old run: -1 where the file was left out."""
+
+    run: RunRef
+    ordinals: Mapping[str, Ordinals]
+
+
+def merge_runs(
+    sources: Sequence[RunReader],
+    sink: RunSink,
+    keep: Mapping[str, Mask] | None = None,
+    blank: Mapping[str, Mask] | None = None,
+    write: WritesPieces | None = None,
+) -> Merged:
+    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank`
+    marks nothing is said but that they are there. `write`: as in `MergeInto`. DamagedIndexError where a
+    source cannot be read."""
+    columns: tuple[CoveredColumn, ...] | None = ()
+    keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
+    for source in sources:
+        columns = FACT_ROWS.together(columns or (), source.run.columns)
+        keys = keys_together(keys or (), source.run.keys)
+        another = source.run.table_uuid != sources[0].run.table_uuid
+        if columns is None or keys is None or another or unmerged(source):
+            raise ValueError(
+                "runs that are merged are of one table, agree on the types of their columns and on their keys, and have"
+                " mergeable kinds"
+            )
+    with side_by_side(sink) as many:
+        files = merge_files(sources, many, keep or {})
+        parts = [*files.parts, *FACT_ROWS.merge(columns or (), sources, files, blank or {}, many)]
+        covered, rows = merge_keys(
+            keys or (), sources, files.ordinals, len(files.partition_ord), many, blank or {}, write
+        )
+    return Merged(
+        _seal(sources, sink, files, [*parts, *rows], tuple(columns or ()), covered),
+        {source.run.run: files.ordinals[i] for i, source in enumerate(sources)},
+    )
+
+
+def _seal(
+    sources: Sequence[RunReader],
+    sink: RunSink,
+    files: MergedFiles,
+    parts: list[PartInfo],
+    columns: tuple[CoveredColumn, ...],
+    keys: tuple[CoveredKey, ...],
+) -> RunRef:
+    manifest = manifest_bytes(parts)
+    sink.storage.put(manifest_path(sink.run), manifest)
+    return RunRef(
+        run=sink.run,
+        files=len(files.partition_ord),
+        partitions=files.partitions.num_rows,
+        size_bytes=sum(part.size_bytes for part in parts) + len(manifest),
+        manifest_bytes=len(manifest),
+        manifest_digest=digest(manifest),
+        files_digest=files.digest,
+        columns=columns,
+        created_ms=int(time.time() * 1000),
+        builder="merge" if not all(source.run.listed_only for source in sources) else "",
+        uncovered_files=min(sum(source.run.uncovered_files for source in sources), len(files.partition_ord)),
+        keys=keys,
+        table_uuid=sources[0].run.table_uuid if sources else "",
+    )

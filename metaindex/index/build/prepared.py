@@ -1,0 +1,100 @@
+"""Facts that the table's log states of new files, so that they need not be opened: the writer has just counted them
+(RFC-27, metadata prepared with the data commit).
+
+What a log may be believed in is decided by `SnapshotDetails.log_bounds`; here only whether it says enough. A file is
+opened where some column lacks its state, its NULL count or its rows; so it is for float columns where NaN are to be
+counted, which no log does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.expressions.statistics import ColumnBounds, Mask
+from metaindex.formats.model import Leaf, ManyLogBounds, SnapshotDetails, Trust
+from metaindex.index.kinds.facts import MOST_ROWS, constant, replace_rows, take_bounds, told, unknown_facts
+
+from .collect import Collected
+from .packed import Facts, packed, unpacked
+from .protocol import BuildRequest
+from .together import facts_together
+
+_ROWS_AT_ONCE = 30_000_000
+"""Files times columns whose statements are held uncompressed."""
+
+_ASKED = ["state", "null_count", "nan_count", "value_count"]
+
+
+def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
+    """The facts of every leaf over the request's files, and the files for which they are enough."""
+    if len(request.files) * len(request.leaves) <= MOST_ROWS:
+        return _few(request)
+    enough = np.ones(len(request.files), np.bool_)
+    facts: list[Facts] = []
+    at_once = max(1, _ROWS_AT_ONCE // len(request.files))
+    for start in range(0, len(request.leaves), at_once):
+        some = request.leaves[start : start + at_once]
+        bounds = _log_bounds(request.snapshot.details, some)
+        for leaf in some:
+            stated = _stated(request, [leaf], [bounds.pop(0)])[0]  # its memory is the next column's
+            enough &= _says_enough(stated, _nan_wanted(request, leaf))
+            facts.append(packed(stated))
+    return facts, enough
+
+
+def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
+    """As `prepared`, all leaves at once."""
+    count = len(request.files)
+    facts = _stated(request, request.leaves, _log_bounds(request.snapshot.details, request.leaves))
+    whole = pa.concat_tables([stated.select(_ASKED) for stated in facts]) if facts else None
+    wanted = pa.array(np.repeat(np.array([_nan_wanted(request, leaf) for leaf in request.leaves], np.bool_), count))
+    said = np.ones(0, np.bool_) if whole is None else _says_enough(whole, wanted)
+    return list(facts), np.asarray(said.reshape(len(facts), count).all(axis=0), np.bool_)
+
+
+def completed(facts: list[Facts], enough: Mask, read: Collected) -> Collected:
+    """Prepared facts with those of the files that were read after all."""
+    rows = np.flatnonzero(~enough)
+    scanned = np.zeros(len(enough), np.bool_)
+    scanned[rows] = read.scanned
+    whole: list[Facts] = []
+    for at, better in enumerate(read.facts):
+        whole.append(packed(replace_rows(unpacked(facts[at]), rows, unpacked(better))))
+    return Collected(whole, {int(rows[row]): why for row, why in read.problems.items()}, scanned)
+
+
+def _stated(request: BuildRequest, leaves: Sequence[Leaf], listed: Sequence[ColumnBounds | None]) -> list[pa.Table]:
+    count = len(request.files)
+    none = constant(0, count, pa.int64())
+    said = []
+    for bounds, leaf in zip(listed, leaves, strict=True):
+        if bounds is not None:
+            taken = replace(take_bounds(bounds, request.snapshot_rows), type=leaf.type)
+            said.append(replace(taken, nan_count=none) if told(leaf, request.without_nan) else taken)
+    facts = iter(facts_together(said, count, [Trust.LOG] * len(said)))
+    return [
+        unknown_facts(leaf.type, count) if bounds is None else next(facts)
+        for bounds, leaf in zip(listed, leaves, strict=True)
+    ]
+
+
+def _log_bounds(details: SnapshotDetails, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+    if isinstance(details, ManyLogBounds):
+        return details.many_log_bounds(leaves)
+    return [details.log_bounds(leaf) for leaf in leaves]
+
+
+def _nan_wanted(request: BuildRequest, leaf: Leaf) -> bool:
+    return request.scan_floats and pa.types.is_floating(leaf.type)
+
+
+def _says_enough(facts: pa.Table, nan_wanted: bool | pa.Array) -> Mask:
+    said = pc.and_(pc.is_valid(facts.column("null_count")), pc.is_valid(facts.column("value_count")))
+    said = pc.and_(said, pc.greater(facts.column("state"), 0))
+    said = pc.and_(said, pc.or_(pc.is_valid(facts.column("nan_count")), pc.invert(nan_wanted)))
+    return np.asarray(said.combine_chunks().to_numpy(zero_copy_only=False), np.bool_)

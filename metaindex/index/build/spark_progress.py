@@ -1,0 +1,65 @@
+"""How far Spark's tasks are, told while a call waits for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from metaindex.core.jvm.jobs import inheriting, stage_ids, tagged
+
+from .protocol import Progress
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_SECONDS = 0.5
+"""Between two looks."""
+
+
+@contextmanager
+def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | None = None) -> Iterator[None]:
+    """Tells now and then, from another thread, how many tasks are done of the jobs that this thread starts inside, and
+    of how many that are known of; at the end, that all are. `total`: so many things are done by all tasks together, and
+    are told of instead. What goes wrong with telling is no reason to fail."""
+    context, over = spark.sparkContext, threading.Event()
+    said = [0, total or 0]
+
+    def tell(done: int, tasks: int) -> None:
+        now = [done, tasks] if total is None else [total * done // tasks, total]
+        if now != said:
+            said[:] = now
+            progress(what, *now)
+
+    def watch(tag: str) -> None:
+        while not over.wait(_SECONDS):
+            try:
+                done, tasks = _tasks(context, tag)
+            except Exception:  # noqa: BLE001 - the session may end, or a newer Spark may tell it otherwise
+                return
+            if tasks:
+                tell(done, tasks)
+
+    progress(what, *said)
+    with tagged(context) as tag:
+        thread = inheriting(spark, lambda: watch(tag), tag)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+    if said[1]:
+        tell(said[1], said[1])
+
+
+def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
+    """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what
+    they would do, a job before has done."""
+    tracker = context.statusTracker()
+    infos = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
+    begun = [stage for stage in infos if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]
+    known = sum(stage.numTasks for stage in begun)
+    return min(sum(stage.numCompletedTasks for stage in begun), known), known

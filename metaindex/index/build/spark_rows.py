@@ -1,0 +1,295 @@
+"""Rows that are read in the table's place, on Spark: they are read by tasks, spread and sorted as their kind has them,
+and written by the tasks that sorted them.
+
+    files -> tasks read physical rows (`row_tasks.ReadRows`; CSV and JSON: Spark's own readers, `spark_rows_text`)
+          -> `RowPlan.spread`: into buckets, ranges or stretches of a curve, sorted in each
+          -> tasks write the parts of theirs (`WriteRows`) -> to the driver one line a task
+
+Files that are in doubt are *unkeyed*: a reader takes their rows from the table. Where doubt came after rows had been
+given, all is done once more without those files. Nothing is kept unless as many rows of each file were written as were
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.errors import BuildError
+from metaindex.core.jvm.frames import frame_of
+from metaindex.index.kinds.keyed import UNKEYED
+from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
+from metaindex.index.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.writer import RunSink
+
+from .few_rows import few_rows
+from .protocol import BuildRequest, KeyBuild, Progress
+from .row_source import RowSource
+from .row_tasks import (
+    EMPTY_DOUBT,
+    LATE_DOUBT,
+    ROW_FILE,
+    SAMPLE_ROWS,
+    TOLD,
+    Doubts,
+    Ordinals,
+    ReadRows,
+    RowTaskReport,
+    Run,
+    SampledRows,
+    WriteRows,
+    unpickled,
+)
+from .spark_keys import tasks_for
+from .spark_progress import tasks_told
+from .spark_schemas import GATHERED, sql_schema, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TRIES = 3
+_SAMPLE_FILES = 512
+"""Out of which a sample is taken: their columns are read whole."""
+_UNKEYED_PARTS = 1_000_000
+"""Number of the first part of `unkeyed` that is written here: those of keys that are looked up come before."""
+
+
+class RowsToStore(Protocol):
+    """The rows of the data files of a run, as they are to be stored."""
+
+    @property
+    def tallied(self) -> bool:
+        """Does each file end in a tally?"""
+
+    @property
+    def known(self) -> Mapping[int, str]:
+        """Files that are in doubt before any is read, and why."""
+
+    def frame(self, ordinals: Ordinals) -> DataFrame:
+        """Of these files: `RowPlan.travels`."""
+
+    def sample(self, ordinals: Ordinals) -> pa.Table:
+        """Some `SAMPLE_ROWS` of these files: `travelling` columns."""
+
+    def doubts(self, ordinals: Ordinals) -> dict[int, str]:
+        """Why files are in doubt: those of them that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRows:
+    """What one plan asks for, written."""
+
+    key: CoveredKey
+    parts: tuple[PartInfo, ...]
+    unkeyed: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RowJob:
+    """All plans of a run."""
+
+    spark: SparkSession
+    request: BuildRequest
+    sink: RunSink
+    files_per_task: int
+
+    def run(self, plans: Sequence[RowPlan], progress: Progress) -> KeyBuild:
+        """Builds them, one after the other."""
+        built = []
+        for done, plan in enumerate(plans):
+            progress("covering indexes written", done, len(plans))
+            columns = ", ".join(".".join(leaf.parts) for leaf in plan.columns[: plan.indexed])
+            with tasks_told(self.spark, progress, f"tasks of the covering index of {columns}"):
+                built.append(self._build(plan))
+            progress("covering indexes written", done + 1, len(plans))
+        for partition in {plan.partition for plan in plans}:
+            remove_strays(self.sink, partition, {part.path for built_rows in built for part in built_rows.parts})
+        return key_build_of(built, self.request, self.sink)
+
+    def _build(self, plan: RowPlan) -> BuiltRows:
+        plan = plan.settled(self.request.earlier, self._stored_bytes(plan), self._sample)
+        if not len(self.request.files):
+            return BuiltRows(plan.covered(RowSizes({}), 0), (), {})
+        rows = self._rows(plan)
+        unkeyed = dict(rows.known)
+        for _ in range(_TRIES):
+            asked = np.setdiff1d(np.arange(len(self.request.files), dtype=np.int32), np.array([*unkeyed], np.int32))
+            written = self._write(plan, rows, asked) if len(asked) else []
+            early, late = doubted(written)
+            if len(early) or len(late):
+                doubtful = rows.doubts(np.concatenate([early, late]))
+                unkeyed |= doubtful
+                if len(late) or len(doubtful) < len(early):
+                    # What was written holds rows of files in doubt, or lacks those of some that can be read after all.
+                    continue
+                asked = np.setdiff1d(asked, early)
+            if rows.tallied:
+                check_written(written, asked)
+            parts = [part for task in written for part in task.parts]
+            return BuiltRows(plan.covered(sizes_of(parts), len(unkeyed)), tuple(part.info for part in parts), unkeyed)
+        raise BuildError(
+            "data files stay as they are while they are indexed; some were in doubt each time anew; try again later"
+        )
+
+    def _rows(self, plan: RowPlan) -> RowsToStore:
+        file_format = self.request.snapshot.details.read_options().get("file_format", "parquet")
+        match file_format:
+            case "parquet":
+                return FileRows.of(self.spark, self.request, plan, self.files_per_task)
+            case "csv" | "json":
+                from .spark_rows_text import TextRows
+
+                return TextRows.of(self.spark, self.request, plan)
+            case _:
+                raise BuildError(
+                    f"a covering index is built of Parquet, CSV and JSON; this table is of {file_format!r}; build"
+                    " another kind"
+                )
+
+    def _sample(self, plan: RowPlan) -> pa.Table:
+        """Some rows of files from the first to the last."""
+        count = len(self.request.files)
+        if not count:
+            return travelling(plan).empty_table()
+        some = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE_FILES)).astype(np.int32))
+        return self._rows(plan).sample(some)
+
+    def _write(self, plan: RowPlan, rows: RowsToStore, asked: Ordinals) -> list[RowTaskReport]:
+        size_bytes = self._stored_bytes(plan)
+        frame = plan.spread(rows.frame(asked), size_bytes)
+        task = WriteRows(self.sink, plan, size_bytes)
+
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            if context is None:
+                raise BuildError("parts are written by tasks of Spark; there is none; report this")
+            return task.run(batches, context.partitionId(), context.taskAttemptId())
+
+        results = unpickled(frame.mapInArrow(write, sql_schema(GATHERED)).collect())
+        return [result for _, result in sorted(results, key=lambda pair: pair[0]) if isinstance(result, RowTaskReport)]
+
+    def _stored_bytes(self, plan: RowPlan) -> int:
+        """Of the data files, in the columns that are stored."""
+        size = int(pc.sum(self.request.files.table.column("size_bytes")).as_py() or 0)
+        columns = max(1, len(self.request.snapshot.schema.leaves()))
+        return size * min(len(plan.columns), columns) // columns
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of Parquet files, whatever the table's format: see `RowsToStore`."""
+
+    spark: SparkSession
+    source: RowSource
+    request: BuildRequest
+    files: pa.Table  # ROW_FILE
+    files_per_task: int
+    known: Mapping[int, str] = field(default_factory=dict)
+    tallied: bool = True
+
+    @classmethod
+    def of(cls, spark: SparkSession, request: BuildRequest, plan: RowPlan, files_per_task: int) -> FileRows:
+        kinds, source = RowSource.of(request, plan)
+        table = request.files.table
+        count, plain = len(request.files), request.snapshot.format == "files"
+        files = pa.Table.from_arrays(
+            [
+                pa.array(np.arange(count, dtype=np.int32)),
+                table.column("path"),
+                table.column("size_bytes"),
+                table.column("modified_ms") if plain else pa.nulls(count, pa.int64()),
+                table.column("record_count"),
+                pa.array(kinds),
+            ],
+            schema=ROW_FILE,
+        )
+        return cls(spark, source, request, files, files_per_task)
+
+    def frame(self, ordinals: Ordinals) -> DataFrame:
+        schema = struct(self.source.plan.travels)
+        return self._over(ordinals, ReadRows(self.request.ref.storage, self.source).run, schema)
+
+    def sample(self, ordinals: Ordinals) -> pa.Table:
+        schema = travelling(self.source.plan)
+        total_bytes = int(pc.sum(self.files.column("size_bytes").take(pa.array(ordinals))).as_py() or 0)
+        task = SampledRows(self.request.ref.storage, self.source, SAMPLE_ROWS, total_bytes)
+        frame = self._over(ordinals, task.run, struct(schema))
+        return few_rows(frame, schema)
+
+    def doubts(self, ordinals: Ordinals) -> dict[int, str]:
+        rows = self._over(ordinals, Doubts(self.request.ref.storage, self.source).run, sql_schema(GATHERED)).collect()
+        return {ordinal: str(why) for ordinal, why in unpickled(rows)}
+
+    def _over(self, ordinals: Ordinals, run: Run, schema: object) -> DataFrame:
+        files = frame_of(self.spark, self.files.take(pa.array(ordinals)))
+        tasks = min(tasks_for(self.request, self.files_per_task), max(1, len(ordinals)))
+        spread = files.coalesce(1) if tasks == 1 else files.repartition(tasks)
+
+        def over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return run(batches)
+
+        return spread.mapInArrow(over, schema)
+
+
+def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> KeyBuild:
+    """What was built of all plans, with the rows of `unkeyed`."""
+    paths = request.files.paths
+    why: dict[int, str] = {}
+    for built_rows in built:
+        why |= built_rows.unkeyed
+    return KeyBuild(
+        keys=tuple(rows.key for rows in built),
+        parts=(*(part for rows in built for part in rows.parts), *_write_unkeyed(built, sink)),
+        uncovered=tuple((paths[ordinal].as_py(), said) for ordinal, said in sorted(why.items())[:100]),
+        uncovered_files=len(why),
+        files_scanned=len(paths) - len(why),
+    )
+
+
+def _write_unkeyed(built: Sequence[BuiltRows], sink: RunSink) -> list[PartInfo]:
+    some = sorted((rows.key.key_id, ordinal) for rows in built for ordinal in rows.unkeyed)
+    if not some:
+        return []
+    ids, ordinals = pa.array([key for key, _ in some], pa.int64()), pa.array([o for _, o in some], pa.int32())
+    return [sink.write("unkeyed", pa.Table.from_arrays([ids, ordinals], schema=UNKEYED), _UNKEYED_PARTS)]
+
+
+def doubted(written: Sequence[RowTaskReport]) -> tuple[Ordinals, Ordinals]:
+    """Files in doubt that gave no rows, and those that gave some."""
+    ordinals, says = _tallies(written)
+    return ordinals[says == EMPTY_DOUBT], np.unique(ordinals[says == LATE_DOUBT])
+
+
+def _tallies(written: Sequence[RowTaskReport]) -> tuple[Ordinals, npt.NDArray[np.int64]]:
+    return (
+        np.concatenate([np.zeros(0, np.int32), *(task.tallied for task in written)]),
+        np.concatenate([np.zeros(0, np.int64), *(task.tallies for task in written)]),
+    )
+
+
+def check_written(written: Sequence[RowTaskReport], asked: Ordinals) -> None:
+    """Raises unless every file was told of once, and as many rows of each were written as it gave."""
+    ordinals, says = _tallies(written)
+    told = says <= TOLD
+    ordinals, rows = ordinals[told], TOLD - says[told]
+    if not np.array_equal(np.sort(ordinals), asked):
+        raise BuildError(
+            f"every file of a run is read once; Spark's tasks told of {len(ordinals):,}, {len(asked):,} were asked; try"
+            " again"
+        )
+    given, taken = sum_of_counts(ordinals, rows), sum((task.rows for task in written), RowSum())
+    if given != taken:
+        raise BuildError(
+            f"every row that is read is written once; of {given.rows:,} rows read {taken.rows:,} were written; nothing"
+            " became visible, try again"
+        )

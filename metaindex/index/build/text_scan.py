@@ -1,0 +1,115 @@
+"""Reads CSV and JSON files for their statistics: every file, the columns asked, block by block.
+
+Values are those that Spark's readers show (`metaindex.formats.text` has the rules). A text that is no value of its
+column's type is NULL there and an error elsewhere, so a column with one is UNKNOWN for that file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.errors import ScanError
+from metaindex.formats.model import Field, Leaf, Schema
+from metaindex.formats.text import TextReader
+from metaindex.storage.protocol import Storage
+
+from .extremes import ColumnScan
+
+
+@dataclass(frozen=True, slots=True)
+class TextScanner:
+    """Scans the files of one snapshot. `texts` reads the same cells as texts, to tell NULLs from what does not
+    parse."""
+
+    values: TextReader
+    texts: TextReader
+
+    @classmethod
+    def of(cls, file_format: str, options: Mapping[str, object], fields: tuple[Field, ...]) -> TextScanner:
+        """Raises ScanError where an option is not honoured: no file can be read then."""
+        texts = Schema(tuple(as_text(field) for field in fields))
+        return cls(TextReader(file_format, options, Schema(fields)), TextReader(file_format, options, texts))
+
+    def __call__(self, storage: Storage, path: str, size: int, leaves: Sequence[Leaf]) -> list[ColumnScan]:
+        """All rows of the file, for each leaf."""
+        actual = storage.head(path).size_bytes
+        if actual != size:
+            raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {actual}")
+        try:
+            return self._scan(storage, path, leaves)
+        except ScanError:
+            if len(leaves) == 1:
+                raise
+        # Some column holds what Spark's reader is not certain to take: the others are still told.
+        scans = []
+        errors = []
+        for leaf in leaves:
+            try:
+                scans += self._scan(storage, path, [leaf])
+            except ScanError as error:
+                errors.append(error)
+                scans.append(ColumnScan(unread=str(error)))
+        if len(errors) == len(leaves):
+            raise errors[0]
+        return scans
+
+    def _scan(self, storage: Storage, path: str, leaves: Sequence[Leaf]) -> list[ColumnScan]:
+        scans = [ColumnScan() for _ in leaves]
+        for values in columns_of(self.values, storage, path, leaves):
+            for scan, array in zip(scans, values, strict=True):
+                scan.add(array)
+        doubtful = [i for i, scan in enumerate(scans) if scan.nulls and not _is_text(leaves[i].type)]
+        if doubtful:
+            present = [0] * len(doubtful)
+            for texts in columns_of(self.texts, storage, path, [leaf_as_text(leaves[i]) for i in doubtful]):
+                present = [
+                    count + len(array_) - array_.null_count for count, array_ in zip(present, texts, strict=True)
+                ]
+            for i, count in zip(doubtful, present, strict=True):
+                if count != scans[i].rows - scans[i].nulls:
+                    scans[
+                        i
+                    ].unread = f"{count - scans[i].rows + scans[i].nulls} values do not parse as {leaves[i].type}"
+        for scan in scans:
+            scan.close()
+        return scans
+
+
+def columns_of(reader: TextReader, storage: Storage, path: str, leaves: Sequence[Leaf]) -> Iterator[list[pa.Array]]:
+    """The values of the leaves, block by block."""
+    tops = tuple(dict.fromkeys(leaf.path[0] for leaf in leaves))
+    with storage.open_input(path) as source:
+        for _, _, arrays in reader.read(source, path, tops, path):
+            by_name = {field.name: array for field, array in zip(tops, arrays, strict=True)}
+            yield [_descend(by_name[leaf.path[0].name], leaf) for leaf in leaves]
+
+
+def _descend(values: pa.Array, leaf: Leaf) -> pa.Array:
+    indices = []
+    type_ = values.type
+    for field in leaf.path[1:]:
+        indices.append(type_.get_field_index(field.name))
+        type_ = type_.field(indices[-1]).type
+    return pc.struct_field(values, indices=indices) if indices else values
+
+
+def as_text(field: Field) -> Field:
+    """The same column with every primitive below it a text."""
+    if field.children:
+        children = tuple(as_text(child) for child in field.children)
+        type_ = pa.struct([pa.field(child.name, child.type) for child in children])
+        return replace(field, type=type_, children=children)
+    return field if pa.types.is_nested(field.type) else replace(field, type=pa.string())
+
+
+def leaf_as_text(leaf: Leaf) -> Leaf:
+    """The leaf of `as_text` of its column."""
+    return Leaf(tuple(as_text(field) for field in leaf.path))
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))

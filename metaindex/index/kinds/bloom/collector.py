@@ -1,0 +1,106 @@
+"""Builds the bloom filters of one key: a file's distinct hashes, then its filter, then all filters of the run across
+files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.index.kinds.canonical import hash_key
+from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.writer import RunSink
+
+from .blocks import Bytes, set_bits
+from .distinct import DistinctHashes
+from .pieces import FilterPiece
+from .sizing import blocks_for
+from .spill import Chunk, WaitingFilters, pieces_of
+from .writer import FilterWriter
+
+
+class BloomCollector:
+    """A `KeyCollector`. Memory: a quarter of the spill's limit for filters that wait, and three quarters at most for
+    the hashes of the file that is read."""
+
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, fpp: float) -> None:
+        self._plan, self._sink, self._spill, self._files, self._fpp = plan, sink, spill, files, fpp
+        self._filters = WaitingFilters(spill, spill.limit_bytes // 4)
+        self._unkeyed: list[int] = []
+        self._ordinal = -1
+        self._hashes: DistinctHashes | None = None
+
+    def begin(self, ordinal: int, groups: int) -> None:
+        self._ordinal = ordinal
+        self._hashes = DistinctHashes(self._spill.limit_bytes // 32)
+
+    def add(self, group: int, values: Sequence[pa.Array]) -> None:
+        hashes, valid = hash_key(values)
+        assert self._hashes is not None
+        self._hashes.add(hashes if valid is None else hashes[valid])
+
+    def end(self) -> None:
+        assert self._hashes is not None
+        bits = filter_of(self._hashes, self._fpp)
+        self._hashes.close()
+        if len(bits):
+            self._filters.add(self._ordinal, bits)
+
+    def fail(self) -> None:
+        if self._hashes is not None:
+            self._hashes.close()
+        self._unkeyed.append(self._ordinal)
+
+    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
+        finisher = BloomFinisher(self._plan, self._sink, self._filters.pieces(), self._unkeyed)
+        parts = [part for number in range(finisher.ranges) for part in finisher.write(number)]
+        for path in self._filters.paths:
+            self._spill.storage.delete(path)
+        key, unkeyed = finisher.covered()
+        return key, parts, unkeyed
+
+    def hand_over(self) -> Gathered:
+        self._filters.put_all_away()
+        chunks = self._filters.chunks
+        return Gathered(
+            self._filters.paths, sum(len(chunk[3]) // 4 for chunk in chunks), tuple(self._unkeyed), {"chunks": chunks}
+        )
+
+
+def filter_of(hashes: DistinctHashes, fpp: float) -> Bytes:
+    """The filter of a file: [block, 32], no block where it has no value."""
+    count = hashes.count()
+    blocks = blocks_for(count, fpp) if count else 0
+    words = np.zeros((blocks, 8), np.uint32)
+    for some in hashes.ranges() if count else ():
+        set_bits(words, some, blocks)
+    return words.astype("<u4", copy=False).view(np.uint8)
+
+
+class BloomFinisher:
+    """A `KeyFinisher`: a range is a part."""
+
+    def __init__(self, plan: KeyPlan, sink: RunSink, pieces: Sequence[FilterPiece], unkeyed: Sequence[int]) -> None:
+        self._plan, self._sink = plan, sink
+        self._unkeyed = np.unique(np.array(unkeyed, np.int64))
+        self._writer = FilterWriter(plan.key_id, pieces)
+
+    @classmethod
+    def of(cls, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]) -> BloomFinisher:
+        """From what the collectors of all shares handed over."""
+        chunks = [chunk for share in gathered for chunk in cast(list[Chunk], share.details["chunks"])]
+        return cls(plan, sink, pieces_of(spill, chunks), [ordinal for share in gathered for ordinal in share.unkeyed])
+
+    @property
+    def ranges(self) -> int:
+        return self._writer.parts
+
+    def write(self, number: int) -> list[PartInfo]:
+        return [self._writer.write(number, self._sink, self._plan.number(number))]
+
+    def covered(self) -> tuple[CoveredKey, Units]:
+        return self._plan.covered(self._writer.layout, len(self._unkeyed)), self._unkeyed

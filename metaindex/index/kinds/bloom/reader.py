@@ -1,0 +1,286 @@
+"""Looks values up in the filters of a run: for each size class the row, or the eight vectors, that hold a hash."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.deadline import look
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Matrix
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.statistics import Mask
+from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
+from metaindex.index.kinds.keyed import EqualityReader, Hits
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.footer import Footer
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import RunReader
+
+from .blocks import BLOCK_BITS, Bytes, Hashes, Ints, bits_of, block_of, files_of, first_of_each, vector_bytes, vectors
+from .layout import (
+    CHECK_BYTES,
+    DIRECTORY,
+    LENGTH_BYTES,
+    PARTITION,
+    Directory,
+    SizeClass,
+    directory_from,
+    seed,
+    unframed,
+)
+
+_READ_BYTES = 64 << 20
+"""Of rows that are in memory at a time, about."""
+
+_TOGETHER_BYTES = 1 << 20
+"""Of vectors of several hashes that are looked at together."""
+
+_GROUPS = "rows of bloom filters"
+_LONGEST_HEADER = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a frame stands: `vector` -1 for a whole row."""
+
+    number: int  # of the class
+    row: int
+    vector: int
+    part: PartInfo
+    start: int
+    length: int
+
+
+class StoredFilters:
+    """The filters of one key of a run, where they stand."""
+
+    def __init__(self, run: RunReader, key_id: int) -> None:
+        self._run, self._key_id = run, key_id
+        self._parts = [part for part in run.parts(PARTITION) if part.first_key == key_id]
+        if not self._parts:
+            raise run.damaged(f"{PARTITION}/{run.run.run}", f"no part has the filters of key {key_id}")
+        self.directory: Directory = self._directory()
+
+    def frame(self, number: int, row: int, vector: int = -1) -> Frame:
+        """Of a row, or of a vector of it where rows have a frame a vector."""
+        size_class = self.directory.classes[number]
+        part = self._part(self.directory.part(size_class, row))
+        starts, bases = self._groups(part)
+        group = bisect_right(starts, (size_class.blocks, row * size_class.span)) - 1
+        if group < 0 or starts[group][0] != size_class.blocks:
+            raise self._run.damaged(
+                part.path, f"no row group holds row {row} of the filters of {size_class.blocks} blocks"
+            )
+        before = row - starts[group][1] // size_class.span
+        start = bases[group] + (size_class.stretch(row - before, before) if before else 0) + LENGTH_BYTES
+        if vector < 0:
+            return Frame(number, row, -1, part, start, size_class.length(row))
+        length = CHECK_BYTES + vector_bytes(size_class.files)
+        return Frame(number, row, vector, part, start + vector * length, length)
+
+    def ordinals(self, number: int) -> Ints | None:
+        """The files of a class, ascending; None: the first files of the run."""
+        kept = self._run.footer(self._parts[0]).derived
+        key = (DIRECTORY, number)
+        if key not in kept:
+            kept[key] = self.directory.ordinals(number)
+        return kept[key]  # type: ignore[no-any-return]
+
+    def read(self, frames: Sequence[Frame]) -> list[Bytes]:
+        """What stands in them. DamagedIndexError where it is not what was written there."""
+        payloads = []
+        data = self._run.stretches([(asked.part, asked.start, asked.length) for asked in frames])
+        for frame, held in zip(frames, data, strict=True):
+            size_class = self.directory.classes[frame.number]
+            payload = unframed(held, seed(self._key_id, size_class, frame.row * size_class.span, frame.vector))
+            if payload is None:
+                raise self._run.damaged(
+                    frame.part.path, f"{frame.length} bytes at {frame.start} do not have their check"
+                )
+            payloads.append(np.frombuffer(payload, np.uint8))
+        return payloads
+
+    def _part(self, number: int) -> PartInfo:
+        if not 0 <= number < len(self._parts):
+            raise self._run.damaged(
+                self._parts[0].path, f"it names {number + 1} parts, the manifest {len(self._parts)}"
+            )
+        return self._parts[number]
+
+    def _directory(self) -> Directory:
+        part = self._parts[0]
+        footer = self._run.footer(part)
+        directory = footer.derived.get(DIRECTORY)
+        if directory is None:
+            said = (footer.metadata.metadata or {}).get(DIRECTORY)
+            if said is None:
+                raise self._run.damaged(part.path, "its footer does not say which filters there are")
+            directory = footer.derived[DIRECTORY] = directory_from(said, self._run.run.files)
+        if len(directory.member) > self._run.run.files:
+            raise self._run.damaged(
+                part.path, f"it has filters of {len(directory.member)} files, the run {self._run.run.files}"
+            )
+        return directory
+
+    def _groups(self, part: PartInfo) -> tuple[list[tuple[int, int]], list[int]]:
+        """Of each row group, blocks and block of its first row, and where the first value stands."""
+        footer = self._run.footer(part)
+        if _GROUPS not in footer.derived:
+            footer.derived[_GROUPS] = self._places(part, footer)
+        return footer.derived[_GROUPS]  # type: ignore[no-any-return]
+
+    def _places(self, part: PartInfo, footer: Footer) -> tuple[list[tuple[int, int]], list[int]]:
+        blocks, first = footer.range("blocks"), footer.range("block")
+        by_blocks = {class_.blocks: class_ for class_ in self.directory.classes}
+        bases = []
+        for group, rows in enumerate(footer.rows.tolist()):
+            chunk = footer.metadata.row_group(group).column(footer.columns["bits"])
+            size_class = by_blocks.get(blocks.least[group])
+            if size_class is None:
+                raise self._run.damaged(part.path, "a row group is of filters that are not named")
+            values = size_class.stretch(first.least[group] // size_class.span, rows)
+            base = chunk.data_page_offset + chunk.total_compressed_size - values
+            if not 0 < base - chunk.data_page_offset <= _LONGEST_HEADER:
+                raise self._run.damaged(part.path, "a row group is not one plain page")
+            bases.append(base)
+        return list(zip(blocks.least, first.least, strict=True)), bases
+
+
+class BloomReader(EqualityReader):
+    """A `KeyReader`. Answers `=` and `IN` alone."""
+
+    def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
+        self._run, self._key, self._types = run, key, types
+
+    def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
+        hashes = hash_all_literals(values, self._types)
+        return None if hashes is None else Hits(files=self.holding(np.unique(hashes)))
+
+    def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
+        """See `keyed.ReadsMany`."""
+        hashes, owners, unsaid = hash_each_list(lists, self._types)
+        out = np.zeros((len(lists), self._run.run.files), np.bool_)
+        order = np.argsort(hashes, kind="stable")
+        hashes, owners = hashes[order], owners[order]
+        filters = StoredFilters(self._run, self._key.key_id) if len(hashes) else None
+        size = max(1, _READ_BYTES // (8 * max(self._run.run.files, 1)))
+        for start in range(0, len(hashes), size):
+            look()
+            assert filters is not None
+            self._take(filters, hashes[start : start + size], owners[start : start + size], out)
+        return [None if number in unsaid else Hits(files=files) for number, files in enumerate(out)]
+
+    def _take(self, filters: StoredFilters, hashes: Hashes, owners: Ints, out: Matrix) -> None:
+        """Marks, for the owner of each of some hashes (ascending), the files that may have it."""
+        for some in _at_once(_needs(filters, hashes)):
+            for need, read in zip(some, _read(filters, some), strict=True):
+                size_class = filters.directory.classes[need.number]
+                ordinals = filters.ordinals(need.number)
+                own = owners[need.first : need.first + len(need.blocks)]
+                for who, vector in zip(own.tolist(), _each_of(read, need, size_class), strict=True):
+                    here = files_of(vector, size_class.files)
+                    if ordinals is None:
+                        out[who, : size_class.files] |= here
+                    else:
+                        out[who, ordinals[here]] = True
+
+    def holding(self, hashes: Hashes) -> Mask:
+        """A truth a file: may it have a value of one of these hashes (ascending)? Unkeyed files are False."""
+        holders = np.zeros(self._run.run.files, np.bool_)
+        if not len(hashes):
+            return holders
+        filters = StoredFilters(self._run, self._key.key_id)
+        for some in _at_once(_needs(filters, hashes)):
+            for need, read in zip(some, _read(filters, some), strict=True):
+                size_class = filters.directory.classes[need.number]
+                here = files_of(_any_of(read, need, size_class), size_class.files)
+                ordinals = filters.ordinals(need.number)
+                if ordinals is None:
+                    holders[: size_class.files] |= here
+                else:
+                    holders[ordinals[here]] = True
+        return holders
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """A row that is asked of: for each hash, the number of its block in the row and its eight bits."""
+
+    number: int  # of the class
+    row: int
+    blocks: Ints
+    bits: Ints
+    frames: tuple[Frame, ...]
+    first: int  # which of the hashes that were asked is the first one here
+    vectors: Ints | None = None  # of which the frames are, where they are of vectors
+
+
+def _needs(filters: StoredFilters, hashes: Hashes) -> Iterator[_Need]:
+    bits = bits_of(hashes)
+    for number, size_class in enumerate(filters.directory.classes):
+        blocks = block_of(hashes, size_class.blocks)
+        rows = blocks // size_class.span
+        starts = first_of_each(rows).tolist()  # ascending, as the hashes are
+        for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+            row = int(rows[start])
+            here, mine = blocks[start:end] - row * size_class.span, bits[start:end]
+            if size_class.by_vector:
+                asked = np.unique(mine)
+                frames = tuple(filters.frame(number, row, vector) for vector in asked.tolist())
+                yield _Need(number, row, here, mine, frames, start, asked)
+            else:
+                yield _Need(number, row, here, mine, (filters.frame(number, row),), start)
+
+
+def _at_once(needs: Iterator[_Need]) -> Iterator[list[_Need]]:
+    some: list[_Need] = []
+    size = 0
+    for need in needs:
+        some.append(need)
+        size += sum(frame.length for frame in need.frames)
+        if size > _READ_BYTES:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _read(filters: StoredFilters, needs: Sequence[_Need]) -> list[list[Bytes]]:
+    """The frames of each."""
+    payloads = iter(filters.read([frame for need in needs for frame in need.frames]))
+    return [[next(payloads) for _ in need.frames] for need in needs]
+
+
+def _any_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Bytes:
+    """The files that one of the hashes may be in, as a vector."""
+    united: Bytes | None = None
+    for some in _all_eight(read, need, size_class):
+        any_of = np.bitwise_or.reduce(some, axis=0)
+        united = any_of if united is None else united | any_of
+    assert united is not None
+    return united
+
+
+def _each_of(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:
+    """The files that each of the hashes may be in, a vector each."""
+    for some in _all_eight(read, need, size_class):
+        yield from some
+
+
+def _all_eight(read: list[Bytes], need: _Need, size_class: SizeClass) -> Iterator[Bytes]:
+    """The files that have all bits of a hash, a vector each, some hashes at a time."""
+    if need.vectors is None:
+        rows = read[0].reshape(-1, size_class.block_bytes)
+        if len(need.blocks) == 1:
+            held, at = vectors(rows[int(need.blocks[0])][None], size_class.files), need.bits
+        else:
+            held, at = vectors(rows, size_class.files), need.blocks[:, None] * BLOCK_BITS + need.bits
+    else:
+        held, at = np.stack(read), np.searchsorted(need.vectors, need.bits)
+    at_once = max(1, _TOGETHER_BYTES // (8 * held.shape[1]))
+    for start in range(0, len(at), at_once):
+        yield np.bitwise_and.reduce(held[at[start : start + at_once]], axis=1)

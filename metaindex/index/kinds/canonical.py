@@ -1,0 +1,350 @@
+"""The canonical form of a value, and its hash: the same number or text hashes alike whatever the type it was written
+with.
+
+    value                                                   form                                             bytes
+    boolean, integer, and decimal and float of such value   the integer, where int64 holds it                8
+    integer and decimal of whole value beyond int64         the integer, two's complement                    16
+    other decimals                                          unscaled without trailing zeros, then the scale  16 + 1
+    other floats, infinities                                the double (narrower ones widened)               8
+    NaN, whatever its bits                                  the double 0x7FF8000000000000                    8
+    date                                                    microseconds since 1970-01-01 at midnight        8
+    timestamp (with zone: UTC), time                        microseconds                                     8
+    text, binary (any kind)                                 UTF-8, the bytes                                 as many
+
+Little-endian; the hash is xxHash64, seed 0. -0.0 is 0 and so the integer 0. NULL has no form. Dates far outside of the
+calendar wrap round 2^64, which only makes two of them alike. A key of several columns is the xxHash64 of its parts'
+hashes, 8 bytes each, one behind the other; a row with a NULL part has no key, as no equality of all parts can be TRUE
+for it.
+
+A value that is finer than the form (nanoseconds with a fraction of a microsecond, a date64 within a day), or beyond it,
+has none: `UnkeyedValuesError`, and its file is unkeyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.vectors import truths, valid_mask, vector
+from metaindex.expressions.conversion import convert_bounds
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.physical import PhysicalValue, decode_wide, physical_type
+from metaindex.expressions.places import physical_interval
+from metaindex.expressions.statistics import ColumnBounds, Interval, Mask
+
+from .decimals import hash_decimals
+from .xxhash64 import Hashes, hash_slices, hash_words
+
+_NAN: Final = 0x7FF8000000000000
+_MICROS_PER_DAY: Final = 86_400_000_000
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_AT_ONCE: Final = 1 << 16
+
+
+class UnkeyedValuesError(MetaIndexError):
+    """A value has no canonical form, so that no key can name it."""
+
+
+class Absent(Enum):
+    """What a literal can be besides a value."""
+
+    NO_VALUE = auto()  # no value of the column's type equals it
+
+
+NO_VALUE: Final = Absent.NO_VALUE
+
+
+def answers_for(stored: pa.DataType, now: pa.DataType) -> bool:
+    """May keys of values written under one type answer for a column that now has another? Only where every reader shows
+    each old value as the same value of the new type."""
+    if stored == now:
+        return physical_type(now) is not None
+    if convert_bounds(ColumnBounds(stored, None, None), now) is None:
+        return False
+    is_, old, new = pa.types, plain_type(stored), plain_type(now)
+    if is_.is_integer(old) and is_.is_floating(new):
+        return bool(old.bit_width <= 32)  # doubles beyond 2^53 are not those integers
+    if (is_.is_timestamp(old) and is_.is_timestamp(new)) or (is_.is_time(old) and is_.is_time(new)):
+        return _MICROS[new.unit] <= _MICROS.get(old.unit, 1) if new.unit != "ns" else True  # a coarser unit cuts values
+    return True
+
+
+# Values -----------------------------------------------------------------------------------------------------------
+
+
+def hash_key(columns: Sequence[pa.Array]) -> tuple[Hashes, Mask | None]:
+    """The hash of each row's key, and where there is one (None: everywhere). What stands where there is none is
+    arbitrary."""
+    if len(columns) == 1:
+        return hash_values(columns[0])
+    hashes = np.empty((len(columns[0]), len(columns)), np.uint64)
+    valid: Mask | None = None
+    for at, values in enumerate(columns):
+        hashes[:, at], there = hash_values(values)
+        if there is not None:
+            valid = there if valid is None else valid & there
+    return hash_words(hashes), valid
+
+
+def hash_values(values: pa.Array) -> tuple[Hashes, Mask | None]:
+    """The hash of each value, and where there is one (None: everywhere). What stands under a NULL is arbitrary.
+    UnkeyedValuesError where a value has no canonical form; TypeError for nested types and others without values to
+    compare."""
+    t, is_ = values.type, pa.types
+    if is_.is_dictionary(t):
+        return _hash_dictionary(values)
+    if is_.is_string(t) or is_.is_binary(t) or is_.is_large_string(t) or is_.is_large_binary(t):
+        return _hash_bytes(values), valid_mask(values)
+    if is_.is_string_view(t) or is_.is_binary_view(t):
+        return _hash_bytes(values.cast(pa.large_binary())), valid_mask(values)
+    if is_.is_fixed_size_binary(t):
+        return _hash_fixed(values), valid_mask(values)
+    if is_.is_decimal(t):
+        return hash_decimals(values), valid_mask(values)
+    if is_.is_uint64(t):
+        return _hash_uint64(values), valid_mask(values)
+    if is_.is_floating(t):
+        return _hash_floats(values), valid_mask(values)
+    if (integers := _integers(values)) is not None:
+        return hash_words(integers.view(np.uint64)), valid_mask(values)
+    raise TypeError(f"keys are made of columns whose values compare; got {t}; choose another column")
+
+
+def check_form(values: pa.Array) -> None:
+    """UnkeyedValuesError where a value has no canonical form."""
+    t, is_ = values.type, pa.types
+    if is_.is_date64(t) or is_.is_timestamp(t) or is_.is_time(t):
+        _integers(values)
+
+
+def _integers(values: pa.Array) -> npt.NDArray[np.int64] | None:
+    """The values whose form is an integer of 8 bytes; None where the type is another's."""
+    t, is_ = values.type, pa.types
+    if is_.is_boolean(t):
+        return truths(values, null=False).astype(np.int64)
+    if is_.is_integer(t):
+        return vector(values, t.to_pandas_dtype()).astype(np.int64, copy=False)
+    if is_.is_date32(t):
+        return vector(values, np.int32).astype(np.int64) * _MICROS_PER_DAY
+    if is_.is_date64(t):
+        return _whole(values, vector(values, np.int64), 86_400_000) * _MICROS_PER_DAY
+    if is_.is_timestamp(t) or is_.is_time(t):
+        raw = vector(values, np.int32 if t.bit_width == 32 else np.int64).astype(np.int64, copy=False)
+        if t.unit == "ns":
+            return _whole(values, raw, 1_000)
+        factor = _MICROS[t.unit]
+        _refuse(values, np.abs(raw + (raw == _INT64_MIN)) > _INT64_MAX // factor if factor > 1 else None)
+        return raw * factor
+    return None
+
+
+def _whole(values: pa.Array, raw: npt.NDArray[np.int64], by: int) -> npt.NDArray[np.int64]:
+    whole = raw // by
+    _refuse(values, whole * by != raw)
+    return whole
+
+
+def _refuse(values: pa.Array, bad: Mask | None) -> None:
+    if bad is None or not bad.any():
+        return
+    valid = valid_mask(values)
+    if valid is None or bool((bad & valid).any()):
+        raise UnkeyedValuesError(
+            f"times are keyed by whole microseconds and dates by whole days; a {values.type} here is finer, or beyond"
+            " them; its file is always read"
+        )
+
+
+def _hash_floats(values: pa.Array) -> Hashes:
+    dtype = {16: np.float16, 32: np.float32, 64: np.float64}[values.type.bit_width]
+    doubles = vector(values, dtype).astype(np.float64)
+    out = np.empty(len(doubles), np.uint64)
+    for start in range(0, len(doubles), _AT_ONCE):
+        some = doubles[start : start + _AT_ONCE]
+        out[start : start + _AT_ONCE] = hash_words(double_words(some))
+    return out
+
+
+def double_words(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """The canonical form of doubles as words."""
+    words = doubles.view(np.uint64)
+    with np.errstate(invalid="ignore"):
+        whole = (np.floor(doubles) == doubles) & (doubles >= -(2.0**63)) & (doubles < 2.0**63)
+        integers = np.where(whole, doubles, 0.0).astype(np.int64).view(np.uint64)
+    words = np.where(whole, integers, words)
+    return np.where(np.isnan(doubles), np.uint64(_NAN), words)
+
+
+def _hash_uint64(values: pa.Array) -> Hashes:
+    words = vector(values, np.uint64)
+    hashes = hash_words(words)
+    large = np.flatnonzero(words >> np.uint64(63))
+    if len(large):
+        pairs = np.zeros((len(large), 2), np.uint64)
+        pairs[:, 0] = words[large]
+        hashes[large] = hash_words(pairs)
+    return hashes
+
+
+def _hash_bytes(values: pa.Array) -> Hashes:
+    wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+    _, places, data = values.buffers()
+    count = len(values)
+    if not count or places is None:
+        return np.zeros(count, np.uint64)
+    kind = np.int64 if wide else np.int32
+    offsets = np.frombuffer(places, kind, count + 1, values.offset * np.dtype(kind).itemsize).astype(np.int64)
+    held = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return hash_slices(held, offsets[:-1], np.diff(offsets))
+
+
+def _hash_fixed(values: pa.Array) -> Hashes:
+    width, count = values.type.byte_width, len(values)
+    data = vector(values, np.uint8, width)
+    return hash_slices(data, np.arange(count, dtype=np.int64) * width, np.full(count, width, np.int64))
+
+
+def _hash_dictionary(values: pa.Array) -> tuple[Hashes, Mask | None]:
+    """A value is hashed once however often it stands."""
+    hashes, there = hash_values(values.dictionary)
+    indices = values.indices
+    valid = valid_mask(indices)
+    at = vector(indices, indices.type.to_pandas_dtype())
+    if valid is not None:
+        at = np.where(valid, at, 0)
+    if not len(hashes):
+        return np.zeros(len(at), np.uint64), valid
+    if there is not None:
+        valid = there[at] if valid is None else valid & there[at]
+    return hashes[at], valid
+
+
+# Literals ---------------------------------------------------------------------------------------------------------
+
+
+def hash_literal(literal: Literal, column_type: pa.DataType) -> int | Absent | None:
+    """The hash of the values of a column of this type that equal the literal; NO_VALUE where none can; None where that
+    cannot be said, and every file is kept."""
+    if literal.is_nan and pa.types.is_floating(plain_type(column_type)):
+        return _hash_int(_NAN)
+    stored = physical_interval(Interval(literal, literal), column_type)
+    if stored is None:
+        return None
+    if stored.empty:
+        return NO_VALUE
+    if stored.low is None or stored.low != stored.high:
+        return None
+    return _hash_physical(stored.low, plain_type(column_type))
+
+
+def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> int | Absent | None:
+    """The hash of the keys that equal the literals column by column. NO_VALUE as soon as one part has no value: no row
+    can equal it."""
+    hashes = [hash_literal(literal, t) for literal, t in zip(literals, types, strict=True)]
+    if len(hashes) == 1:
+        return hashes[0]
+    if NO_VALUE in hashes:
+        return NO_VALUE
+    if None in hashes:
+        return None
+    return xxhash.xxh64_intdigest(
+        b"".join(hashed.to_bytes(8, "little") for hashed in hashes if isinstance(hashed, int))
+    )
+
+
+def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.DataType]) -> Hashes | None:
+    """The hashes of many keys, those without a value left out; None where one of them cannot be said. Long lists of
+    plain integers or texts are hashed as columns."""
+    if len(types) == 1 and len(values) >= 8:
+        fast = _hash_plain([literal.value for (literal,) in values], plain_type(types[0]))
+        if fast is not None:
+            return fast
+    out = []
+    for literals in values:
+        hashed = hash_literals(literals, types)
+        if hashed is None:
+            return None
+        if isinstance(hashed, int):
+            out.append(hashed)
+    return np.array(out, np.uint64)
+
+
+def hash_each_list(
+    lists: Sequence[Sequence[Sequence[Literal]]], types: Sequence[pa.DataType]
+) -> tuple[Hashes, npt.NDArray[np.intp], frozenset[int]]:
+    """The hashes of the values of many lists, with the number of the list that each is of; and the lists of which some
+    value's cannot be said."""
+    flat = [(number, value) for number, values in enumerate(lists) for value in values]
+    if len(types) == 1:
+        fast = _hash_plain([literal.value for _, (literal,) in flat], plain_type(types[0]))
+        if fast is not None:
+            return fast, np.array([number for number, _ in flat], np.intp), frozenset()
+    hashes, owners, unsaid = [], [], set()
+    for number, value in flat:
+        hashed = hash_literals(value, types)
+        if hashed is None:
+            unsaid.add(number)
+        elif isinstance(hashed, int):
+            hashes.append(hashed)
+            owners.append(number)
+    return np.array(hashes, np.uint64), np.array(owners, np.intp), frozenset(unsaid)
+
+
+def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
+    """Of integers for an integer column, or texts for one of texts: kinds of which every one is its own physical value.
+    None: not so."""
+    kinds, is_ = set(map(type, values)), pa.types
+    if kinds == {int} and is_.is_integer(t) and not is_.is_uint64(t):
+        try:
+            integers = np.array(values, np.int64)
+        except OverflowError:
+            return None
+        return hash_words(integers.view(np.uint64))  # what the type does not hold is in no file
+    if kinds == {str} and (is_.is_string(t) or is_.is_large_string(t)):
+        try:
+            texts = [str(value).encode() for value in values]
+        except UnicodeEncodeError:
+            return None
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        return hash_slices(np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths)
+    return None
+
+
+def _hash_physical(value: PhysicalValue, t: pa.DataType) -> int:
+    is_ = pa.types
+    if is_.is_decimal(t):
+        unscaled = decode_wide(value) if isinstance(value, bytes) else int(value)
+        return _hash_decimal(unscaled, t.scale)
+    if is_.is_uint64(t) and isinstance(value, bytes):
+        return _hash_int(decode_wide(value))
+    if isinstance(value, bytes):
+        return xxhash.xxh64_intdigest(value)
+    if isinstance(value, float):
+        return int(hash_words(double_words(np.array([value], np.float64)))[0])
+    return _hash_int(value * _MICROS_PER_DAY if is_.is_date(t) else value)
+
+
+def _hash_int(value: int) -> int:
+    width = 8 if _INT64_MIN <= value <= _INT64_MAX else 16
+    return xxhash.xxh64_intdigest(value.to_bytes(width, "little", signed=True))
+
+
+def _hash_decimal(unscaled: int, scale: int) -> int:
+    while scale and unscaled % 10 == 0:
+        unscaled, scale = unscaled // 10, scale - 1
+    if not scale:
+        return _hash_int(unscaled)
+    return xxhash.xxh64_intdigest(unscaled.to_bytes(16, "little", signed=True) + bytes([scale]))
+
+
+def plain_type(t: pa.DataType) -> pa.DataType:
+    """The type of the values: of a dictionary, its values'."""
+    return plain_type(t.value_type) if pa.types.is_dictionary(t) else t

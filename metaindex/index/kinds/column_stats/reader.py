@@ -1,0 +1,398 @@
+"""The statistics of one run as answers to a walk (RFC-27's two levels).
+
+A question about a column reads only the row groups that may say yes: the row groups of a part are asked first, as if
+each were one file, from Parquet's own ranges in the footer; then the rows of those that remain. A row group is passed
+over only where the same question, by the same guards, is proved False for all of it.
+
+    partition_stats   one answer a partition                     level "partition_stats"
+    column_stats      one answer a file, in surviving partitions  level "column_stats"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.deadline import look
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.conversion import narrowed_bounds
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.physical import column_domain_has_nan, physical_type
+from metaindex.expressions.questions import Question, grouped
+from metaindex.expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.index.kinds.described import StoredColumn
+from metaindex.index.kinds.states import StatState
+from metaindex.index.store.footer import Footer
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import RunReader
+
+Ask = Callable[[ArrowStatistics], Mask]
+AskMany = Callable[[ArrowStatistics], Matrix]
+
+_SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What one level answers for: its metadata partition, the column that numbers its units, how many there are."""
+
+    kind: str
+    number: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a question is answered from: bounds, counts (NULLs, NaNs, rows). Without counts, the state alone tells which
+    units hold nothing but NULL."""
+
+    bounds: bool
+    counts: bool
+
+
+_ManyFound: TypeAlias = tuple[Matrix, npt.NDArray[np.int32]]
+_BOUNDS, _COUNTS, _ALL = Needs(True, False), Needs(False, True), Needs(True, True)
+
+
+class RunStatistics(ManyFiles):
+    """PruningStatistics[Mask] over the files (or the partitions) of one run. Columns it does not know are True
+    throughout."""
+
+    def __init__(
+        self,
+        reader: RunReader,
+        units: Units,
+        columns: Mapping[ColumnRef, StoredColumn],
+        scope: Mask | None = None,
+    ) -> None:
+        """`scope`: partitions that may hold matching rows; the answer for a file of any other is False, as its
+        partition's was."""
+        super().__init__(units.count)
+        self._reader = reader
+        self._units = units
+        self._columns = columns
+        self._scope = scope
+        self._answers: dict[object, Mask] = {}
+        self._cumulated: npt.NDArray[np.int64] | None = None
+
+    def some_between(self, column: ColumnRef, interval: Interval) -> Mask:
+        return self._answer(("between", interval), column, _BOUNDS, lambda s: s.some_between(column, interval))
+
+    def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
+        needs = _ALL if any(value.is_nan for value in values) else _BOUNDS
+        return self._answer(("among", tuple(values)), column, needs, lambda s: s.some_among(column, values))
+
+    def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> Mask:
+        return self._answer(("other", tuple(values)), column, _ALL, lambda s: s.some_other(column, values))
+
+    def some_null(self, column: ColumnRef) -> Mask:
+        return self._answer("null", column, _COUNTS, lambda s: s.some_null(column))
+
+    def some_value(self, column: ColumnRef) -> Mask:
+        return self._answer("value", column, _COUNTS, lambda s: s.some_value(column))
+
+    def some_nan(self, column: ColumnRef) -> Mask:
+        stored = self._columns.get(column)
+        if stored is not None and not column_domain_has_nan(stored.current):
+            return self.constant(False)
+        return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        """A row a question. Of each column the rows are found once, in the row groups that may say yes to one of its
+        questions; each question keeps what its own row groups said."""
+        out = np.ones((len(questions), self.count), np.bool_)
+        alike = grouped(((id(question.column), _needed(question)), question) for question in questions)
+        for (_, name), (places, some) in alike.items():
+            column = some[0].column
+            stored = self._columns.get(column)
+            if name == "some_nan" and stored is not None and not column_domain_has_nan(stored.current):
+                out[places] = False
+            elif stored is not None and not (stored.partition and self._units.kind == "column_stats"):
+                look()
+                out[places] = self._load_many(column, stored, _NEEDED[name], some)
+        return out
+
+    def _load_many(
+        self, column: ColumnRef, stored: StoredColumn, needs: Needs, questions: Sequence[Question]
+    ) -> Matrix:
+        holding = self._holding(stored)
+        if not holding:
+            return np.ones((len(questions), self.count), np.bool_)
+        out = np.zeros((len(questions), self.count), np.bool_)
+
+        def matching(part: PartInfo) -> _ManyFound:
+            return self._found_many(part, column, stored, needs, lambda s: s.many(questions))
+
+        for rows, units in self._reader.each(holding, matching):
+            number, at = np.nonzero(rows)
+            out[number, units[at]] = True
+        return out
+
+    def _found_many(
+        self, part: PartInfo, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: AskMany
+    ) -> _ManyFound:
+        """Units of a part, and for each question a truth for each of them."""
+        footer = self._reader.footer(part)
+        candidates = self._candidates(footer, stored)
+        if not candidates.any():
+            return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
+        may = ask(self._of_footer(footer, column, stored, needs))
+        groups = np.flatnonzero(candidates & may.any(axis=0))
+        if not len(groups):
+            return np.zeros((0, 0), np.bool_), np.zeros(0, np.int32)
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        table = self._rows(part, groups.tolist(), stored, needs, suffix)
+        if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
+            table = self._rows(part, groups.tolist(), stored, _ALL, suffix)
+        units = numbers(table.column(self._units.number))
+        answer = ask(_statistics(column, _bounds_of_rows(table, stored.stored, suffix), stored, len(units)))
+        answer &= self._of_groups(part, footer, groups, stored, may)
+        if self._scope is not None:
+            answer &= self._scope[numbers(table.column("partition_ord"))]
+        return answer, np.asarray(units)
+
+    def _of_groups(
+        self, part: PartInfo, footer: Footer, groups: npt.NDArray[np.intp], stored: StoredColumn, may: Matrix
+    ) -> Matrix:
+        """What the row groups said, for the column's rows in them."""
+        if len(groups) == 1:
+            return may[:, groups]
+        ids = numbers(self._reader.read(part, groups.tolist(), ["column_id"]).column("column_id"))
+        group_of = np.repeat(groups, footer.rows[groups])
+        first, last = np.searchsorted(ids, stored.column_id), np.searchsorted(ids, stored.column_id, side="right")
+        return may[:, group_of[first:last]]
+
+    def _holding(self, stored: StoredColumn) -> list[PartInfo]:
+        """The parts that may have rows of a column. Covered, says the log entry; where no part holds a row of it
+        nothing is proved."""
+        if self._scope is not None:
+            self._cumulated_scope()
+        parts = self._reader.parts(self._units.kind)
+        return [part for part in parts if part.rows and _within(part, stored.column_id)]
+
+    def _answer(self, question: object, column: ColumnRef, needs: Needs, ask: Ask) -> Mask:
+        stored = self._columns.get(column)
+        if stored is None or (stored.partition and self._units.kind == "column_stats"):
+            return self.constant(True)
+        key = (question, column)
+        mask = self._answers.get(key)
+        if mask is None:
+            mask = self._answers[key] = self._load(column, stored, needs, ask)
+        return mask
+
+    def _load(self, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> Mask:
+        holding = self._holding(stored)
+        if not holding:
+            return self.constant(True)
+        answer = self.constant(False)
+        for ordinals in self._reader.each(holding, lambda part: self._found(part, column, stored, needs, ask)):
+            answer[ordinals] = True
+        return answer
+
+    def _found(
+        self, part: PartInfo, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask
+    ) -> npt.NDArray[np.int32]:
+        """The units of which a part says that they may."""
+        suffix = _SUFFIX[str(physical_type(stored.stored))]
+        groups = self._groups(self._reader.footer(part), column, stored, needs, ask)
+        if not groups:
+            return np.zeros(0, np.int32)
+        table = self._rows(part, groups, stored, needs, suffix)
+        if needs is _BOUNDS and _nothing_but_nan(table, stored, suffix):
+            table = self._rows(part, groups, stored, _ALL, suffix)
+        units = numbers(table.column(self._units.number))
+        bounds = _bounds_of_rows(table, stored.stored, suffix)
+        may = ask(_statistics(column, bounds, stored, len(units)))
+        if self._scope is not None:
+            may &= self._scope[numbers(table.column("partition_ord"))]
+        return np.asarray(units[may])
+
+    def _rows(self, part: PartInfo, groups: list[int], stored: StoredColumn, needs: Needs, suffix: str) -> pa.Table:
+        """The column's rows in the row groups, as far as the question needs them."""
+        read = ["column_id", self._units.number]
+        if self._scope is not None:
+            read.append("partition_ord")
+        if needs.bounds:
+            read += [f"lower_{suffix}", f"upper_{suffix}"]
+        read += ["null_count", "value_count", "nan_count"] if needs.counts else ["state"]
+        table = self._reader.read(part, groups, read)
+        ids = numbers(table.column("column_id"))
+        start = int(np.searchsorted(ids, stored.column_id))  # sorted by column id: one stretch
+        return table.slice(start, int(np.searchsorted(ids, stored.column_id, side="right")) - start)
+
+    def _groups(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs, ask: Ask) -> list[int]:
+        """Row groups that hold rows of the column, touch the scope, and may say yes."""
+        candidates = self._candidates(footer, stored)
+        if not candidates.any():
+            return []
+        may = ask(self._of_footer(footer, column, stored, needs))
+        return [int(g) for g in np.flatnonzero(candidates & may)]
+
+    def _candidates(self, footer: Footer, stored: StoredColumn) -> Mask:
+        """Row groups that hold rows of the column and touch the scope."""
+        columns_of = _span(footer, "column_id")
+        candidates: Mask = (columns_of.least <= stored.column_id) & (columns_of.greatest >= stored.column_id)
+        if self._scope is not None:
+            ordered = _span(footer, "partition_ord")
+            inside = self._cumulated_scope()
+            last = len(self._scope) - 1
+            touched = inside[np.clip(ordered.greatest, 0, last) + 1] > inside[np.clip(ordered.least, 0, last)]
+            candidates &= touched | (columns_of.least != columns_of.greatest) | ~ordered.known
+        return candidates
+
+    def _of_footer(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs) -> ArrowStatistics:
+        """Each row group as if it were one file."""
+        bounds = footer.derived.get((stored.stored, needs))
+        if bounds is None:
+            bounds = footer.derived[(stored.stored, needs)] = _bounds_of_groups(footer, stored.stored, needs)
+        return _statistics(column, bounds, stored, len(footer.rows))
+
+    def _cumulated_scope(self) -> npt.NDArray[np.int64]:
+        if self._cumulated is None:
+            assert self._scope is not None
+            self._cumulated = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._scope)))
+        return self._cumulated
+
+
+_NEEDED = {
+    "some_between": _BOUNDS,
+    "some_among": _BOUNDS,
+    "some_among_nan": _ALL,
+    "some_other": _ALL,
+    "some_null": _COUNTS,
+    "some_value": _COUNTS,
+    "some_nan": _COUNTS,
+}
+
+
+def _needed(question: Question) -> str:
+    """What of `_NEEDED` a question is."""
+    if question.name == "some_among":
+        for value in question.arguments[0]:
+            if value.is_nan:
+                return "some_among_nan"
+    return question.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Least and greatest of an integer column in each row group; everything where the footer does not say."""
+
+    least: npt.NDArray[np.int64]
+    greatest: npt.NDArray[np.int64]
+    known: npt.NDArray[np.bool_]
+
+
+def _span(footer: Footer, column: str) -> _Span:
+    spans = footer.derived.get(column)
+    if spans is None:
+        limits = np.iinfo(np.int64)
+        ranged = footer.range(column)
+        known = np.array([k and v is not None for k, v in zip(ranged.known, ranged.least, strict=True)], np.bool_)
+        least = np.array([v if k else limits.min for k, v in zip(known, ranged.least, strict=True)], np.int64)
+        greatest = np.array([v if k else limits.max for k, v in zip(known, ranged.greatest, strict=True)], np.int64)
+        spans = footer.derived[column] = _Span(least, greatest, known)
+    return spans
+
+
+def _within(part: PartInfo, column_id: int) -> bool:
+    return part.first_key is None or part.last_key is None or part.first_key <= column_id <= part.last_key
+
+
+def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, count: int) -> ArrowStatistics:
+    """Bounds under the column's type at the asked version; nothing is known where they cannot be carried over."""
+    carried = bounds if stored.stored == stored.current else narrowed_bounds(bounds, stored.current)
+    return ArrowStatistics(count, {} if carried is None else {column: carried})
+
+
+def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool:
+    """Has a unit values and no bounds? It holds nothing but NaN (and NULL), which only the counts tell from what is
+    unknown."""
+    if not column_domain_has_nan(stored.stored):
+        return False
+    bounded = valid_mask(one_array(table.column(f"lower_{suffix}")))
+    return bounded is not None and bool((~bounded & (numbers(table.column("state")) == StatState.VALUES)).any())
+
+
+def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnBounds:
+    def get(name: str) -> pa.Array | None:
+        return one_array(table.column(name)) if name in table.column_names else None
+
+    lower, upper, state = get(f"lower_{suffix}"), get(f"upper_{suffix}"), get("state")
+    if state is not None:
+        nothing = _ones(numbers(state) == StatState.ALL_NULL)
+        return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
+    return ColumnBounds(
+        type=type_,
+        lower=lower,
+        upper=upper,
+        null_count=get("null_count"),
+        nan_count=get("nan_count"),
+        row_count=get("value_count"),
+    )
+
+
+def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> ColumnBounds:
+    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown.
+    Only what the question needs is taken from the footer."""
+    suffix = _SUFFIX[str(physical_type(type_))]
+    states = _span(footer, "state")
+    bounded = states.known & (states.least > StatState.UNKNOWN)
+    all_null = bounded & (states.greatest == StatState.ALL_NULL)
+    lower = upper = None
+    if needs.bounds:
+        least, greatest = footer.range(f"lower_{suffix}"), footer.range(f"upper_{suffix}")
+        known = bounded & least.known & greatest.known & ~all_null
+        lower, upper = _physical(least.least, known, suffix), _physical(greatest.greatest, known, suffix)
+    if not needs.counts:
+        nothing = _ones(all_null)
+        return ColumnBounds(type=type_, lower=lower, upper=upper, null_count=nothing, row_count=nothing)
+    nulls = _counts(footer, "null_count")
+    nulls[all_null] = 1
+    rows = np.where(all_null, 1, 1 << 60)  # nothing but "equal to the counts" and "not zero" is asked of it
+    return ColumnBounds(
+        type=type_,
+        lower=lower,
+        upper=upper,
+        null_count=from_vector(nulls, nulls >= 0, pa.int64()),
+        nan_count=_nan_counts(footer),
+        row_count=from_vector(rows, None, pa.int64()),
+    )
+
+
+def _ones(where: Mask) -> pa.Array:
+    """The count 1 where True, unknown elsewhere: "as many NULLs as rows" said of units that hold nothing but NULL."""
+    return from_vector(where.astype(np.int64), where, pa.int64())
+
+
+def _counts(footer: Footer, name: str) -> npt.NDArray[np.int64]:
+    """The greatest count in each group, -1 where some row's is unknown."""
+    ranges = footer.range(name)
+    out = np.full(len(footer.rows), -1, np.int64)
+    for g in range(len(out)):
+        if ranges.known[g] and ranges.nulls[g] == 0:
+            out[g] = ranges.greatest[g]
+    return out
+
+
+def _nan_counts(footer: Footer) -> pa.Array:
+    counts = _counts(footer, "nan_count")
+    return from_vector(counts, counts >= 0, pa.int64())
+
+
+def _physical(bounds: list[Any], known: npt.NDArray[np.bool_], suffix: str) -> pa.Array:
+    if suffix == "bytes":
+        return from_bytes([v if k and isinstance(v, bytes) else None for v, k in zip(bounds, known, strict=True)])
+    dtype, type_ = (np.int64, pa.int64()) if suffix == "int" else (np.float64, pa.float64())
+    data = np.zeros(len(bounds), dtype)
+    there = np.fromiter((v is not None for v in bounds), np.bool_, len(bounds)) & known
+    for g in np.flatnonzero(there):
+        data[g] = bounds[g]
+    return from_vector(data, there, type_)

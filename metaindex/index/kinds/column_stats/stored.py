@@ -1,0 +1,134 @@
+"""The stored rows of column statistics: one a file and column, and one a partition and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.formats.model import Leaf
+from metaindex.index.kinds.described import (
+    FactRows,
+    FactSource,
+    FactWriter,
+    Level,
+    MergedFiles,
+    Ordinals,
+    PartitionColumn,
+    StoredColumn,
+)
+from metaindex.index.log.entry import CoveredColumn
+
+from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from metaindex.index.store.layout import PartInfo
+    from metaindex.index.store.reader import RunReader
+    from metaindex.index.store.writer import RunSink
+
+
+class ColumnStatsRows(FactRows):
+    __slots__ = ()
+    name = "column_stats"
+    files = Level(
+        "column_stats",
+        COLUMN_STATS,
+        ("column_id", "partition_ord", "lower_int", "lower_double", "lower_bytes", "ordinal"),
+        COLUMNS,
+    )
+    partitions = Level("partition_stats", PARTITION_STATS, ("column_id", "partition_ord"), COLUMNS)
+
+    @classmethod
+    def writer(cls, sink: RunSink, partition_ord: Ordinals, partition_ids: pa.Array) -> FactWriter:
+        from .writer import ColumnWriter
+
+        return ColumnWriter.of(sink, partition_ord, partition_ids)
+
+    @classmethod
+    def few(
+        cls,
+        sink: RunSink,
+        partition_ord: Ordinals,
+        partition_ids: pa.Array,
+        leaves: Sequence[Leaf],
+        facts: list[pa.Table],
+    ) -> FactWriter:
+        from .together import TogetherWriter
+
+        return TogetherWriter.of(sink, partition_ord, partition_ids, leaves, facts)
+
+    @classmethod
+    def rows(
+        cls, leaf: Leaf, facts: pa.Table, ordinals: pa.Array, partition_ord: pa.Array, partition_ids: pa.Array
+    ) -> pa.Table:
+        from .rows import column_rows
+
+        return column_rows(leaf, facts, ordinals, partition_ord, partition_ids)
+
+    @classmethod
+    def values(cls, column: PartitionColumn) -> pa.Table:
+        from .writer import partition_values
+
+        return partition_values(column)
+
+    @classmethod
+    def aggregated(cls, rows: DataFrame) -> DataFrame:
+        from .spark import aggregated
+
+        return aggregated(rows)
+
+    @classmethod
+    def source(cls, run: RunReader, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None) -> FactSource:
+        from .levels import BothLevels
+
+        return BothLevels(run, columns, scope)
+
+    @classmethod
+    def partition_source(cls, run: RunReader, columns: Mapping[ColumnRef, StoredColumn]) -> FactSource:
+        from .levels import partition_source
+
+        return partition_source(run, columns)
+
+    @classmethod
+    def together(cls, a: Sequence[CoveredColumn], b: Sequence[CoveredColumn]) -> tuple[CoveredColumn, ...] | None:
+        from .merge import together
+
+        return together(a, b)
+
+    @classmethod
+    def merge(
+        cls,
+        columns: Sequence[CoveredColumn],
+        sources: Sequence[RunReader],
+        files: MergedFiles,
+        blank: Mapping[str, Mask],
+        sink: RunSink,
+    ) -> list[PartInfo]:
+        from .merge import merge
+
+        return merge(columns, sources, files, blank, sink)
+
+    @classmethod
+    def check(cls, run: RunReader, partition_ord: Ordinals) -> Iterator[int]:
+        from .verified import check
+
+        return check(run, partition_ord)
+
+    @classmethod
+    def wrong(
+        cls, run: RunReader, column: CoveredColumn, type_: pa.DataType, ordinals: Ordinals, truth: pa.Table
+    ) -> Iterator[tuple[int, str]]:
+        from .verified import wrong
+
+        return wrong(run, column, type_, ordinals, truth)
+
+    @classmethod
+    def of_column(cls, run: RunReader, column: CoveredColumn, partition: str | None) -> pa.Table:
+        from .of_column import of_column
+
+        return of_column(run, column, partition)

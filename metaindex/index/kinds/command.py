@@ -1,0 +1,81 @@
+"""What of `metaindex create` asks for a kind: its options, in a group that says what it is for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from metaindex.core.expression_errors import ArgumentError
+
+Key = tuple[str, ...]
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class KindCommand(Protocol[T_co]):
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the options."""
+
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T_co]:
+        """What they ask for. `alone`: no option of another kind does. ArgumentError for options that do not fit."""
+
+
+class Keys(Generic[T]):
+    """One option that can be repeated, each time with a key: `--values a,b`. `make`: the kind, of keys and of what
+    more is said; `title` and `text` are for a person."""
+
+    ONE_EACH = "of this column; can be repeated"
+    """Of a kind whose keys are one column each, `text`."""
+
+    def __init__(self, make: Callable[..., T], option: str, title: str, text: str = "") -> None:
+        self._make, self.option, self._title = make, option, title
+        self._text = text or "key this column, or several as one (a,b); can be repeated"
+
+    @classmethod
+    def named(cls, name: str, docstring: str | None, make: Callable[..., T], text: str = "") -> Self:
+        """That of a kind which says no more than its name."""
+        return cls(make, f"--{name.replace('_', '-')}", f"{name}: {_first_sentence(docstring)}", text)
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        group = parser.add_argument_group(self._title)
+        group.add_argument(
+            self.option,
+            action="append",
+            default=[],
+            type=_key,
+            metavar="C" if self._text == self.ONE_EACH else "C[,C]",
+            help=self._text.replace("%", "%%"),
+        )
+        self.more(group)
+
+    def more(self, group: argparse._ArgumentGroup) -> None:
+        """Adds options of its own."""
+
+    def said(self, args: argparse.Namespace) -> dict[str, Any]:
+        """What these options say, as arguments of the kind."""
+        return {}
+
+    def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T]:
+        keys, said = value_of(args, self.option), self.said(args)
+        for name in said if not keys else ():
+            raise ArgumentError(
+                f"--{name} is of {self.option}, which names no column; say {self.option} COLUMN, or leave --{name} out"
+            )
+        return [self._make(*keys, **said)] if keys else []
+
+
+def value_of(args: argparse.Namespace, option: str) -> Any:
+    """What was given for an option."""
+    return getattr(args, option.removeprefix("--").replace("-", "_"))
+
+
+def _first_sentence(docstring: str | None) -> str:
+    return " ".join((docstring or "a kind of another package").split()).split(". ")[0].rstrip(".").replace("%", "%%")
+
+
+def _key(text: str) -> Key:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"a key is a column, or columns separated by commas; got {text!r}")
+    return names

@@ -1,0 +1,99 @@
+"""What the manifest says of the rows of a part: keys in hexadecimal digits (`values.encoding`), of the least value and
+of the greatest; NULL, which comes first, is the empty text. What stands first is by what the rows ascend; where more is
+said, commas are between.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.vectors import one_array, valid_mask, vector
+from metaindex.index.kinds.values.encoding import as_bytes, encode_values
+from metaindex.index.store.layout import PartInfo
+
+Bound = bytes | None
+"""A key; None where it is not known."""
+
+
+class Bounds(Protocol):
+    """Of the rows of a part, as they are given."""
+
+    def add(self, rows: pa.Table) -> None:
+        """The next rows, as the part has them."""
+
+    def said(self) -> tuple[str, str]:
+        """`least` and `greatest`, once there were rows."""
+
+
+class FirstAndLast:
+    """Of rows that ascend by their first column."""
+
+    def __init__(self) -> None:
+        self._first: pa.Table | None = None
+        self._last: pa.Table | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        self._first = rows.slice(0, 1) if self._first is None else self._first
+        self._last = rows.slice(rows.num_rows - 1)
+
+    def said(self) -> tuple[str, str]:
+        assert self._first is not None
+        assert self._last is not None
+        return self._key(self._first), self._key(self._last)
+
+    @staticmethod
+    def _key(row: pa.Table) -> str:
+        column = one_array(row.column(0))
+        key = as_bytes(encode_values(column, column.type))[0].as_py()
+        return "" if key is None else key.hex()
+
+
+class Extremes:
+    """Of several columns, in whatever order their rows are."""
+
+    def __init__(self) -> None:
+        self._least: list[bytes] = []
+        self._greatest: list[bytes] = []
+
+    def add(self, columns: list[pa.Array]) -> None:
+        """The next rows of each."""
+        ends = [_ends(column) for column in columns]
+        least, greatest = [low for low, _ in ends], [high for _, high in ends]
+        self._least = list(map(min, self._least or least, least))
+        self._greatest = list(map(max, self._greatest or greatest, greatest))
+
+    def said(self) -> tuple[str, str]:
+        return ",".join(key.hex() for key in self._least), ",".join(key.hex() for key in self._greatest)
+
+
+def _ends(column: pa.Array) -> tuple[bytes, bytes]:
+    """The least key and the greatest, of a row at least; that of NULL is empty."""
+    keys = encode_values(column, column.type)
+    if keys.type == pa.int64():
+        keys = _integer_ends(keys)
+    ends = pc.min_max(as_bytes(keys))
+    least, greatest = ends["min"].as_py() or b"", ends["max"].as_py() or b""
+    return b"" if column.null_count else least, greatest
+
+
+def _integer_ends(keys: pa.Array) -> pa.Array:
+    numbers, valid = vector(keys, np.int64), valid_mask(keys)
+    numbers = numbers if valid is None else numbers[valid]
+    return pa.array([int(numbers.min()), int(numbers.max())] if len(numbers) else [], pa.int64())
+
+
+def bounds_of(part: PartInfo, place: int) -> tuple[Bound, Bound]:
+    """Of what is said at a place: 0 is by what the rows ascend. Whatever is no such text is not known."""
+    return _bound(part.least, place), _bound(part.greatest, place)
+
+
+def _bound(said: str | None, place: int) -> Bound:
+    texts = [] if said is None else said.split(",")
+    try:
+        return bytes.fromhex(texts[place])
+    except (IndexError, ValueError):
+        return None

@@ -1,0 +1,157 @@
+"""Cut points of a column: quantiles of a sample of its values, by which each value has a rank, and rows a place in the
+grid of a curve (`hilbert`).
+
+A value's *word* is eight bytes of its key (`values.encoding`) behind those that the cut points begin with, as a number;
+of a key that begins in another way the least word or the greatest; NULL, which comes first, has the least. So words are
+in the order of the values, but for values that have the same. A value's rank is how many cut points are its word or
+below it: between two neighbours is about the same share of the rows, and a value that many rows have takes as many
+ranks as its share.
+
+A cut point is no value of the table: it has as many of the first bits as tell a value from the one before it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import truths, valid_mask, vector
+from metaindex.index.kinds.values.encoding import KEPT, encode_values, ordered
+
+from .hilbert import MOST_BITS, Places, Words
+
+BITS = {2: 8, 3: 7, 4: 6, 5: 6, 6: 6, 7: 6, 8: 6}
+"""Of a rank, by the number of columns of a curve."""
+
+assert all(columns * bits <= MOST_BITS for columns, bits in BITS.items())
+
+_SIGN = np.uint64(1 << 63)
+_LEAST, _GREATEST = np.uint64(0), np.uint64((1 << 64) - 1)
+_DIGITS = 16
+_TEXT = re.compile(rf"([0-9a-f]{{2}}){{0,{KEPT}}}:[0-9a-f]{{1,{_DIGITS}}}(,[0-9a-f]{{0,{_DIGITS}}})*")
+
+
+@dataclass(frozen=True, slots=True)
+class CutPoints:
+    """Of one column, ascending: `(1 << bits) - 1` words of keys that begin with `common`."""
+
+    common: bytes
+    words: Words
+
+    def ranks(self, values: pa.Array) -> Places:
+        """The rank of each value, below `1 << bits`."""
+        return np.searchsorted(self.words, _words(values, self.common), side="right").astype(np.uint16)
+
+    def text(self) -> str:
+        """As a layout says it: hexadecimal digits, zeros at the end left out; nothing where one is the one before."""
+        points = [f"{word:0{_DIGITS}x}".rstrip("0") or "0" for word in self.words.tolist()]
+        said = ["" if at and point == points[at - 1] else point for at, point in enumerate(points)]
+        return f"{self.common.hex()}:{','.join(said)}"
+
+
+@lru_cache(64)
+def cut_points(text: str, bits: int) -> CutPoints:
+    """As a layout says them. ValueError where they are not `text`'s."""
+    if not _TEXT.fullmatch(text) or text.count(",") != (1 << bits) - 2:
+        raise ValueError(f"cut points are not {(1 << bits) - 1} words")
+    common, _, said = text.partition(":")
+    words = np.zeros((1 << bits) - 1, np.uint64)
+    for at, point in enumerate(said.split(",")):
+        words[at] = int(point.ljust(_DIGITS, "0"), 16) if point else words[at - 1]
+    if (words[1:] < words[:-1]).any():
+        raise ValueError("cut points do not ascend")
+    words.flags.writeable = False
+    return CutPoints(bytes.fromhex(common), words)
+
+
+def no_curve(curve: tuple[int, tuple[str, ...]], columns: int) -> str | None:
+    """Why bits and cut points, as a layout says them, are of no curve through so many columns, or None."""
+    bits, cuts = curve
+    if bits != BITS.get(columns):
+        return f"a curve of {bits} bits through {columns} columns"
+    try:
+        for text in cuts:
+            cut_points(text, bits)
+    except ValueError as error:
+        return f"a curve whose {error}"
+    return None
+
+
+def cut_by(values: pa.Array, bits: int) -> CutPoints:
+    """Quantiles of a sample."""
+    common = _common(values, bits)
+    words = np.sort(_words(values, common))
+    if not len(words):
+        return CutPoints(b"", np.zeros((1 << bits) - 1, np.uint64))
+    above = words[(np.arange(1, 1 << bits) * len(words)) >> bits]
+    first = np.searchsorted(words, above)  # of the rows that have the same word
+    below = words[np.maximum(first, 1) - 1]
+    points = above & ~(_filled(above ^ below) >> np.uint64(1))
+    points[first == 0] = _LEAST
+    return CutPoints(common, points)
+
+
+def _filled(words: Words) -> Words:
+    """All bits from the first that is set on."""
+    out = words.copy()
+    for shift in (1, 2, 4, 8, 16, 32):
+        out |= out >> np.uint64(shift)
+    return out
+
+
+def _common(values: pa.Array, bits: int) -> bytes:
+    """What the keys between the outermost quantiles begin with."""
+    from metaindex.index.kinds.values.ordering import shared_bytes
+
+    keys = _keys(values)
+    if not len(keys):
+        return b""
+    if isinstance(keys, pa.Array):
+        import pyarrow.compute as pc
+
+        keys = pc.fill_null(keys, b"")
+        order = pc.sort_indices(keys)
+        ends = [keys[order[at].as_py()].as_py() for at in _outer(len(keys), bits)]
+    else:
+        ends = [int(np.sort(keys)[at]).to_bytes(8, "big") for at in _outer(len(keys), bits)]
+    if ends[0] == ends[1]:  # hardly a second value: what they begin with would be a value
+        return b""
+    return bytes(ends[0][: min(shared_bytes(*ends), KEPT)])
+
+
+def _outer(count: int, bits: int) -> tuple[int, int]:
+    return count >> bits, count - 1 - (count >> bits)
+
+
+def _words(values: pa.Array, common: bytes) -> Words:
+    keys = _keys(values)
+    skip = len(common)
+    if isinstance(keys, pa.Array):
+        import pyarrow.compute as pc
+
+        from metaindex.index.kinds.values.ordering import words_behind
+
+        words = words_behind(keys, skip)
+        inside = truths(pc.starts_with(keys, common), False)
+        words = np.where(inside, words, np.where(truths(pc.less(keys, common), False), _LEAST, _GREATEST))
+    elif skip:
+        start = np.uint64(int.from_bytes(common, "big") << (64 - 8 * skip))
+        mask = _GREATEST << np.uint64(64 - 8 * skip)
+        inside = (keys & mask) == start
+        words = np.where(inside, keys << np.uint64(8 * skip), np.where(keys < start, _LEAST, _GREATEST))
+    else:
+        words = keys
+    valid = valid_mask(values)
+    return words if valid is None else np.where(valid, words, _LEAST)
+
+
+def _keys(values: pa.Array) -> Words | pa.Array:
+    """Of each value: as one word, where keys of the type have eight bytes; else as bytes."""
+    if pa.types.is_floating(values.type):
+        return ordered(vector(values.cast(pa.float64()), np.float64))
+    keys = encode_values(values, values.type)
+    return vector(keys, np.int64).view(np.uint64) ^ _SIGN if keys.type == pa.int64() else keys

@@ -1,0 +1,377 @@
+"""What an index kind is: its base classes, and what they hand to each other.
+
+    Kind        what a user asks for: a frozen value, and its form in the log (a name, a version, properties)
+    StoredKind  the rows of keys in one metadata partition: what their layout says, and how they are merged and checked;
+                as LookedUpRows they answer in which files a value is
+    KeyKind     a kind that keys values; as a WholeKind it says of its rows, too: one class is all of it
+
+Beside KeyKind stand kinds that keep facts of columns (`described`) and kinds that keep rows of the table (`served`).
+
+The program knows kinds by these alone. `registry` lists those of metaindex; a package of its own adds one by an entry
+point of the group `metaindex.kinds` that names a `WholeKind` (docs/kinds.md).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.core.records import dataclass
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.model import Leaf, Schema
+from metaindex.index.keys import key_id
+from metaindex.index.log.entry import CoveredKey, KindSpec
+
+from .canonical import answers_for
+from .checks import KeyCheck as KeyCheck
+from .checks import Mismatch as Mismatch
+from .columns import find_leaf
+from .keyed import KeyPlan
+
+if TYPE_CHECKING:  # what writes, and what a person sees, is loaded by the verbs that need it
+    from metaindex.index.store.layout import PartInfo
+    from metaindex.index.store.reader import RunReader
+    from metaindex.index.store.writer import RunSink
+
+    from .command import KindCommand
+    from .keyed import Gathered, KeyCollector, KeyFinisher, KeyReader, Spill, Units
+    from .pieces import WritesPieces
+
+KeyRows = tuple["RunReader", CoveredKey, npt.NDArray[np.int64]]
+"""The rows of a key in one run, and the new ordinal of each of its files: -1 where nothing is taken of it. Each new
+ordinal is taken from one run at most."""
+
+Merged = tuple[dict[str, int | str], "list[PartInfo]"]
+"""The layout of a key whose rows were merged, and its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeInto:
+    """Where the rows of a merged key go. `number`: that of the key's n-th part, for `sink.write`. `write`: who writes
+    the pieces of rows that are read in the table's place; threads of this process where it is None."""
+
+    sink: RunSink
+    number: Callable[[int], int]
+    write: WritesPieces | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutRule:
+    """What the layout of a key may say. `names`: all of it, but for what begins with one of `prefixes`. `forms`: the
+    values that a name may have, where they are few. `numbers`: names that must be there, each with the largest whole
+    number that it may have."""
+
+    names: frozenset[str] = frozenset()
+    forms: Mapping[str, Collection[object]] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    prefixes: tuple[str, ...] = ()
+
+    def unknown(self, key: CoveredKey) -> str | None:
+        """What of the key this metaindex does not know, or None."""
+        for name, value in key.layout.items():
+            if name not in self.names and not name.startswith(self.prefixes or ("\0",)):
+                return f"{name[:80]!r} in the layout of {key.kind}"
+            if value not in self.forms.get(name, (value,)):
+                return f"{name} {str(value)[:80]!r} in the layout of {key.kind}"
+        return None
+
+    def senseless(self, key: CoveredKey) -> str | None:
+        """What of it does not fit together, or None."""
+        for name, most in self.numbers.items():
+            value = key.layout.get(name)
+            if type(value) is not int or not 0 <= value <= most:
+                return f"a layout of {key.kind} without a sound {name}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedColumns:
+    """What queries ask of columns, by their dotted names, in the order of first use: those that have an order, those of
+    them that are compared for equality and whose values stand in the files, and those that lie in a range.
+
+    Where whole queries are known, and not conditions alone: `together`, columns that must all be equal to something in
+    one query; `joined`, `grouped` and `ordered`, by which it joins, groups and sorts; `needed`, all that it reads: a
+    struct by its own name where it is read whole, else by its fields."""
+
+    named: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
+    ranged: tuple[str, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    joined: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+
+class Kind(ABC):
+    """What a user asks for."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    needs_spark: ClassVar[bool] = False
+    words: ClassVar[tuple[str, ...]] = ()  # other names in SQL, the plainest first
+
+    @abstractmethod
+    def spec(self) -> KindSpec:
+        """As the log says it."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        """The kind that has these properties in the log. KeyError, TypeError or ValueError for others."""
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        """The rows that runs hold of keys of this kind."""
+        return ()
+
+    @classmethod
+    def command(cls) -> KindCommand[Kind] | None:
+        """What of `metaindex create` asks for it."""
+        return None
+
+    @classmethod
+    def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
+        """Those of this kind that may help such queries; none where a user has to know better."""
+        return ()
+
+    @property
+    def title(self) -> str:
+        """As a person reads it in a line: `values(user_id)`."""
+        return self.name
+
+    def united(self, other: Kind) -> Kind | None:
+        """One of this kind that answers what both do, or None where they stay apart."""
+        return None
+
+    def sized(self, schema: Schema, table_bytes: int) -> Kind:
+        """The same with what follows from the table's size, where the user did not say it."""
+        return self
+
+
+class StoredKind(ABC):
+    """The rows of keys in one metadata partition; all of it is said of the class."""
+
+    __slots__ = ()
+    partition: ClassVar[str]
+    layout: ClassVar[LayoutRule] = LayoutRule()
+    unkeyed_because: ClassVar[str] = "values without a key"
+
+    @classmethod
+    @abstractmethod
+    def merge(cls, key: CoveredKey, some: Sequence[KeyRows], into: MergeInto) -> Merged:
+        """Writes the rows of a key of several runs as those of one."""
+
+    @classmethod
+    @abstractmethod
+    def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
+        """Reads all rows of a key back. Raises Mismatch, or what reading raises, where something is wrong. `unkeyed`:
+        the files of which the key is said to know nothing. `records`: by ordinal how many rows the table's log says.
+        """
+
+    @classmethod
+    def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
+        """Are rows of values that were written under one type those that the same values have under another?"""
+        return bool(old == new)
+
+    @classmethod
+    def senseless(cls, key: CoveredKey) -> str | None:
+        """What of a key does not fit together, or None: its rows would be looked for where they are not."""
+        if key.key_id != key_id(key.kind, [column.stable for column in key.columns]):
+            return f"a key id of {key.kind} that does not follow from its columns"
+        return cls.layout.senseless(key)
+
+    @classmethod
+    def together(cls, key: CoveredKey, other: CoveredKey) -> bool:
+        """May the rows of a key of two runs stand in one, as far as their columns go together?"""
+        return True
+
+    @classmethod
+    def said(cls, key: CoveredKey) -> str:
+        """The key for a person."""
+        return f"{key.kind}({', '.join(column.name for column in key.columns)})"
+
+
+class LookedUpRows(StoredKind):
+    """Rows that answer in which files a value is, or what values of each file come to."""
+
+    __slots__ = ()
+    finds_values: ClassVar[bool] = True  # do they answer in which files a value is?
+    exact: ClassVar[bool] = False  # does its answer leave nothing for other keys to prove, but for collisions?
+    equality_only: ClassVar[bool] = True  # does it know whether a value is equal, and nothing else?
+    turn: ClassVar[int] = 100  # of several keys of a column the least is asked first
+    takes_every_row: ClassVar[bool] = False  # is a row group of one value more to it than that value?
+    carries_types: ClassVar[bool] = False  # are the rows of equal values the same under every type that has them?
+
+    @classmethod
+    @abstractmethod
+    def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
+        """What looks up a key of a run. `types`: those of its columns now, whose values those of the types at write
+        time answer for."""
+
+    @classmethod
+    @abstractmethod
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
+        """The kind that made the key, for its columns' names as they were. `kinds`: those of the index that have the
+        name of this partition."""
+
+    @classmethod
+    def compared(
+        cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
+    ) -> KeyCheck:
+        """What compares the stored rows of some files with theirs: as it stands, that look-ups of values that are in a
+        file name it. `spill`: for what does not fit in memory."""
+        from .asked_again import AskedAgain
+
+        return AskedAgain(cls.reader(reader, key, [leaf.type for leaf in plan.leaves]), reader.run.files)
+
+    @classmethod
+    def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
+        return old == new if not cls.carries_types else answers_for(old, new)
+
+
+@runtime_checkable
+class KeepsValues(Protocol):
+    """Rows that keep every value of their files as it is: it can be told which different ones there are."""
+
+    @classmethod
+    def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
+        """The ordinals of files and a value that each of them has, as `different.value_keys`; piece by piece, as all
+        of them may be more than memory holds. A value may be told once or more often, NULL is none; of a text that may
+        have been cut there are `different.CUT` bytes. DamagedIndexError for what cannot be."""
+
+
+class KeyKind(Kind):
+    """A kind that keys values: each key is one column or several together."""
+
+    __slots__ = ()
+    keys: tuple[tuple[str, ...], ...]
+
+    @property
+    @abstractmethod
+    def rows(self) -> type[LookedUpRows]:
+        """The rows that it writes."""
+
+    @abstractmethod
+    def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
+        """What builds a key of a run of so many files."""
+
+    @abstractmethod
+    def finisher(
+        self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
+    ) -> KeyFinisher:
+        """What writes a key of which several collectors gathered a share each."""
+
+    @property
+    def title(self) -> str:
+        keys = ("(" + ", ".join(key) + ")" if len(key) > 1 else key[0] for key in self.keys)
+        return f"{self.name}({', '.join(keys)})"
+
+    def united(self, other: Kind) -> Kind | None:
+        """With the keys of both, where all else is the same."""
+        if type(other) is not type(self):
+            return None
+        mine, theirs = dict(self.spec().properties), dict(other.spec().properties)
+        keys = [*_keys_in(mine), *(key for key in _keys_in(theirs) if key not in _keys_in(mine))]
+        del mine["keys"], theirs["keys"]
+        return type(self).of({**mine, "keys": keys}) if mine == theirs else None
+
+    @classmethod
+    def command(cls) -> KindCommand[Kind] | None:
+        from .command import Keys
+
+        return Keys.named(cls.name, cls.__doc__, cls)
+
+    def planned(self, schema: Schema) -> list[tuple[Leaf, ...]]:
+        """The columns of each key at a schema. UnknownColumnError, with the near names, for one that is not there;
+        UnsupportedFeatureError for one whose values are not keyed."""
+        return [tuple(find_leaf(schema, name) for name in key) for key in self.keys]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedKey(KeyPlan):
+    """With the kind that builds it."""
+
+    kind: KeyKind
+
+    @classmethod
+    def of(cls, kind: KeyKind, leaves: tuple[Leaf, ...], place: int = 0) -> Self:
+        partition = kind.rows.partition
+        return cls(partition, key_id(partition, [leaf.stable for leaf in leaves]), leaves, place, kind)
+
+
+def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[PlannedKey]:
+    """The keys that kinds ask for at a schema, each once. Raises as `columns.find_leaf` where a column is not there or
+    has no values to key."""
+    plans: dict[int, PlannedKey] = {}
+    for kind in kinds:
+        if isinstance(kind, KeyKind):
+            for leaves in kind.planned(schema):
+                plan = PlannedKey.of(kind, leaves, len(plans))
+                plans.setdefault(plan.key_id, plan)
+    return list(plans.values())
+
+
+class WholeKind(KeyKind, LookedUpRows):
+    """A kind that keys values and says of its rows, too, which stand in the partition of its name: one class is all of
+    it."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "name" in cls.__dict__ and "partition" not in cls.__dict__:
+            cls.partition = cls.name
+
+    @property
+    def rows(self) -> type[LookedUpRows]:
+        return type(self)
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        return (cls,)
+
+    @classmethod
+    def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
+        for kind in kinds:
+            if isinstance(kind, cls):
+                return cls.of({**kind.spec().properties, "keys": [[column.name for column in key.columns]]})
+        raise kind_missing(cls.name)
+
+
+def _keys_in(said: Mapping[str, object]) -> Sequence[object]:
+    keys = said["keys"]
+    return keys if isinstance(keys, list | tuple) else ()
+
+
+def kind_missing(name: str) -> DamagedIndexError:
+    """Of a key whose kind the index was not asked for."""
+    return DamagedIndexError(
+        f"a key is of a kind of its index; there is one of {name}, which the index has not; recreate the index"
+    )
+
+
+def keys_of(kind: str, keys: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Keys as they are written in a constructor: names, and tuples of names for combined keys. ArgumentError for
+    anything else."""
+    out: dict[tuple[str, ...], None] = {}
+    for key in keys:
+        names = tuple(key) if isinstance(key, list | tuple) else (key,)
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ArgumentError(
+                f"a key is a column, or a tuple of different columns, as in {kind}('a') or {kind}(('a', 'b')); got"
+                f" {key!r}"
+            )
+        out[names] = None
+    if not out:
+        raise ArgumentError(f"{kind} keys at least one column; none was given; name it, as in {kind}('user_id')")
+    return tuple(out)

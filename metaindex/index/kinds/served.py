@@ -1,0 +1,297 @@
+"""Kinds whose rows are rows of the table, kept a second time: a query reads them in the table's place.
+
+    RowKind     what a user asks for
+    RowPlan     one of them that is to be built: its columns at a version, and how its rows are put
+    ServedRows  the stored rows, for who reads them, proves them and tells of them
+
+Rows stand in parts that Spark reads as they are, sorted by the indexed columns, which are the first: in buckets by
+Spark's own hash of them, in ranges of their values, or along a curve through several of them. Each row ends in its
+*lineage*: which file of the run it is of, and which row of it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.expression_errors import StorageError
+from metaindex.core.records import dataclass
+from metaindex.expressions.tree import ColumnRef, Predicate
+from metaindex.formats.model import Leaf, Schema
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.layout import PartInfo, run_folder
+
+from .kind import Kind, StoredKind
+
+if TYPE_CHECKING:  # what builds is loaded by the verbs that build
+    from pyspark.sql import DataFrame
+
+    from metaindex.index.store.reader import RunReader
+    from metaindex.index.store.writer import RunSink
+
+    from .pieces import WrittenPart
+
+ORDINAL, ROW = "_mi_ordinal", "_mi_row"
+RUN = "_mi_run"
+"""No column of a part: the rule numbers the runs that a scan reads by it."""
+LINEAGE = (pa.field(ORDINAL, pa.int32()), pa.field(ROW, pa.int64()))
+"""The last columns of a part: which file of the run a row is of, and which row of it. Files of texts have no row
+numbers: -1."""
+
+NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RowSizes:
+    """Of the parts of a key in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`:
+    how many different values of the indexed columns follow on each other (what stands at the end of one part and the
+    beginning of the next counts twice); 0: not known, which runs before this was counted do not tell."""
+
+    column_bytes: Mapping[str, int]
+    keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """A part as a reader finds it. `bucket`: None in ranges."""
+
+    info: PartInfo
+    bucket: int | None
+
+    @property
+    def path(self) -> str:
+        return self.info.path
+
+
+class RowLayout(Protocol):
+    """How the rows of a key stand in a run."""
+
+    @property
+    def buckets(self) -> int:
+        """0: rows are in ranges."""
+
+    @property
+    def indexed(self) -> int:
+        """How many of the columns are."""
+
+    @property
+    def bounded(self) -> int:
+        """Of how many of them, from the first on, parts are left out by their bounds; 0 in buckets."""
+
+    @property
+    def schema_json(self) -> str:
+        """The columns of a part as a StructType of Spark, lineage apart."""
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The same in Arrow's types."""
+
+    @property
+    def inner(self) -> Mapping[str, str]:
+        """Of the columns that hold structs of which a table tells the fields apart by ids, by stable name: see
+        `inner_fields`."""
+
+    @property
+    def sizes(self) -> RowSizes: ...
+
+
+class RowWriter(Protocol):
+    """Writes what one task of Spark's is given."""
+
+    def add(self, rows: pa.Table) -> None:
+        """The next rows, as `RowPlan.spread` put them. BuildError where they are others, or in another order."""
+
+    def close(self) -> list[WrittenPart]:
+        """All parts; none where there were no rows."""
+
+
+class RowPlan(Protocol):
+    """What is to be built: plain data, so that it travels to a task."""
+
+    @property
+    def key_id(self) -> int: ...
+
+    @property
+    def partition(self) -> str:
+        """The metadata partition that holds its rows: `CoveredKey.kind`."""
+
+    @property
+    def columns(self) -> tuple[Leaf, ...]:
+        """The indexed ones first; each by the fields that lead to it."""
+
+    @property
+    def indexed(self) -> int:
+        """How many of them are."""
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The columns as they are stored, under their stable names; lineage apart."""
+
+    @property
+    def bounded(self) -> int:
+        """See `RowLayout`."""
+
+    @property
+    def travels(self) -> pa.Schema:
+        """What of a row goes from the task that reads it to the one that writes it: `travelling`, and by what it is
+        spread."""
+
+    def settled(self, earlier: Sequence[CoveredKey], size_bytes: int, sample: Callable[[RowPlan], pa.Table]) -> RowPlan:
+        """With what follows from the rows. `earlier`: the keys of the index's other runs, the newest first, which it
+        keeps to. `sample`: some rows of all files, `travelling` columns of the plan that it is given. `size_bytes`: as
+        for `spread`."""
+
+    def placed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows (`travelling`) as they travel."""
+
+    def spread(self, rows: DataFrame, size_bytes: int) -> DataFrame:
+        """Rows (`travels`) over tasks, sorted in each. `size_bytes`: of data files, in the columns that are stored."""
+
+    def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
+        """What writes the rows of a task, under names that no other attempt has. `size_bytes`: as for `spread`."""
+
+    def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
+        """What some rows (`with_lineage(stored)`, in any order) take where they are put as those of a part: for who
+        weighs an index that is not built."""
+
+    def cut(self, rows: pa.Table, parts: int) -> list[StoredPart]:
+        """The same rows as those of so many parts of one size, which nobody writes: with their bounds and numbers of
+        rows."""
+
+    def parts_at(self, size_bytes: float) -> int:
+        """In how many parts the rows of so many stored bytes stand."""
+
+    def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
+        """The key as the log entry names it."""
+
+
+class ServedRows(StoredKind):
+    """The stored rows. They answer nothing of files."""
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def row_layout(cls, key: CoveredKey) -> RowLayout:
+        """What the layout of a key says."""
+
+    @classmethod
+    def lasting(cls, key: CoveredKey) -> str:
+        """What the layout of a key says of values, which stays until a full refresh: for people; nothing where it says
+        nothing."""
+        return ""
+
+    @classmethod
+    @abstractmethod
+    def parts(cls, reader: RunReader, key: CoveredKey) -> list[StoredPart]:
+        """The parts of a key in a run, in order of their bucket or range. One read: the manifest (cached)."""
+
+    @classmethod
+    @abstractmethod
+    def parts_left(
+        cls,
+        key: CoveredKey,
+        parts: Sequence[StoredPart],
+        conjuncts: Sequence[Predicate],
+        names: Mapping[ColumnRef, str],
+    ) -> list[StoredPart]:
+        """Of parts that are not in buckets those that may hold rows that match. `names`: the stable names of columns,
+        as the predicate names them. A part whose bounds are not known is kept."""
+
+    @classmethod
+    @abstractmethod
+    def rows_of(cls, reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
+        """All rows of some files, with lineage."""
+
+    @classmethod
+    @abstractmethod
+    def planned_again(cls, key: CoveredKey, schema: Schema) -> RowPlan | None:
+        """The key as it would be built at a schema; None where it would store something else."""
+
+
+class RowKind(Kind):
+    """A kind that keeps rows of the table: of the indexed columns, by which they are sorted, and of included ones.
+    Built by Spark."""
+
+    __slots__ = ()
+    needs_spark = True
+    indexed: tuple[str, ...]
+    included: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        included = f"; {', '.join(self.included)}" if self.included else ""
+        return f"{self.name}({', '.join(self.indexed)}{included})"
+
+    @classmethod
+    @abstractmethod
+    def rows(cls) -> type[ServedRows]:
+        """The rows that it keeps."""
+
+    @classmethod
+    def stored(cls) -> Sequence[type[StoredKind]]:
+        return (cls.rows(),)
+
+    @abstractmethod
+    def planned(self, schema: Schema, place: int) -> RowPlan:
+        """What is to be built at a schema. `place`: its number among those of its run, so that the parts of each have
+        names of their own. UnknownColumnError, with the near names, for a column that is not there;
+        UnsupportedFeatureError for one whose type is not stored, or that is indexed and has no order."""
+
+    @abstractmethod
+    def buckets_at(self, size_bytes: float) -> int:
+        """In how many buckets the rows of so many bytes are put; 0: in ranges."""
+
+    @property
+    def bounded(self) -> int:
+        """Of how many indexed columns parts are left out by their bounds, where there are no buckets."""
+        return 1
+
+
+def row_plans(kinds: Sequence[Kind], schema: Schema) -> list[RowPlan]:
+    """What kinds ask for at a schema, each once. Raises as `RowKind.planned`."""
+    plans: dict[int, RowPlan] = {}
+    for kind in kinds:
+        if isinstance(kind, RowKind):
+            plan = kind.planned(schema, len(plans))
+            plans.setdefault(plan.key_id, plan)
+    return list(plans.values())
+
+
+def with_lineage(stored: pa.Schema) -> pa.Schema:
+    """All columns of a part."""
+    return pa.schema([*stored, *LINEAGE])
+
+
+def travelling(plan: RowPlan) -> pa.Schema:
+    """The stored columns and lineage under names that mean nothing to SQL."""
+    fields = [pa.field(f"c{place}", column.type) for place, column in enumerate(plan.stored)]
+    return with_lineage(pa.schema(fields))
+
+
+def sizes_of(parts: Iterable[WrittenPart]) -> RowSizes:
+    """Of all the parts."""
+    column_bytes: dict[str, int] = {}
+    keys = 0
+    for part in parts:
+        keys += part.keys
+        for name, size in part.column_bytes.items():
+            column_bytes[name] = column_bytes.get(name, 0) + size
+    return RowSizes(column_bytes, keys)
+
+
+def remove_strays(sink: RunSink, partition: str, named: Collection[str], start: str = "") -> None:
+    """Removes parts of the run in a partition (those whose names begin so) that are not named: of tasks that were run
+    twice, and of tries that came to nothing. What a store does not remove now is for `clean`."""
+    folder = run_folder(partition, sink.run)
+    with suppress(StorageError):
+        there = [info.path for info in sink.storage.list(folder)]
+        for path in there:
+            if path.startswith(f"{folder}/{start}") and path not in named:
+                sink.storage.delete(path)

@@ -1,0 +1,122 @@
+"""Theta sketches (Dasgupta, Lang, Rhodes, Thaler: A Framework for Estimating Stream Expression Cardinalities, ICDT
+2016): of all hashes of different values those below `theta`, so many at most. How many there are, divided by the share
+of all hashes that lie below, is about how many different values there are; a union of sketches is one.
+
+In bytes they are the compact, ordered sketches of Apache DataSketches, as in the blobs `apache-datasketches-theta-v1`
+of Iceberg's Puffin files.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, Self
+
+import numpy as np
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.core.records import dataclass
+
+from .murmur import Hashes
+
+WHOLE: Final = np.uint64((1 << 63) - 1)
+"""Theta where every hash is kept: the sketch counts exactly."""
+ENTRIES = 4096  # where nobody says another
+MOST_ENTRIES = 1 << 16
+_SERIAL, _COMPACT_FAMILY, _SEED_HASH = 3, 3, 0x93CC
+_READ_ONLY, _EMPTY, _COMPACT, _ORDERED = 2, 4, 8, 16
+_FLAGS = _READ_ONLY | _COMPACT | _ORDERED
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Theta:
+    """`hashes`: ascending, each once, all below `theta`."""
+
+    hashes: Hashes
+    theta: np.uint64 = WHOLE
+
+    @classmethod
+    def nothing(cls) -> Self:
+        return cls(np.zeros(0, np.uint64))
+
+    @property
+    def is_exact(self) -> bool:
+        return bool(self.theta == WHOLE)
+
+    @property
+    def estimate(self) -> float:
+        """About how many different values there are."""
+        return len(self.hashes) if self.is_exact else len(self.hashes) * (float(WHOLE) / float(self.theta))
+
+    def with_hashes(self, hashes: Hashes, entries: int) -> Theta:
+        """And of more values, of at most so many hashes."""
+        some = hashes[(hashes < self.theta) & (hashes > 0)]
+        if not len(some):
+            return self
+        return Theta(np.union1d(self.hashes, some), self.theta).cut(entries)
+
+    def cut(self, entries: int) -> Theta:
+        """With at most so many hashes: the least ones, below the least that is left out."""
+        if len(self.hashes) <= entries:
+            return self
+        return Theta(self.hashes[:entries], self.hashes[entries])
+
+    def to_bytes(self) -> bytes:
+        """As Apache DataSketches writes it."""
+        count = len(self.hashes)
+        if self.is_exact and not count:
+            return struct.pack("<BBBBBBH", 1, _SERIAL, _COMPACT_FAMILY, 0, 0, _FLAGS | _EMPTY, _SEED_HASH)
+        if self.is_exact and count == 1:
+            head = struct.pack("<BBBBBBH", 1, _SERIAL, _COMPACT_FAMILY, 0, 0, _FLAGS, _SEED_HASH)
+            return head + self.hashes.astype("<u8").tobytes()
+        longs = 2 if self.is_exact else 3
+        head = struct.pack("<BBBBBBHii", longs, _SERIAL, _COMPACT_FAMILY, 0, 0, _FLAGS, _SEED_HASH, count, 0)
+        if not self.is_exact:
+            head += struct.pack("<Q", int(self.theta))
+        return head + self.hashes.astype("<u8").tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Theta:
+        """DamagedIndexError for anything else than `to_bytes` gives, as whoever wrote an index may have written
+        anything."""
+        sketch = cls._read(data)
+        if sketch is None:
+            raise DamagedIndexError(
+                "a sketch is an ordered compact theta sketch of Apache DataSketches; one of an index is not; refresh it"
+                " with mode='full'"
+            )
+        return sketch
+
+    @classmethod
+    def _read(cls, data: bytes) -> Theta | None:
+        if len(data) < 8:
+            return None
+        longs, serial, family, _, _, flags, seed = struct.unpack_from("<BBBBBBH", data)
+        longs &= 0x3F
+        if serial != _SERIAL or family != _COMPACT_FAMILY or seed != _SEED_HASH or flags & _FLAGS != _FLAGS:
+            return None
+        if longs == 1:
+            hashes = np.frombuffer(data, "<u8", offset=8) if len(data) in (8, 16) else None
+            theta = WHOLE
+        else:
+            if longs not in (2, 3) or len(data) < 8 * longs:
+                return None
+            count = struct.unpack_from("<i", data, 8)[0]
+            theta = WHOLE if longs == 2 else np.uint64(struct.unpack_from("<Q", data, 16)[0])
+            fits = len(data) == 8 * (longs + count) and 0 <= count <= MOST_ENTRIES
+            hashes = np.frombuffer(data, "<u8", offset=8 * longs) if fits else None
+        if hashes is None or not 0 < theta <= WHOLE:
+            return None
+        hashes = hashes.astype(np.uint64)
+        if len(hashes) and not (hashes[0] > 0 and hashes[-1] < theta and (hashes[1:] > hashes[:-1]).all()):
+            return None
+        return cls(hashes, theta)
+
+
+def union(sketches: Sequence[Theta], entries: int) -> Theta:
+    """Of all values that any of them has seen."""
+    if not sketches:
+        return Theta.nothing()
+    theta = min(sketch.theta for sketch in sketches)
+    hashes = np.unique(np.concatenate([sketch.hashes for sketch in sketches]))
+    return Theta(hashes[hashes < theta], theta).cut(entries)

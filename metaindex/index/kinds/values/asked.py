@@ -1,0 +1,302 @@
+"""Literals as the keys that equal them, and intervals as ranges of keys (`encoding`). Of `value_keys` and
+`value_lists`."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from metaindex.core.records import dataclass
+from metaindex.expressions.literals import Literal
+from metaindex.expressions.physical import INT64_MAX, INT64_MIN, PhysicalValue, decode_wide, encode_wide, physical_type
+from metaindex.expressions.places import PhysicalInterval, physical_interval, physical_intervals
+from metaindex.expressions.statistics import Interval
+from metaindex.index.kinds.canonical import NO_VALUE, Absent, plain_type
+
+from .encoding import CUT, KEPT, key_type, ordered
+
+NAN = b"\xff" * 8
+_MANY = 8
+_MICROS_PER_DAY = 86_400_000_000
+
+Key = int | bytes
+"""An integer where the key is of one column whose physical domain that is."""
+
+Keys = npt.NDArray[Any]
+"""int64, or Python's bytes as objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Keys from `low` to `high`, both inclusive (None: no bound). NULL and NaN are in none."""
+
+    low: Key | None
+    high: Key | None
+
+
+def encode_all_literals(
+    values: Sequence[Sequence[Literal]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
+) -> Keys | None:
+    """Many keys, ascending, each once, those without a value left out; None where one of them cannot be said."""
+    if len(stored) == 1 and len(values) >= _MANY:
+        plain = _encode_plain([literal.value for (literal,) in values], plain_type(stored[0]), plain_type(now[0]))
+        if plain is not None:
+            return plain
+    keys: set[Key] = set()
+    for literals in values:
+        key = encode_literals(literals, stored, now)
+        if key is None:
+            return None
+        if not isinstance(key, Absent):
+            keys.add(key)
+    return in_order(keys, key_type(stored))
+
+
+def encode_each_list(
+    lists: Sequence[Sequence[Sequence[Literal]]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
+) -> tuple[list[Key], list[int], frozenset[int]]:
+    """The keys of the values of many lists, with the number of the list that each is of; and the lists of which some
+    value's cannot be said."""
+    flat = [(number, value) for number, values in enumerate(lists) for value in values]
+    if len(stored) == 1:
+        fast = _plain_keys([literal.value for _, (literal,) in flat], plain_type(stored[0]), plain_type(now[0]))
+        if fast is not None:
+            told = [(key, number) for key, (number, _) in zip(fast, flat, strict=True) if key is not None]
+            return [key for key, _ in told], [number for _, number in told], frozenset()
+    keys, owners, unsaid = [], [], set()
+    for number, value in flat:
+        key = encode_literals(value, stored, now)
+        if key is None:
+            unsaid.add(number)
+        elif not isinstance(key, Absent):
+            keys.append(key)
+            owners.append(number)
+    return keys, owners, frozenset(unsaid)
+
+
+def _plain_keys(values: list[object], stored: pa.DataType, now: pa.DataType) -> list[Key | None] | None:
+    """As `_encode_plain`, a key a value: None for an integer that no column holds. None as a whole: not so."""
+    kinds, is_ = set(map(type, values)), pa.types
+    if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
+        return [v if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX else None for v in values]
+    if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
+        try:
+            return [_cut_one(str(value).encode()) for value in values]
+        except UnicodeEncodeError:
+            return None
+    return None
+
+
+def in_order(keys: Iterable[Key], type_: pa.DataType) -> Keys:
+    """Keys as a vector, ascending, each once."""
+    return np.array(sorted(set(keys)), np.int64 if type_ == pa.int64() else object)
+
+
+def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -> Keys | None:
+    """Of integers for integers, or texts for texts: kinds of which every one is its own physical value. None: not
+    so."""
+    kinds, is_ = set(map(type, values)), pa.types
+    if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
+        try:
+            return np.unique(np.array(values, np.int64))
+        except OverflowError:
+            return in_order((v for v in values if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX), pa.int64())
+    if kinds == {str} and all(is_.is_string(t) or is_.is_large_string(t) for t in (stored, now)):
+        try:
+            texts = [str(value).encode() for value in values]
+        except UnicodeEncodeError:
+            return None
+        return in_order(map(_cut_one, texts) if max(map(len, texts)) >= CUT else texts, pa.binary())
+    return None
+
+
+def encode_literals(
+    literals: Sequence[Literal], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
+) -> Key | Absent | None:
+    """The key that equals the literals, which are of the types that the columns have now. NO_VALUE where none can; None
+    where that cannot be said."""
+    parts: list[Key] = []
+    doubt = False
+    for literal, old, new in zip(literals, stored, now, strict=True):
+        key = encode_literal(literal, old, new)
+        if isinstance(key, Absent):
+            return NO_VALUE
+        if key is not None:
+            parts.append(key)
+        else:
+            doubt = True
+    if doubt:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    pieces = [struct.pack(">Q", part + (1 << 63)) if isinstance(part, int) else part for part in parts]
+    return _cut_one(b"".join(len(piece).to_bytes(2, "big") + piece for piece in pieces))
+
+
+def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> Key | Absent | None:
+    """See `encode_literals`."""
+    if literal.is_nan and pa.types.is_floating(plain_type(now)):
+        return NAN if pa.types.is_floating(plain_type(stored)) else NO_VALUE
+    physical = physical_interval(Interval(literal, literal), now)
+    if physical is None:
+        return None
+    within = _in_stored(physical, plain_type(stored), plain_type(now))
+    if within is None or within.empty:
+        return NO_VALUE if within is not None else None
+    if within.low is None or within.low != within.high:
+        return None
+    key = _key_of(within.low)
+    return _cut_one(key) if isinstance(key, bytes) else key
+
+
+def encode_interval(interval: Interval, stored: pa.DataType, now: pa.DataType) -> KeyRange | Absent | None:
+    """The keys of non-null, non-NaN values inside the interval, and perhaps a few more. NO_VALUE where none can be;
+    None where it cannot be compared."""
+    return encode_each_interval([interval], stored, now)[0]
+
+
+def encode_each_interval(
+    intervals: Sequence[Interval], stored: pa.DataType, now: pa.DataType
+) -> list[KeyRange | Absent | None]:
+    """`encode_interval` of each."""
+    old, new = plain_type(stored), plain_type(now)
+    alike, nan = _alike(old, new), may_be_nan(stored)
+
+    def encoded(physical: PhysicalInterval | None) -> KeyRange | Absent | None:
+        within = physical if physical is None or alike else _in_stored(physical, old, new)
+        return None if within is None else NO_VALUE if within.empty else _range_of(within, nan)
+
+    return [encoded(interval) for interval in physical_intervals(intervals, now)]
+
+
+def _range_of(within: PhysicalInterval, nan: bool) -> KeyRange | Absent:
+    """`nan`: a key may be that of NaN, which is greater than all others."""
+    low = None if within.low is None else _key_of(within.low)
+    high = None if within.high is None else _key_of(within.high)
+    if not isinstance(low, bytes) and not isinstance(high, bytes) and not nan:
+        return _integers(low, high, within)
+    if high is None and nan:
+        high = _key_of(math.inf)
+    assert not isinstance(low, int)
+    assert not isinstance(high, int)
+    return _bytes(low, high, within)
+
+
+def _integers(low: int | None, high: int | None, within: PhysicalInterval) -> KeyRange | Absent:
+    """A range of integers is exact."""
+    low = low + 1 if low is not None and within.low_open else low
+    high = high - 1 if high is not None and within.high_open else high
+    least, greatest = INT64_MIN if low is None else low, INT64_MAX if high is None else high
+    return KeyRange(low, high) if max(least, INT64_MIN) <= min(greatest, INT64_MAX) else NO_VALUE
+
+
+def _bytes(low: bytes | None, high: bytes | None, within: PhysicalInterval) -> KeyRange | Absent:
+    """Keys from KEPT bytes on may be of values on either side of the bound; an open bound on a shorter one is exact."""
+    if low is not None:
+        low = low[:KEPT] if len(low) >= KEPT else low + b"\0" if within.low_open else low
+    if high is not None and len(high) >= KEPT:
+        high = high[:KEPT] + b"\xff" * (CUT - KEPT + 1)
+    elif high is not None and within.high_open:
+        high = _before(high)
+        if high is None:
+            return NO_VALUE
+    return KeyRange(low, high)
+
+
+def _before(key: bytes) -> bytes | None:
+    """The greatest key of up to CUT bytes below: None where there is none."""
+    if not key:
+        return None
+    if key[-1] == 0:
+        return key[:-1]
+    return key[:-1] + bytes([key[-1] - 1]) + b"\xff" * (CUT - len(key))
+
+
+def _key_of(value: PhysicalValue) -> Key:
+    """Not cut."""
+    if isinstance(value, float):
+        return struct.pack(">Q", int(ordered(np.array([value], np.float64))[0]))
+    return value
+
+
+def _cut_one(value: bytes) -> bytes:
+    return value if len(value) < CUT else value[:KEPT] + xxhash.xxh64_digest(value)
+
+
+# An interval of the type that a column has now, as one of the type that it had
+# ------------------------------------------
+
+
+def _in_stored(physical: PhysicalInterval, stored: pa.DataType, now: pa.DataType) -> PhysicalInterval | None:
+    """Stored values are those of the present type exactly (`canonical.answers_for`), but numbers in another domain,
+    unit or scale."""
+    if physical.empty or _alike(stored, now):
+        return physical
+    low = None if physical.low is None else _number(physical.low, now)
+    high = None if physical.high is None else _number(physical.high, now)
+    if physical_type(stored) == pa.float64() or physical_type(stored) is None:
+        return None
+    low_at = None if low is None else _place(low, stored, upwards=True, beyond=physical.low_open)
+    high_at = None if high is None else _place(high, stored, upwards=False, beyond=physical.high_open)
+    least, greatest = _limits(stored)
+    empty = (low_at is not None and low_at > greatest) or (high_at is not None and high_at < least)
+    empty = empty or (low_at is not None and high_at is not None and low_at > high_at)
+    if empty:
+        return PhysicalInterval(None, None, empty=True)
+    return PhysicalInterval(_physical(low_at, stored, least), _physical(high_at, stored, greatest))
+
+
+def _alike(stored: pa.DataType, now: pa.DataType) -> bool:
+    is_ = pa.types
+    if physical_type(stored) != physical_type(now):
+        return False
+    if is_.is_decimal(stored) or is_.is_decimal(now):
+        return bool(is_.is_decimal(stored) and is_.is_decimal(now) and stored.scale == now.scale)
+    return bool(is_.is_date(stored) == is_.is_date(now))
+
+
+def _number(value: PhysicalValue, t: pa.DataType) -> Fraction | float:
+    if isinstance(value, float):
+        return value if math.isinf(value) else Fraction(value)
+    whole = decode_wide(value) if isinstance(value, bytes) else value
+    if pa.types.is_decimal(t):
+        return Fraction(whole, 10**t.scale)
+    return Fraction(whole * _MICROS_PER_DAY if pa.types.is_date(t) else whole)
+
+
+def _place(number: Fraction | float, t: pa.DataType, *, upwards: bool, beyond: bool) -> int:
+    """The least stored integer at or above a number (or the greatest at or below); `beyond`: not at it."""
+    if isinstance(number, float):
+        return 2**200 if number > 0 else -(2**200)
+    if pa.types.is_decimal(t):
+        number *= 10**t.scale
+    elif pa.types.is_date(t):
+        number /= _MICROS_PER_DAY
+    whole = math.ceil(number) if upwards else math.floor(number)
+    if beyond and whole == number:
+        whole += 1 if upwards else -1
+    return whole
+
+
+def _limits(t: pa.DataType) -> tuple[int, int]:
+    return (INT64_MIN, INT64_MAX) if physical_type(t) == pa.int64() else (-(2**127), 2**127 - 1)
+
+
+def _physical(at: int | None, t: pa.DataType, limit: int) -> int | bytes | None:
+    if at is None:
+        return None
+    at = max(at, limit) if limit < 0 else min(at, limit)
+    return at if physical_type(t) == pa.int64() else encode_wide(at)
+
+
+def may_be_nan(t: pa.DataType) -> bool:
+    """Do keys of this type have a NaN?"""
+    return bool(pa.types.is_floating(plain_type(t)))

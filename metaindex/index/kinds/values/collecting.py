@@ -1,0 +1,189 @@
+"""What collecting by hash and by value have in common: a row group at a time, files that fail after all, and putting
+aside what does not fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.writer import RunSink
+
+from .rows import Layout, raw_unit
+from .spills import remove_spills
+
+
+class _Sized(Protocol):
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Sized)
+
+
+class GroupCollector(ABC, Generic[T]):
+    """Keeps an array of values for each row group, under its raw unit, and puts all aside when they are more than
+    `spill.limit_bytes / held`."""
+
+    held: int  # bytes at the peak for each byte kept
+
+    def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
+        self._plan, self._sink, self._spill, self._files = plan, sink, spill, files
+        self._done: list[tuple[T, int]] = []
+        self._pending: list[T] = []  # of the row group that is being read
+        self._ordinal, self._groups_here, self._group = -1, 1, 0
+        self._mark, self._entries_before, self._spills_before = 0, 0, 0  # of the file that is being read
+        self._groups, self._entries, self._bytes, self._pending_bytes = 1, 0, 0, 0
+        self._spills: list[str] = []
+        self._unkeyed: list[int] = []
+        self._torn = False  # a file failed of which something was put aside
+
+    def begin(self, ordinal: int, groups: int) -> None:
+        """See `keyed.KeyCollector`."""
+        self._ordinal, self._groups_here, self._group = ordinal, groups, 0
+        self._mark, self._entries_before, self._spills_before = len(self._done), self._entries, len(self._spills)
+
+    def add(self, group: int, values: Sequence[pa.Array]) -> None:
+        """See `keyed.KeyCollector`."""
+        self._keep(group, self._made(values))
+
+    def _keep(self, group: int, keys: T) -> None:
+        size = int(keys.nbytes)
+        if group != self._group or (self._pending_bytes + size) * self.held > self._spill.limit_bytes:
+            self._take_group()
+            self._group = group
+        if len(keys):
+            self._pending.append(keys)
+            self._pending_bytes += size
+
+    def end(self) -> None:
+        """See `keyed.KeyCollector`."""
+        self._take_group()
+        self._groups = max(self._groups, self._groups_here)
+
+    def fail(self) -> None:
+        """See `keyed.KeyCollector`."""
+        self._pending, self._pending_bytes = [], 0
+        if len(self._spills) > self._spills_before:
+            self._torn, self._mark = True, 0  # what was put aside of the file is left out when it is read back
+        self._bytes -= sum(int(held.nbytes) for held, _ in self._done[self._mark :])
+        del self._done[self._mark :]
+        self._entries = self._entries_before
+        self._unkeyed.append(self._ordinal)
+
+    @abstractmethod
+    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
+        """See `keyed.KeyCollector`."""
+
+    def hand_over(self) -> Gathered:
+        """See `keyed.KeyCollector`."""
+        self._put_aside()
+        return Gathered(tuple(self._spills), self._entries, tuple(self._unkeyed), self._details())
+
+    @abstractmethod
+    def _made(self, values: Sequence[pa.Array]) -> T:
+        """What is kept of some rows."""
+
+    @abstractmethod
+    def _distinct(self, pieces: list[T]) -> T:
+        """What is kept of a row group, each value once where that is worth it."""
+
+    @abstractmethod
+    def _put_aside(self) -> None:
+        """Everything that is held goes into the spill."""
+
+    def _details(self) -> Mapping[str, object]:
+        return {"groups": self._groups, "torn": self._torn}
+
+    def _take_group(self) -> None:
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
+        if not pending:
+            return
+        distinct = self._distinct(pending)
+        self._done.append((distinct, raw_unit(self._ordinal, self._group, self._groups_here)))
+        self._entries += len(distinct)
+        self._bytes += int(distinct.nbytes)
+        if self._bytes * self.held > self._spill.limit_bytes:
+            self._put_aside()
+
+    def _taken(self) -> tuple[list[T], Units]:
+        """All that is held, in the order of the raw units, with the raw unit of each value; it is let go."""
+        done, self._done, self._bytes, self._mark = (
+            sorted(self._done, key=lambda keys_and_unit: keys_and_unit[1]),
+            [],
+            0,
+            0,
+        )
+        raw = np.repeat(np.array([unit for _, unit in done], np.int64), [len(keys) for keys, _ in done])
+        return [keys for keys, _ in done], raw
+
+    @property
+    def _unkeyed_units(self) -> Units:
+        return np.array(sorted(self._unkeyed), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Finisher(ABC):
+    """Of a key of which several collectors gathered a share each: see `keyed.KeyFinisher`."""
+
+    plan: KeyPlan
+    sink: RunSink
+    spill: Spill
+    files: int
+    gathered: Sequence[Gathered]
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """The bits of the rows."""
+
+    @property
+    @abstractmethod
+    def ranges(self) -> int:
+        """See `keyed.KeyFinisher`."""
+
+    @abstractmethod
+    def write(self, number: int) -> list[PartInfo]:
+        """See `keyed.KeyFinisher`."""
+
+    def covered(self) -> tuple[CoveredKey, Units]:
+        """See `keyed.KeyFinisher`."""
+        unkeyed = unkeyed_of(self.gathered)
+        return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
+
+    def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
+        """Writes all ranges, here, and removes what was put aside. As `keyed.KeyCollector.close`."""
+        parts = [part for number in range(self.ranges) for part in self.write(number)]
+        remove_spills(self.spill, tuple(path for share in self.gathered for path in share.spills))
+        key, unkeyed = self.covered()
+        return key, parts, unkeyed
+
+    @property
+    def entries(self) -> int:
+        """Of all shares together."""
+        return sum(share.entries for share in self.gathered)
+
+
+def unkeyed_of(gathered: Sequence[Gathered]) -> Units:
+    """The ordinals that are unkeyed, of all shares."""
+    return np.array(sorted(ordinal for share in gathered for ordinal in share.unkeyed), np.int64)
+
+
+def torn_of(gathered: Sequence[Gathered]) -> Units:
+    """The ordinals whose rows are left out when spills are read back: those of files that failed after something of
+    them was put aside."""
+    return unkeyed_of(gathered) if any(share.details["torn"] for share in gathered) else np.empty(0, np.int64)
+
+
+def most_groups(gathered: Sequence[Gathered]) -> int:
+    """The row groups of the file that has most."""
+    return max((int(str(share.details["groups"])) for share in gathered), default=1)

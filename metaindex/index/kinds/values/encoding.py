@@ -1,0 +1,143 @@
+"""Values as keys whose order is the values' order. Of `value_keys` and `value_lists`.
+
+    column type (at the build)                         key
+    boolean, integer, date, time, timestamp,           the physical int64 (`metaindex.expressions.physical`) itself
+    decimal of up to 18 digits
+    floats                                             8 bytes: the double, big-endian; sign bit flipped where it is
+                                                       positive, all bits where negative; -0.0 is 0.0; NaN is 8 bytes of
+                                                       0xFF
+    uint64, wider decimals                             the physical 16 bytes
+    text, binary                                       the bytes; of values longer than 255: their first 248, then the
+                                                       big-endian xxHash64 of the whole: 256 bytes, as no other has
+    several columns                                    of each part two bytes of length, big-endian, and its bytes; cut
+                                                       as texts are. Their order means nothing
+
+As a part of several columns an integer is 8 bytes: big-endian, sign bit flipped.
+
+Cut values are in order up to their first 248 bytes, and two that differ may (hardly) be the same 256 bytes: ranges err
+wide around them, and nothing is concluded from equality of cut bytes but that a file may hold the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.vectors import from_rows, from_vector, valid_mask, vector
+from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.index.kinds.canonical import check_form, plain_type
+from metaindex.index.kinds.xxhash64 import hash_slices
+
+CUT = 256
+"""Bytes of a cut value. Fewer: the value is whole."""
+KEPT = 248
+_SIGN = np.uint64(1 << 63)
+
+
+def key_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """What the keys of columns of these types are: int64 or binary."""
+    return pa.int64() if len(types) == 1 and physical_type(plain_type(types[0])) == pa.int64() else pa.binary()
+
+
+def encode_key(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> pa.Array:
+    """Each row's key (`key_type`), null where a part is NULL. `types`: of the table's columns. UnkeyedValuesError as in
+    `canonical.hash_values`; ArrowInvalid for what a type does not hold."""
+    if len(columns) == 1:
+        return encode_values(columns[0], types[0])
+    import pyarrow.compute as pc
+
+    parts = [as_bytes(encode_values(values, t)) for values, t in zip(columns, types, strict=True)]
+    pieces = []
+    for part in parts:
+        lengths = np.diff(_offsets(part)).astype(">u2").view(np.uint8).reshape(-1, 2)
+        pieces += [from_rows(np.ascontiguousarray(lengths), None), part]
+    return _cut(pc.binary_join_element_wise(*pieces, b""))
+
+
+def encode_values(values: pa.Array, t: pa.DataType) -> pa.Array:
+    """The key of each value, null where it is NULL."""
+    t = plain_type(t)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    domain = physical_type(t)
+    if domain is None or physical_type(values.type) is None:
+        raise TypeError(f"keys are made of columns whose values compare; got {t}; choose another column")
+    if domain == pa.binary() and not pa.types.is_decimal(t) and not pa.types.is_uint64(t):
+        return _cut(values)
+    check_form(values)
+    if values.type != t:
+        values = values.cast(t)
+    if domain == pa.float64():
+        return from_rows(_words(ordered(vector(values.cast(pa.float64()), np.float64))), valid_mask(values))
+    return to_physical(values, t, upper=False)
+
+
+def as_bytes(keys: pa.Array) -> pa.Array:
+    """Keys as bytes of the same order: integers in 8, others as they are."""
+    if keys.type != pa.int64():
+        return keys
+    return from_rows(_words(vector(keys, np.int64).view(np.uint64) ^ _SIGN), valid_mask(keys))
+
+
+def ordered(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """Words in the order of the doubles."""
+    bits = (doubles + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    negative = (bits >> np.uint64(63)).astype(np.bool_)
+    flipped = np.where(negative, ~bits, bits | np.uint64(1 << 63))
+    return np.where(np.isnan(doubles), np.uint64(2**64 - 1), flipped)
+
+
+def doubles(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Those of which `ordered` made the words."""
+    bits = np.where(words >> np.uint64(63), words ^ _SIGN, ~words)
+    return np.where(words == np.uint64(2**64 - 1), np.nan, bits.view(np.float64))
+
+
+def _words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    return words.astype(">u8").view(np.uint8).reshape(-1, 8)
+
+
+def _cut(values: pa.Array) -> pa.Array:
+    """As binary; long values cut."""
+    lengths = _lengths(values)
+    long = np.flatnonzero(lengths >= CUT)
+    if not len(long):
+        return values.cast(pa.binary())
+    import pyarrow.compute as pc
+
+    rows = from_vector(long.astype(np.int64), None, pa.int64())
+    some = values.take(rows).cast(pa.large_binary())
+    offsets = _offsets(some)
+    hashes = hash_slices(
+        np.frombuffer(some.buffers()[2], np.uint8), offsets[:-1].astype(np.int64), np.diff(offsets).astype(np.int64)
+    )
+    ends = from_rows(_words(hashes), None).cast(pa.large_binary())
+    short = pc.binary_join_element_wise(pc.binary_slice(some, 0, KEPT), ends, pa.scalar(b"", pa.large_binary()))
+    mask = np.zeros(len(values), np.bool_)
+    mask[long] = True
+    # Long values are gone before the rest becomes one array of short offsets.
+    held = pc.if_else(pa.array(mask), None, values.cast(pa.large_binary()))
+    return pc.replace_with_mask(held, pa.array(mask), short).cast(pa.binary())
+
+
+def _lengths(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Bytes of each value; 0 for NULL."""
+    if pa.types.is_fixed_size_binary(values.type):
+        return np.full(len(values), values.type.byte_width, np.int64)
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())
+    lengths = np.diff(_offsets(values)).astype(np.int64)
+    valid = valid_mask(values)
+    return lengths if valid is None else np.where(valid, lengths, 0)
+
+
+def _offsets(values: pa.Array) -> npt.NDArray[np.signedinteger]:
+    wide = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
+    kind = np.dtype(np.int64 if wide else np.int32)
+    data = values.buffers()[1]
+    if data is None or not data.size:
+        return np.zeros(len(values) + 1, kind)
+    return np.frombuffer(data, kind, len(values) + 1, values.offset * kind.itemsize)

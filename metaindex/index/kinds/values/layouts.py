@@ -1,0 +1,24 @@
+"""What the layouts of the three kinds of rows have in common, and which types' values are written alike."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from metaindex.expressions.physical import physical_type
+from metaindex.index.kinds.canonical import answers_for
+from metaindex.index.kinds.kind import LayoutRule
+from metaindex.index.log.fields import MAX_FILES
+
+BITS: Final = frozenset({"by", "hash_bits", "unit_bits", "group_bits", "groups", "key"})
+NUMBERS: Final = {"unit_bits": 63, "group_bits": 63, "groups": MAX_FILES}
+VALUE_LAYOUT: Final = LayoutRule(BITS, {"by": ("value",), "key": ("int64",)}, NUMBERS)
+
+
+def values_carry_over(old: pa.DataType, new: pa.DataType) -> bool:
+    """Are the bytes of values that were written under one type those that the same values have under another?"""
+    decimals = pa.types.is_decimal(old) or pa.types.is_decimal(new)
+    temporal = any(pa.types.is_temporal(type_) for type_ in (old, new))
+    alike = physical_type(old) == physical_type(new) and not decimals and not temporal
+    return bool(answers_for(old, new) and alike)

@@ -1,0 +1,38 @@
+"""Every value that the files of a key have, as it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.core.vectors import from_vector, valid_mask
+from metaindex.index.kinds.different import keys_type
+from metaindex.index.kinds.keyed import Units
+from metaindex.index.log.entry import CoveredKey
+from metaindex.index.store.reader import RunReader
+
+from .rows import Layout
+from .stored import StoredKeys
+
+
+def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
+    """See `KeepsValues`: row group by row group. Of a key of one column."""
+    stored, bits = StoredKeys(reader, key), Layout.of(key.layout).group_bits
+    (type_,) = stored.types
+    for part in stored.parts().parts:
+        for group in stored.row_groups(part):
+            for keys, units in stored.read(part, [group], keep=False):
+                ordinals = units >> bits
+                if len(ordinals) and not (ordinals.min() >= 0 and ordinals.max() < reader.run.files):
+                    raise DamagedIndexError(
+                        f"values are of files that their run has; run {reader.run.run} names others; refresh the index"
+                        " with mode='full'"
+                    )
+                there = valid_mask(keys)
+                if there is not None:
+                    ordinals = ordinals[there]
+                    keys = keys.take(from_vector(np.flatnonzero(there), None, pa.int64()))
+                yield ordinals, keys.cast(keys_type(type_))

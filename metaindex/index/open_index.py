@@ -1,0 +1,292 @@
+"""An index opened for reading: its entry, and readers of its runs that share a cache and a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import compute, from_vector, numbers, one_array
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import ColumnRef
+from metaindex.formats.model import FILE_SCHEMA, Schema
+from metaindex.index.keys import FileIdentities, id_words, same_path
+from metaindex.index.kinds.described import StoredColumn
+from metaindex.index.kinds.registry import covered_columns, served_keys
+from metaindex.index.log.entry import IndexLogEntry, ObjectRef, RunRef
+from metaindex.index.log.types import type_from_text
+from metaindex.index.log.versions import Versions
+from metaindex.index.store.footer import Footer
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
+from metaindex.index.store.rows import FILES
+from metaindex.storage.protocol import Storage
+
+from .understood import understood
+
+Ordinals = npt.NDArray[np.int64]
+
+ATTACHED = "attached"
+"""Stands in `FileTable.deletes` where an index knows that deletes are attached and the table's log was not asked
+which."""
+
+
+FULL_REFRESH = "refresh it with mode='full'"
+
+_GROUPS_AT_ONCE = 32
+_FEW_FILES = 4_096
+"""A run of so many is kept as it is listed: some hundred kilobytes, from which the rows of kept files are taken at
+once."""
+
+_DELETES = FILE_SCHEMA.names.index("deletes")
+_LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "deleted_count")]
+
+
+@dataclass(slots=True)
+class OpenIndex:
+    """One readable index."""
+
+    name: str
+    entry: IndexLogEntry
+    storage: Storage
+    cache: StoreCache
+    count: ReadCount = field(default_factory=ReadCount)
+    left_out: tuple[str, ...] = ()  # why runs that the log names are not among those of `entry`
+    _readers: dict[str, RunReader] = field(default_factory=dict)
+    _versions: Versions | None = None
+
+    @classmethod
+    def of(cls, name: str, entry: IndexLogEntry, storage: Storage, cache: StoreCache) -> OpenIndex:
+        """An index as far as it can be read here."""
+        read, left_out = understood(entry)
+        return cls(name, read, storage, cache, left_out=left_out)
+
+    @property
+    def versions(self) -> Versions:
+        """The table versions that the entry records."""
+        if self._versions is None:
+            self._versions = Versions(self.entry.content, self._object, self.cache.derived)
+        return self._versions
+
+    def _object(self, ref: ObjectRef) -> bytes:
+        try:
+            data = self.storage.read(ref.path, 0, ref.size_bytes)
+        except MetaIndexError as error:
+            raise DamagedIndexError(
+                f"an object that an entry names can be read; {ref.path} of index {self.name!r} cannot ({error});"
+                " refresh with mode='full'"
+            ) from error
+        self.count.add(len(data))
+        return data
+
+    def reader(self, run: RunRef) -> RunReader:
+        if run.run not in self._readers:
+            self._readers[run.run] = RunReader(self.storage, run, self.cache, self.count)
+        return self._readers[run.run]
+
+    def stored_columns(self, run: RunRef, refs: Sequence[ColumnRef], schema: Schema) -> dict[ColumnRef, StoredColumn]:
+        """Those of the predicate's columns that the run covers, found by stable name: a renamed column is the same, a
+        dropped and re-added one is not."""
+        covered = {c.stable: c for c in run.columns}
+        leaves = {leaf.parts: leaf for leaf in schema.leaves()}
+        out: dict[ColumnRef, StoredColumn] = {}
+        for ref in refs:
+            leaf = leaves.get(ref.parts)
+            column = covered.get(leaf.stable) if leaf is not None else None
+            stored = type_from_text(column.type_text) if column is not None else None
+            if leaf is None or column is None or stored is None:
+                continue
+            if stored == leaf.type or not self.of_text:
+                out[ref] = StoredColumn(column.column_id, stored, leaf.type, column.partition)
+        return out
+
+    @property
+    def unasked_because(self) -> str:
+        """Why no predicate is asked of it, where its kinds are there for other questions; "" of any other."""
+        runs = self.entry.content.runs
+        if not runs or any(covered_columns(run) for run in runs):
+            return ""
+        names = dict.fromkeys(kind.name for kind in self.entry.kinds)
+        return f"an index of {' and '.join(names)} leaves no files out"
+
+    @property
+    def of_text(self) -> bool:
+        """Of text files, another type reads other values (and other NULLs) from the same bytes: statistics do not carry
+        over."""
+        return self.entry.table.options.get("file_format") in ("csv", "json")
+
+    def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
+        """FILE_SCHEMA rows of the given files (ascending ordinals). Reads the row groups that hold them."""
+        if run.files <= _FEW_FILES:
+            everything = self.reader(run).derived(
+                "files", lambda: _one_batch(self.rows(run, "files", np.arange(run.files), _LISTED))
+            )
+            rows = compute("take", everything, from_vector(ordinals.astype(np.int64), None, pa.int64()))
+        else:
+            rows = self.rows(run, "files", ordinals, _LISTED)
+        attached: pa.Array = pa.nulls(len(ordinals), pa.string())
+        deletes = with_deletes[ordinals]
+        if deletes.any():
+            attached = pa.array([ATTACHED if d else None for d in deletes], pa.string())
+        columns = rows.columns
+        columns[_DELETES:_DELETES] = [attached, pa.nulls(len(ordinals), pa.int64())]
+        return pa.Table.from_arrays(columns, schema=FILE_SCHEMA)
+
+    def rows(self, run: RunRef, kind: str, ordinals: Ordinals, names: list[str]) -> pa.Table:
+        """Rows by position: the metadata partition is sorted by ordinal and has one row for each."""
+        reader = self.reader(run)
+        asked: list[tuple[PartInfo, Ordinals, int]] = []
+        start = 0
+        for part in reader.parts(kind):
+            low, high = np.searchsorted(ordinals, [start, start + part.rows])
+            if low < high:
+                asked.append((part, ordinals[low:high] - start, start))
+            start += part.rows
+        pieces = reader.each(asked, lambda part_: self._rows_of_part(reader, part_, names))
+        if start != run.files:
+            raise DamagedIndexError(
+                f"run {run.run} of index {self.name!r} has {run.files} files; its rows are {start}; refresh with"
+                " mode='full'"
+            )
+        return _joined(pieces) if pieces else _no_rows(names)
+
+    def _rows_of_part(self, reader: RunReader, asked: tuple[PartInfo, Ordinals, int], names: list[str]) -> pa.Table:
+        """Of a part that begins at ordinal `start`, the rows `inside`."""
+        part, inside, start = asked
+        footer = reader.footer(part)
+        ends = np.cumsum(footer.rows)
+        group_of = np.searchsorted(ends, inside, side="right")  # ascending, as the ordinals are
+        starts = np.flatnonzero(np.diff(group_of, prepend=-1))
+        groups = group_of[starts]
+        read = [*names, "ordinal"] if "ordinal" not in names else names
+        inside_group = inside - (ends[group_of] - footer.rows[group_of])
+        keep = len(inside) * 8 <= part.rows  # who takes most of the rows would push everything else out of the cache
+        taken = []
+        for first in range(0, len(groups), _GROUPS_AT_ONCE):
+            some = groups[first : first + _GROUPS_AT_ONCE]
+            table = reader.read(part, some.tolist(), read, keep=keep)
+            low = starts[first]
+            high = starts[first + len(some)] if first + len(some) < len(starts) else len(inside)
+            counts = footer.rows[some]
+            offsets = np.cumsum(counts) - counts
+            wanted = inside_group[low:high] + offsets[np.searchsorted(some, group_of[low:high])]
+            taken.append(compute("take", table, from_vector(wanted.astype(np.int64), None, pa.int64())))
+        picked = _joined(taken)
+        if not np.array_equal(numbers(picked.column("ordinal")), inside + start):
+            raise DamagedIndexError(
+                f"`{part.kind}` has one row an ordinal, in order; run {reader.run.run} of index {self.name!r} has not;"
+                " refresh with mode='full'"
+            )
+        return picked.select(names)
+
+    def of_another_table(self, table_uuid: str) -> str | None:
+        """Why nothing in the index is about a table that calls itself so, or None."""
+        others = {run.table_uuid for run in self.entry.content.runs}
+        if not others or table_uuid in others:
+            return None
+        known = ", ".join(sorted(uuid or "without an id" for uuid in others))
+        return (
+            f"it was built on another table ({known}) than the one that is here now ({table_uuid or 'without an id'})"
+        )
+
+    def identities(self, run: RunRef) -> FileIdentities:
+        """Of all files of the run, by ordinal."""
+        table = self.rows(run, "files", np.arange(run.files), ["file_id"])
+        return FileIdentities(run.table_uuid, one_array(table.column("file_id")))
+
+    def locate(self, run: RunRef, files: FileIdentities) -> Ordinals:
+        """The ordinal of each file in the run, -1 where the run does not have it: not at all, or as other bytes, or of
+        another table."""
+        out = np.full(len(files), -1, np.int64)
+        if run.table_uuid != files.table_uuid:
+            return out
+        mine, ordinals = self._ids(run, files.ids)
+        for ids in files.told if not served_keys(run) else (files.ids,):
+            asked = id_words(ids)
+            for rows, here in _neighbours(mine, asked):
+                same = mine[here, 1] == asked[rows, 1]
+                out[rows[same]] = ordinals[here[same]]
+        return out
+
+    def locate_paths(self, run: RunRef, files: FileIdentities) -> tuple[Ordinals, Ordinals]:
+        """What the run has of the paths of some files, whatever their bytes were: row and ordinal, side by side. Of
+        another table it has nothing."""
+        matches: list[tuple[Ordinals, Ordinals]] = []
+        if run.table_uuid == files.table_uuid:
+            mine, ordinals = self._ids(run, files.ids)
+            asked = id_words(files.ids)
+            for rows, here in _neighbours(mine, asked):
+                same = same_path(mine[here], asked[rows])
+                matches.append((rows[same], ordinals[here[same]]))
+        if not matches:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return np.concatenate([rows for rows, _ in matches]), np.concatenate([places for _, places in matches])
+
+    def _ids(self, run: RunRef, asked: pa.FixedSizeBinaryArray) -> tuple[npt.NDArray[np.uint64], Ordinals]:
+        """Ids of the run in order, as words, and their ordinals: all that share the path of one that is asked, and
+        others."""
+        reader = self.reader(run)
+        parts = reader.parts("file_ids")
+        if sum(part.rows for part in parts) != run.files:
+            raise DamagedIndexError(
+                f"run {run.run} of index {self.name!r} has {run.files} files and another number of ids; refresh with"
+                " mode='full'"
+            )
+        holding = [(part, _groups_with(reader.footer(part), asked)) for part in parts]
+        tables = [reader.read(part, groups, ["file_id", "ordinal"]) for part, groups in holding if groups]
+        if not tables:
+            return np.empty((0, 2), np.uint64), np.zeros(0, np.int64)
+        table = pa.concat_tables(tables)
+        return id_words(one_array(table.column("file_id"))), numbers(table.column("ordinal")).astype(np.int64)
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch | pa.Table:
+    """Of one piece, from which rows are taken sooner."""
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if len(batches) == 1 else table
+
+
+def _groups_with(footer: Footer, ids: pa.FixedSizeBinaryArray) -> list[int]:
+    """The row groups that can hold one of the ids. They are sorted, and few of many are read where few ids are
+    asked."""
+    ranges = footer.range("file_id")
+    count = len(footer.rows)
+    if len(ids) >= 4 * count or not ranges.known.all():
+        return list(range(count))
+    # The last group that starts at or below an id, by the id's first 8 bytes, and those before it while they reach as
+    # far.
+    first = np.array([int.from_bytes(least[:8], "big") for least in ranges.least], np.uint64)
+    last = np.array([int.from_bytes(greatest[:8], "big") for greatest in ranges.greatest], np.uint64)
+    asked = np.unique(id_words(ids)[:, 0])
+    low = np.searchsorted(last, asked, side="left")
+    high = np.searchsorted(first, asked, side="right")
+    return sorted({group for a, b in zip(low.tolist(), high.tolist(), strict=True) for group in range(a, b)})
+
+
+def _neighbours(mine: npt.NDArray[np.uint64], asked: npt.NDArray[np.uint64]) -> Iterator[tuple[Ordinals, Ordinals]]:
+    """Pairs (row of `asked`, place in `mine`) that agree in the first word, by which `mine` is sorted: of each row one
+    place after another, as far as they agree."""
+    rows = np.arange(len(asked))
+    places = np.searchsorted(mine[:, 0], asked[:, 0])
+    while len(rows):
+        inside = places < len(mine)
+        rows, places = rows[inside], places[inside]
+        alike = mine[places, 0] == asked[rows, 0]
+        rows, places = rows[alike], places[alike]
+        if len(rows):
+            yield rows, places
+        places = places + 1
+
+
+def _no_rows(names: list[str]) -> pa.Table:
+    return pa.Table.from_batches([], schema=pa.schema([FILES.field(n) for n in names]))

@@ -1,0 +1,107 @@
+"""What was read of runs before. Everything is immutable, so a cache can never be stale.
+
+Row groups that are decoded together stay together: they share their memory, so they are kept, counted and let go as
+one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import field
+from typing import Any
+
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+
+from .footer import Footer
+from .layout import PartInfo, run_of
+
+_OBJECTS = 64
+"""Version objects that stay: a chain of recorded versions needs a few."""
+
+
+@dataclass(slots=True)
+class Decoded:
+    """Columns of some row groups of a part, one group's rows behind the other's. `places`: of each group, its first row
+    and how many."""
+
+    path: str
+    columns: dict[str, pa.ChunkedArray]
+    places: dict[int, tuple[int, int]]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(column.get_total_buffer_size() for column in self.columns.values())
+
+    def rows(self, group: int, column: str) -> pa.ChunkedArray:
+        first, count = self.places[group]
+        return self.columns[column].slice(first, count)
+
+
+@dataclass(slots=True)
+class StoreCache:
+    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first. The
+    rest is small and as much as the runs in use have, as whoever knows these says so (`keep_only`)."""
+
+    limit_bytes: int = 128 << 20
+    manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)
+    footers: dict[str, Footer] = field(default_factory=dict)
+    derived: dict[tuple[str, str], Any] = field(default_factory=dict)  # small things computed from immutable parts
+    _decoded: OrderedDict[int, tuple[Decoded, int]] = field(default_factory=OrderedDict)  # with its size, by its number
+    _holders: dict[tuple[str, str, int], int] = field(default_factory=dict)  # (path, column, group) -> number
+    _bytes: int = 0
+    _number: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep_only(self, runs: Collection[str]) -> None:
+        """Forgets what is small of all other runs: they are out of use. Who reads one of them still reads it again. Of
+        version objects the last ones stay."""
+        for path in list(self.manifests):
+            if path.rpartition("/")[2].removesuffix(".json") not in runs:
+                self.manifests.pop(path, None)
+        for path in list(self.footers):
+            if run_of(path.partition("/")[0], path) not in runs:
+                self.footers.pop(path, None)
+        held = list(self.derived)
+        objects = [key for key in held if "/" in key[0]]
+        for key in [*(key for key in held if "/" not in key[0] and key[0] not in runs), *objects[:-_OBJECTS]]:
+            self.derived.pop(key, None)
+
+    def find(self, path: str, groups: Sequence[int], columns: Sequence[str]) -> dict[tuple[str, int], Decoded]:
+        """Who holds which (column, group): those of the asked that are there."""
+        out: dict[tuple[str, int], Decoded] = {}
+        with self._lock:
+            if not self._holders:
+                return out
+            for column in columns:
+                for group in groups:
+                    number = self._holders.get((path, column, group))
+                    if number is not None:
+                        out[(column, group)] = self._decoded[number][0]
+                        self._decoded.move_to_end(number)
+        return out
+
+    def keep(self, decoded: Decoded) -> None:
+        size = decoded.size_bytes
+        if size > self.limit_bytes // 4:
+            return
+        with self._lock:
+            self._number += 1
+            self._decoded[self._number] = decoded, size
+            self._bytes += size
+            for column in decoded.columns:
+                for group in decoded.places:
+                    self._holders[(decoded.path, column, group)] = self._number
+            while self._bytes > self.limit_bytes:
+                self._forget(*self._decoded.popitem(last=False))
+
+    def _forget(self, number: int, held: tuple[Decoded, int]) -> None:
+        decoded, size = held
+        self._bytes -= size
+        for column in decoded.columns:
+            for group in decoded.places:
+                if self._holders.get((decoded.path, column, group)) == number:
+                    del self._holders[(decoded.path, column, group)]

@@ -1,0 +1,320 @@
+"""Reads sorted runs: manifest, footer, row groups, in that order, each checked, each counted.
+
+    manifest      one read, digest in the log entry
+    footer        one exact read a part, digest in the manifest
+    row groups    one read for neighbouring groups, the asked columns only, page checksums verified
+
+What does not match raises DamagedIndexError; the caller then does without the index. Manifests, footers and decoded row
+groups are kept in a `StoreCache`: they are immutable, so a cache can never be stale.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from mmap import mmap
+from operator import itemgetter
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+# What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
+from pyarrow._parquet import FileMetaData, ParquetReader
+
+from metaindex.core.deadline import look
+from metaindex.core.errors import DamagedIndexError, ForeignIndexError
+from metaindex.core.expression_errors import MetaIndexError, StoragePermissionError, StorageUnavailableError, first_line
+from metaindex.core.records import dataclass
+from metaindex.index.log.entry import RunRef
+from metaindex.index.log.sealed import digest
+from metaindex.storage.protocol import Storage
+
+from .cache import Decoded
+from .cache import StoreCache as StoreCache
+from .footer import Footer, span_of
+from .layout import PartInfo
+from .manifest import MAX_BYTES as MAX_MANIFEST
+from .manifest import parts_from_manifest
+
+_GROUPS_AT_ONCE = 32  # decoded together
+_GAP_BYTES = 1 << 18  # unread bytes between two ranges that cost less than another read
+_NEAR_BYTES = 1 << 16  # the same, where all reads are under way at once, or the disk is local
+_READS_AT_ONCE = 16
+_PARTS_APART = 4  # fewer parts are read sooner than threads are started
+_COUNTING = threading.Lock()
+_NOTHING = object()
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(slots=True)
+class ReadCount:
+    """What was read from storage: calls and bytes; cached things cost nothing."""
+
+    reads: int = 0
+    bytes: int = 0
+
+    def add(self, size: int) -> None:
+        with _COUNTING:
+            self.reads += 1
+            self.bytes += size
+
+
+class RunReader:
+    """The parts of one run."""
+
+    def __init__(self, storage: Storage, run: RunRef, cache: StoreCache, count: ReadCount) -> None:
+        self._storage = storage
+        self.run = run
+        self._cache = cache
+        self._count = count
+
+    def parts(self, kind: str) -> list[PartInfo]:
+        """The parts of a metadata partition, in order."""
+        return [part for part in self._manifest() if part.kind == kind]
+
+    def paths(self) -> frozenset[str]:
+        """The objects that are the run: its manifest and its parts."""
+        return frozenset({manifest_path(self.run.run), *(part.path for part in self._manifest())})
+
+    def kinds(self) -> frozenset[str]:
+        """The metadata partitions that the run has parts of."""
+        return frozenset(part.kind for part in self._manifest())
+
+    def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
+        """What the work makes of each item, in their order, where each reads a part of its own: side by side, as
+        reading a store is waiting, and decoding lets other threads on."""
+        look()
+        if len(items) < _PARTS_APART:
+            return [work(item) for item in items]
+        from concurrent.futures import ThreadPoolExecutor
+
+        threads = _READS_AT_ONCE if "://" in self._storage.root else min(os.cpu_count() or 1, 4)
+        with ThreadPoolExecutor(min(len(items), threads)) as pool:
+            return list(pool.map(work, items))
+
+    def derived(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Something small that follows from the run's parts, computed once."""
+        key = (self.run.run, name)
+        value = self._cache.derived.get(key, _NOTHING)
+        if value is _NOTHING:
+            value = self._cache.derived[key] = compute()
+        return value
+
+    def footer(self, part: PartInfo) -> Footer:
+        footer = self._cache.footers.get(part.path)
+        if footer is None:
+            footer = self._cache.footers[part.path] = self._read_footer(part)
+        return footer
+
+    def vouch(self, part: PartInfo) -> None:
+        """Reads a part's footer, which is not kept: DamagedIndexError where it is not the one that the manifest
+        names."""
+        self._footer_bytes(part)
+
+    def read(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str], *, keep: bool = True) -> pa.Table:
+        """The asked columns of the asked row groups, in order. One storage read for neighbours; what is cached is not
+        read again. `keep=False` leaves the cache to others."""
+        held = self._cache.find(part.path, groups, columns)
+        first = next(iter(held.values()), None)
+        if first is not None and list(first.places) == list(groups) and all(c in first.columns for c in columns):
+            return pa.table([first.columns[c] for c in columns], names=list(columns))  # kept as it is asked for
+        missing = [g for g in groups if any((c, g) not in held for c in columns)] if held else list(groups)
+        fresh = self._decoded(part, missing, columns) if missing else []
+        for decoded in fresh if keep else ():
+            self._cache.keep(decoded)
+        if len(missing) == len(groups):  # as they were decoded
+            chunks = {column: [c for decoded in fresh for c in decoded.columns[column].chunks] for column in columns}
+        else:
+            held |= {(column, group): decoded for decoded in fresh for group in decoded.places for column in columns}
+            chunks = {c: [chunk for g in groups for chunk in held[(c, g)].rows(g, c).chunks] for c in columns}
+        footer = self.footer(part)
+        arrays = [pa.chunked_array(chunks[c]) if chunks[c] else _empty(footer, c) for c in columns]
+        return pa.table(arrays, names=list(columns))
+
+    def _decoded(self, part: PartInfo, groups: Sequence[int], columns: Sequence[str]) -> list[Decoded]:
+        """Fetched together, decoded some at a time."""
+        footer = self.footer(part)
+        try:
+            file = self._fetch(part, footer, groups, columns)
+            opened = _opened(file, footer.metadata)
+            at = [footer.columns[column] for column in columns]
+            out = []
+            for start in range(0, len(groups), _GROUPS_AT_ONCE):
+                some = groups[start : start + _GROUPS_AT_ONCE]
+                table = opened.read_row_groups(some, column_indices=at, use_threads=False)
+                counts = footer.rows[some]
+                if table.num_rows != counts.sum():
+                    raise OSError(f"{table.num_rows} rows are there, {counts.sum()} are expected")
+                places = zip((np.cumsum(counts) - counts).tolist(), counts.tolist(), strict=True)
+                decoded = {column: table.column(column) for column in columns}
+                out.append(Decoded(part.path, decoded, dict(zip(some, places, strict=True))))
+            return out
+        except MetaIndexError:
+            raise
+        except Exception as error:
+            raise self.damaged(part.path, f"row groups cannot be decoded ({_line(error)})") from error
+
+    def open(self, part: PartInfo) -> ParquetReader:
+        """A part, to be read row group by row group: its footer is checked here, its pages when they are read. What
+        Arrow reads of it is not counted."""
+        footer = self.footer(part)
+        try:
+            return _opened(self._storage.open_input(part.path), footer.metadata)
+        except Exception as error:
+            raise self.damaged(part.path, f"it cannot be opened ({_line(error)})") from error
+
+    def whole(self, part: PartInfo) -> bytes:
+        """A part, byte for byte. DamagedIndexError where its size or its footer is not as the manifest says; its pages
+        have checksums of their own."""
+        data = self._read(part.path, 0, part.size_bytes)
+        if digest(data[part.size_bytes - part.footer_bytes :]) != part.footer_digest:
+            raise self.damaged(part.path, "the footer does not match its digest")
+        return data
+
+    def stretches(self, wanted: Sequence[tuple[PartInfo, int, int]]) -> list[memoryview]:
+        """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for
+        neighbours; on an object store all reads at once. Nothing vouches for the bytes: who asks has a way to check
+        them."""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for part, start, length in wanted:
+            spans.setdefault(part.path, []).append((start, start + length))
+        reads = [(path, start, end) for path, some in spans.items() for start, end in _merged(some, _NEAR_BYTES)]
+        held: dict[str, list[tuple[int, bytes]]] = {path: [] for path in spans}
+        for (path, start, end), data in zip(reads, self._read_all(reads), strict=True):
+            self._counted(path, start, end - start, data)
+            held[path].append((start, data))
+        slices = []
+        for part, start, length in wanted:
+            here = held[part.path]
+            first, data = here[bisect_right(here, start, key=itemgetter(0)) - 1]
+            slices.append(memoryview(data)[start - first : start - first + length])
+        return slices
+
+    def _read_all(self, reads: Sequence[tuple[str, int, int]]) -> list[bytes]:
+        def read(stretch: tuple[str, int, int]) -> bytes:
+            path, start, end = stretch
+            return self._uncounted(path, start, end - start)
+
+        if len(reads) < 2 or "://" not in self._storage.root:
+            return [read(stretch) for stretch in reads]
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(len(reads), _READS_AT_ONCE)) as pool:
+            return list(pool.map(read, reads))
+
+    def _manifest(self) -> tuple[PartInfo, ...]:
+        path = manifest_path(self.run.run)
+        parts = self._cache.manifests.get(path)
+        if parts is None:
+            if self.run.manifest_bytes > MAX_MANIFEST:
+                raise self.damaged(path, f"a manifest has at most {MAX_MANIFEST:,} bytes")
+            data = self._read(path, 0, self.run.manifest_bytes)
+            if digest(data) != self.run.manifest_digest:
+                raise self.damaged(path, "the manifest does not match its digest")
+            try:
+                parts = parts_from_manifest(data, self.run.run)
+            except ForeignIndexError:
+                raise
+            except Exception as error:
+                raise self.damaged(path, f"the manifest cannot be understood ({_line(error)})") from error
+            self._cache.manifests[path] = parts
+        return parts
+
+    def _read_footer(self, part: PartInfo) -> Footer:
+        data = self._footer_bytes(part)
+        try:
+            metadata = _opened(pa.BufferReader(data), None).metadata
+        except Exception as error:
+            raise self.damaged(part.path, f"the footer cannot be parsed ({_line(error)})") from error
+        names = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+        rows = np.fromiter((metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)), np.int64)
+        if metadata.num_rows != part.rows:
+            raise self.damaged(part.path, f"the footer counts {metadata.num_rows} rows, the manifest {part.rows}")
+        return Footer(metadata, names, rows)
+
+    def _footer_bytes(self, part: PartInfo) -> bytes:
+        data = self._read(part.path, part.size_bytes - part.footer_bytes, part.footer_bytes)
+        if digest(data) != part.footer_digest:
+            raise self.damaged(part.path, "the footer does not match its digest")
+        return data
+
+    def _fetch(self, part: PartInfo, footer: Footer, groups: Sequence[int], columns: Sequence[str]) -> pa.NativeFile:
+        """The bytes of the column chunks, fetched by few range reads, as a file that has nothing else: what was not
+        fetched is zeros, which no page is."""
+        at = sorted(footer.columns[column] for column in columns)
+        spans: list[tuple[int, int]] = []
+        for group in groups:
+            metadata = footer.metadata.row_group(group)
+            first, last = span_of(metadata.column(at[0])), span_of(metadata.column(at[-1]))
+            if last[1] - first[0] <= _GAP_BYTES:  # what lies between them is read anyway
+                spans.append((first[0], last[1]))
+            else:
+                spans += [span_of(metadata.column(column)) for column in at]
+        held = mmap(-1, part.size_bytes)  # memory that is taken where it is written
+        for start, end in _merged(spans):
+            held[start:end] = self._read(part.path, start, end - start)
+        return pa.BufferReader(pa.py_buffer(held))
+
+    def _read(self, path: str, start: int, length: int) -> bytes:
+        data = self._uncounted(path, start, length)
+        self._counted(path, start, length, data)
+        return data
+
+    def _uncounted(self, path: str, start: int, length: int) -> bytes:
+        look()
+        try:
+            return self._storage.read(path, start, length)
+        except (StoragePermissionError, StorageUnavailableError) as error:  # has its own cure: nothing is to be rebuilt
+            raise DamagedIndexError(
+                f"a part of an index is as its manifest says; {self._storage.uri(path)}: it cannot be read"
+                f" ({_line(error)})"
+            ) from error
+        except MetaIndexError as error:
+            raise self.damaged(path, f"it cannot be read ({_line(error)})") from error
+
+    def _counted(self, path: str, start: int, length: int, data: bytes) -> None:
+        self._count.add(len(data))
+        if len(data) != length:
+            raise self.damaged(path, f"{length} bytes are expected at {start}, {len(data)} are there")
+
+    def damaged(self, path: str, what: str) -> DamagedIndexError:
+        """The error of a part that is not what it should be."""
+        return DamagedIndexError(
+            f"a part of an index is as its manifest says; {self._storage.uri(path)}: {what}; refresh the index with"
+            " mode='full'"
+        )
+
+
+def _opened(source: pa.NativeFile, metadata: FileMetaData | None) -> ParquetReader:
+    reader = ParquetReader()
+    reader.open(source, metadata=metadata, page_checksum_verification=True)
+    return reader
+
+
+def _merged(spans: list[tuple[int, int]], gap: int = _GAP_BYTES) -> list[tuple[int, int]]:
+    """Stretches (start, end) in order, neighbours as one."""
+    spans = sorted(spans)
+    merged = [spans[0]]
+    for start, end in spans[1:]:
+        last = merged[-1]
+        if start - last[1] <= gap:
+            merged[-1] = (last[0], max(last[1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def manifest_path(run: str) -> str:
+    return f"_manifests/{run}.json"
+
+
+def _empty(footer: Footer, column: str) -> pa.ChunkedArray:
+    return pa.chunked_array([], type=footer.metadata.schema.to_arrow_schema().field(column).type)
+
+
+def _line(error: BaseException) -> str:
+    return first_line(error)

@@ -1,0 +1,177 @@
+"""Brings the indexes of a table to its present version: what every hook and `watch` call. Asks cheaply first: a table
+whose version is recorded is not read.
+
+one listing of the table's indexes, the latest entry of each, and the table's version (Delta: the commits behind the
+newest recorded one; Iceberg: the metadata; plain files: a listing)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from metaindex.core.errors import ConcurrentWriteError
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.jvm.said import said_by_spark
+from metaindex.formats.model import Version
+from metaindex.formats.protocol import At, FollowsLog
+from metaindex.index.kinds.registry import kind_from_spec
+from metaindex.index.log.entry import IndexLogEntry
+from metaindex.index.log.states import State
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.reader import StoreCache
+from metaindex.query.pruning.folder import check, why
+from metaindex.table.face import Table, handle_of
+from metaindex.table.handle import Handle
+from metaindex.table.verbs import refresh
+
+if TYPE_CHECKING:
+    from metaindex.core.config import BuilderName
+    from metaindex.index.build.protocol import Builder
+
+logger = logging.getLogger("metaindex.hooks")
+
+IndexKey = tuple[str | None, str]
+"""An index of a table: its namespace, and its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
+    not: it is stale then, and no more than that. `notes`: what the refresh tells, as of files that
+    could not be read."""
+
+    table: str
+    index: str
+    version: str
+    changed: bool
+    seconds: float = 0.0
+    error: str = ""
+    namespace: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def keep(
+    table: Table,
+    indexes: Collection[str] | None = None,
+    builder: BuilderName | Builder = "local",
+) -> tuple[Version, list[Kept]]:
+    """Refreshes the indexes of a table that are not at its present version: those named, or all that are ACTIVE,
+    disabled ones too. One that fails does not keep the others from it.
+
+    Raises MetaIndexError where the table, or the list of its indexes, cannot be read.
+    """
+    there = [
+        (member, name, entry)
+        for member in in_namespaces(table)
+        for name, entry in living_or_why(member)
+        if indexes is None or name in indexes
+    ]
+    version = _newest(table, [entry for _, _, entry in there if not isinstance(entry, str)])
+    kept = []
+    for member, name, entry in there:
+        if isinstance(entry, str):
+            logger.warning("index %r of %s is not kept fresh: %s", name, member.path, entry)
+            told = Kept(member.path, name, version.id, False, error=entry)
+        else:
+            told = _refreshed(member, name, entry, version, builder)
+        kept.append(replace(told, namespace=member.config.namespace))
+    return version, kept
+
+
+def in_namespaces(table: Table) -> list[Table]:
+    """The table as every namespace sees it; as the one that its configuration names sees it."""
+    if table.config.namespace is not None:
+        return [table]
+    return [table, *(table.reopened(replace(table.config, namespace=name)) for name in table.namespaces())]
+
+
+def no_index_named(name: str, there: Collection[str], *, all_answered: bool = True) -> str:
+    """Why nothing is kept fresh by a name that is not among the indexes that are there."""
+    none = f"there is no index named {name}" if all_answered else f"no table that answers has an index named {name}"
+    return f"{none}; there are: {', '.join(sorted(there)) or 'none'}"
+
+
+def names_in(table: Table) -> set[str]:
+    """Of the indexes that are kept fresh, or would be if their logs could be read, in whatever namespace."""
+    return {name for member in in_namespaces(table) for name, _ in living_or_why(member)}
+
+
+def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
+    """The indexes that a refresh may be begun on, with their latest entry. One whose log cannot be read is passed
+    over."""
+    for name, entry in living_or_why(table):
+        if not isinstance(entry, str):
+            yield name, entry
+
+
+def living_or_why(table: Table) -> Iterator[tuple[str, IndexLogEntry | str]]:
+    """The same, and why the log of an index cannot be read."""
+    folder = handle_of(table).indexes()
+    for name in folder.names():
+        try:
+            entry = folder.log(name).latest()
+        except MetaIndexError as error:
+            yield name, str(error)
+            continue
+        if entry is not None and entry.stable is State.ACTIVE and entry.table.format == table.format:
+            yield name, entry
+
+
+def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
+    """Why queries leave out an index that has recorded the table's version, as far as its entry and the manifests of
+    its runs tell; empty where these are sound. No refresh would find it, as there is nothing to refresh."""
+    try:
+        check(entry)
+        index = OpenIndex.of(name, entry, handle_of(table).log(name).storage, StoreCache())
+        for run in index.entry.content.runs:
+            index.reader(run).kinds()
+    except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are kept
+        return f"no query uses it: {why(error)}"
+    return ""
+
+
+def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
+    """Has the index recorded the version, and covers its files (a quick refresh only names them)?"""
+    recorded = OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()).versions.find(version)
+    return recorded is not None and not recorded.record.unknown
+
+
+def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderName | Builder) -> BuilderName | Builder:
+    """A covering index is built by Spark alone: by the session that the table was opened with, where there is one."""
+    needing = builder == "local" and any(kind_from_spec(spec).needs_spark for spec in entry.kinds)
+    return "spark" if needing and handle.builders.spark is not None else builder
+
+
+def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
+    """The table's version now, found from those that its indexes recorded last."""
+    handle = handle_of(table)
+    reader = handle.table_format
+    if isinstance(reader, FollowsLog):
+        return reader.newest(handle.ref, [record.version for entry in entries for record in entry.content.versions])
+    return reader.resolve(handle.ref, At())
+
+
+def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
+    started = time.perf_counter()
+    try:
+        if stands_at(table, name, entry, version):
+            return Kept(table.path, name, version.id, False)
+        handle = handle_of(table)
+        at = version.id if isinstance(handle.table_format, FollowsLog) else None  # named so, it is not looked for again
+        builder = _able(handle, entry, builder)
+        try:
+            outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
+        except ConcurrentWriteError as lost:
+            logger.debug("once more: %s", lost)
+            outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)
+    except Exception as error:
+        why = said_by_spark(error)
+        logger.warning("index %r of %s stays as it was: %s", name, table.path, why)
+        logger.debug("the refresh that failed", exc_info=True)
+        return Kept(table.path, name, version.id, False, time.perf_counter() - started, why)
+    seconds = time.perf_counter() - started
+    return Kept(table.path, name, version.id, outcome.changed, seconds, notes=outcome.notes)

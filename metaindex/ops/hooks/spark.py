@@ -1,0 +1,277 @@
+"""Spark tells of its writes: a QueryExecutionListener, and a StreamingQueryListener for micro-batches, in Java source
+that Spark compiles (no jar); each calls back over py4j, with a token.
+
+    mi.hooks.enable(spark)                        # in the background
+    mi.hooks.enable(spark, mode="synchronous")    # inside Spark's own call to its listeners
+    new = mi.hooks.enable(spark.newSession())     # each session that writes
+    mi.hooks.disable(spark)
+
+Spark calls its listeners on a thread of its own, behind the back of the write: in either mode `df.write.save(...)`
+returns when the table is written. `hooks.flush(spark=spark)` waits for the indexes too. In synchronous mode Spark's
+shutdown waits for the refreshes as it does for its listeners.
+
+A listener hears of the session that it was enabled on and of sessions that Spark clones from it (streaming queries,
+`foreachBatch`), not of `newSession()`: enable that, too. Commits of Iceberg tables, CALL procedures among them, are
+heard of from every session of the JVM once one is enabled (`listeners.listen`). What names no table that can be found
+(JDBC) is not followed: say `after_commit(table)`, or watch the table.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from metaindex.core.config import Config
+from metaindex.core.expression_errors import ArgumentError, ExpressionError, MissingDependencyError
+from metaindex.core.jvm.callbacks import java_function
+from metaindex.core.jvm.gateway import gateway_of, jvm_of
+from metaindex.core.jvm.interrupts import interrupts_first
+from metaindex.core.jvm.running import check_running
+from metaindex.expressions.build import parse_path
+from metaindex.expressions.engines.sql_words import column_sql
+from metaindex.table.configuration import config_of
+
+from . import worker
+from .after_commit import Mode, after_commit, check_options
+from .keep import Kept
+from .listeners import listen, listener, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger("metaindex.hooks")
+
+WRITES = frozenset({"command", "append", "overwrite", "overwritePartitions", "create", "replace", "createOrReplace"})
+"""What Spark calls executions that may change a table; everything else it tells of is passed over without a look at its
+plan."""
+
+_EXIT_SECONDS = 5.0
+_MOST_WORDS = 6
+"""Between dots, of a name that is read in more than one way."""
+
+_SINK = re.compile(r"(?:DeltaSink|FileSink)\[(.+)\]\Z")
+_PARTITION_FOLDER = re.compile(r"/[^/=]+=[^/]*\Z")
+
+_enabled: dict[str, _Hook] = {}
+
+
+def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> SparkSession:
+    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers
+    their refresh. Enabling again changes the mode. Returns the session.
+
+    Other options are those of `after_commit` and of `open_table`, but for options of readers: a table's index knows
+    with which it was built. Without `config` Spark's configuration may say where indexes lie, as for
+    `metaindex.enable`. Raises TypeError for a Spark Connect session, which has no listeners in
+    this process.
+    """
+    if mode not in ("background", "synchronous"):
+        raise ArgumentError(f"a hook runs 'background' or 'synchronous', not {mode!r}")
+    if not hasattr(spark, "_jsparkSession"):
+        raise ArgumentError(
+            "Spark calls hooks in the driver's process; a Spark Connect session has no driver here; call"
+            " after_commit(table), or run metaindex watch"
+        )
+    check_running(spark)
+    check_options(options)
+    if "config" not in options and (config := config_of(spark)) != Config():
+        options = {**options, "config": config}
+    disable(spark)
+    _enabled[_key(spark)] = _Hook(spark, mode, options)
+    worker.at_exit(lambda: told(spark, _EXIT_SECONDS))
+    return spark
+
+
+def disable(spark: SparkSession) -> None:
+    """Writes of this session are not followed any more. What was triggered is still done. No error where nothing was
+    enabled."""
+    enabled = _enabled.pop(_key(spark), None)
+    if enabled is not None:
+        enabled.remove()
+
+
+def _key(spark: SparkSession) -> str:
+    return str(spark._jsparkSession.sessionUUID())
+
+
+class _Hook:
+    """The two listeners of one session, and how to take them out again."""
+
+    def __init__(self, spark: SparkSession, mode: Mode, options: dict[str, Any]) -> None:
+        try:
+            from pyspark.java_gateway import ensure_callback_server_started
+        except ImportError as error:
+            raise MissingDependencyError("Spark's hooks need pyspark; install metaindex[spark]") from error
+        self._spark, self._mode, self._options = spark, mode, options
+        self._locations: dict[str, str] = {}
+        ensure_callback_server_started(gateway_of(spark))
+        names = jvm_of(spark).java.util.ArrayList()
+        for name in WRITES:
+            names.add(name)
+        token, executed = java_function(self.executed)
+        self._queries = listener(spark, "Executions", executed, token, names)
+        spark._jsparkSession.listenerManager().register(self._queries)
+        listen(spark, _committed)
+        token, progressed = java_function(self.progressed)
+        self._streams = listener(spark, "Batches", progressed, token)
+        spark._jsparkSession.streams().addListener(self._streams)
+
+    def remove(self) -> None:
+        from py4j.protocol import Py4JError
+
+        try:
+            with interrupts_first():
+                self._spark._jsparkSession.listenerManager().unregister(self._queries)
+                self._spark._jsparkSession.streams().removeListener(self._streams)
+        except (Py4JError, OSError) as error:  # the session is gone, and its listeners with it
+            logger.debug("listeners were not removed: %s", error)
+
+    def executed(self, number: str) -> str:
+        """An execution that may have changed a table succeeded."""
+        try:
+            with interrupts_first():
+                for root in dict.fromkeys(_roots(self._queries.execution(number).analyzed())):
+                    self._tell(root)
+        except Exception as error:  # noqa: BLE001 - a hook never fails, nor disturbs the listeners behind it
+            worker.WORKER.failed(error)
+        return ""
+
+    def progressed(self, sink: str) -> str:
+        """A micro-batch was committed."""
+        try:
+            with interrupts_first():
+                if match := _SINK.match(sink):
+                    self._tell(_path(match[1]))
+                elif "." in sink:
+                    if sink not in self._locations:
+                        self._locations[sink] = self._location(sink)
+                    self._tell(self._locations[sink])
+        except Exception as error:  # noqa: BLE001 - as above
+            worker.WORKER.failed(error)
+        return ""
+
+    def committed(self, name: str) -> None:
+        """Iceberg committed to a table, and waits for this call: where it lies is asked for later."""
+
+        def job() -> list[Kept]:
+            self._tell(self._location(name), "background")
+            return []
+
+        worker.WORKER.submit(f"iceberg {name}", job, commits=0)
+
+    def _location(self, name: str) -> str:
+        """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its
+        location."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        if "/" in name:
+            return _path(name)
+        missing: PySparkException | None = None
+        for parts in _readings(name):
+            try:
+                with interrupts_first():
+                    plan = self._spark._jsparkSession.table(column_sql(parts)).queryExecution().analyzed()
+                    return next(iter(_roots(plan.collectLeaves().head())), "")
+            except PySparkException as error:
+                missing = missing or error
+            except Py4JError as error:
+                logger.debug("%s was written to, and is no table that can be found: %s", name, error)
+                return ""
+        if missing is not None:
+            raise missing
+        return ""
+
+    def _tell(self, root: str, mode: Mode | None = None) -> None:
+        elsewhere = getattr(self._options.get("config"), "index_location", None) is not None
+        if root and (elsewhere or _has_indexes(root)):
+            after_commit(root, mode=mode or self._mode, **{"spark": self._session, **self._options})
+
+    def _session(self) -> SparkSession:
+        """That builds covering indexes: asked for where there is one."""
+        return self._spark
+
+
+def _committed(name: str) -> None:
+    """Iceberg tells of a commit: whoever is enabled is told, which of its JVM's sessions it was cannot be said."""
+    for hook in list(_enabled.values()):
+        hook.committed(name)
+
+
+def _roots(plan: Any) -> Iterator[str]:
+    """The tables that a command writes, by the values in it that say where one lies. The query that feeds it is not
+    looked into."""
+    values = [plan, *(plan.productElement(at) for at in range(plan.productArity()))]
+    for value in values:
+        root = _root(value)
+        if root:
+            yield root
+
+
+def _root(value: Any) -> str:
+    """Where the table lies that a part of a plan names; "" where it names none."""
+    kind = value.getClass().getSimpleName() if hasattr(value, "getClass") else ""
+    if kind == "Some":
+        return _root(value.get())
+    if kind in ("DataSourceV2Relation", "ResolvedTable"):
+        return _root(value.table())
+    if kind in ("DeltaTableV2", "TahoeLogFileIndex", "TahoeBatchFileIndex"):
+        return _path(value.path().toString())
+    if kind == "DeltaLog":
+        return _path(value.dataPath().toString())
+    if kind == "Path":
+        return _table_of(_path(value.toString()))
+    if kind == "CatalogTable":
+        location = value.storage().locationUri()
+        return _path(unquote(location.get().toString())) if location.isDefined() else ""
+    if kind == "CaseInsensitiveMap":  # options of a source that is written by name: its path
+        path = value.get("path")
+        return _path(path.get()) if path.isDefined() else ""
+    if kind in ("SparkTable", "StagedSparkTable"):  # Iceberg
+        return _path(str(value.properties().get("location") or ""))
+    return ""
+
+
+def _readings(name: str) -> Iterator[tuple[str, ...]]:
+    """The parts that a table's name may have, the likeliest first. Iceberg tells it without backticks: any dot behind
+    the catalog's name may be a letter."""
+    if "`" in name:
+        with suppress(ExpressionError):  # else it is a letter, too
+            yield parse_path(name)
+            return
+    words = name.split(".")
+    dots = range(len(words) - 1, 1, -1) if len(words) <= _MOST_WORDS else ()
+    for count in range(len(dots) + 1):
+        for letters in combinations(dots, count):
+            parts = [words[0]]
+            for at, word in enumerate(words[1:], 1):
+                parts[-1:] = [f"{parts[-1]}.{word}"] if at in letters else [parts[-1], word]
+            yield tuple(parts)
+
+
+def _path(text: str) -> str:
+    """A Hadoop path (nothing in it is escaped) as we name it: local ones without their scheme."""
+    if text.startswith("file:"):
+        return "/" + text.removeprefix("file:").lstrip("/")
+    return "s3://" + text.partition("://")[2] if text.startswith(("s3a://", "s3n://")) else text
+
+
+def _table_of(path: str) -> str:
+    """A write into one partition's folder is a write to the table above it."""
+    while match := _PARTITION_FOLDER.search(path.rstrip("/")):
+        path = path[: match.start()]
+    return path
+
+
+def _has_indexes(root: str) -> bool:
+    """Are there indexes beside the table? For the common case of a local table without any, so that nothing is queued;
+    where that takes a request, the refresh finds out."""
+    if "://" in root:
+        return True
+    parent, name = os.path.split(root.rstrip("/"))
+    return os.path.isdir(os.path.join(root, "_metaindex")) or os.path.isdir(os.path.join(parent, "_metaindex", name))

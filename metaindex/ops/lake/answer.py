@@ -1,0 +1,297 @@
+"""A lake at a glance: a row a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core.plain_result import named
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown, Tabular, one_line
+from metaindex.core.text_table import Column, TextTable
+from metaindex.core.words import counted, duration, percent
+from metaindex.query.pruning.result import human_bytes
+from metaindex.table.views.info import sayable
+
+from .facts import LakeTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metaindex.advisor.report.written import Reported
+    from metaindex.advisor.selection.answer import Recommendation
+    from metaindex.index.build.protocol import Progress
+    from metaindex.table.face import Table
+
+_SHOWN = 60
+"""Advice and problems in a table for people; the rest is in `to_json`."""
+_COMMANDS = 20
+"""Of those that the advice names, as many stand below the table."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Lake(Shown):
+    """What `open_lake` tells. `tables` by their names, those that cannot be read among them; `notes`: what is left out,
+    and why; `recommended`: for a workload, where one was given. Printed, it is a table for people."""
+
+    place: str
+    tables: tuple[LakeTable, ...]
+    made_ms: int
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    recommended: Recommendation | None = None
+    opens: Mapping[str, Callable[[], Table]] = field(default_factory=dict, repr=False, compare=False)
+    writes: Callable[[Lake, object, object, bool, Progress | None], Reported] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __iter__(self) -> Iterator[LakeTable]:
+        return iter(self.tables)
+
+    def __getitem__(self, name: str) -> LakeTable:
+        """A table by its name. KeyError where there is none."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        some = ", ".join(table.name for table in self.tables[:10]) or "none"
+        raise KeyError(f"a table of the lake is named as below its root, such as {some}; got {name!r}")
+
+    def open(self, name: str) -> Table:
+        """The table of this name, opened. KeyError where there is none; raises what `open_table` raises."""
+        self[name]
+        return self.opens[name]()
+
+    @property
+    def brief(self) -> str:
+        return f"{self.place}: {self.summary}"
+
+    # -- sums ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def problems(self) -> tuple[LakeTable, ...]:
+        """Tables that cannot be read, or not wholly."""
+        return tuple(table for table in self.tables if table.problem)
+
+    @property
+    def behind(self) -> tuple[LakeTable, ...]:
+        """Tables with an index that does not stand at their version."""
+        return tuple(table for table in self.tables if table.fresh is False)
+
+    @property
+    def unread(self) -> tuple[LakeTable, ...]:
+        """Tables with files that an index could not read."""
+        return tuple(table for table in self.tables if table.unread_files)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(table.size_bytes or 0 for table in self.tables)
+
+    @property
+    def files(self) -> int:
+        return sum(table.files or 0 for table in self.tables)
+
+    @property
+    def index_bytes(self) -> int:
+        return sum(table.index_bytes for table in self.tables)
+
+    @property
+    def bytes_left_out(self) -> int:
+        """Of queries that were noted."""
+        return sum(table.savings.bytes_left_out for table in self.tables if table.savings is not None)
+
+    @property
+    def summary(self) -> str:
+        """The lake in a sentence."""
+        indexed = sum(bool(table.indexes) for table in self.tables)
+        parts = [counted(len(self.tables), "table"), counted(self.files, "file"), human_bytes(self.size_bytes)]
+        parts.append(f"{indexed:,} with indexes ({human_bytes(self.index_bytes)})")
+        parts += [f"{len(self.behind):,} behind"] if self.behind else []
+        parts += [f"{len(self.unread):,} with unread files"] if self.unread else []
+        parts += [f"{len(self.problems):,} with a problem"] if self.problems else []
+        parts += [f"{human_bytes(self.bytes_left_out)} left out of noted queries"] if self.bytes_left_out else []
+        return ", ".join(parts)
+
+    # -- shown ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        parts: list[str | Tabular] = [f"{self.place}: {self.summary}; told in {duration(round(self.seconds * 1000))}"]
+        if self.tables:
+            parts += ["", self.table]
+            commands = [command for table in self.tables for command in table.commands]
+            if commands:
+                more = len(commands) - _COMMANDS
+                parts += ["", "what to do:", *(f"  {one_line(command)}" for command in commands[:_COMMANDS])]
+                parts += [f"  and {more:,} more, in to_json() and --json"] if more > 0 else []
+            if any(_told(table) != _shortened(_told(table)) for table in self.tables):
+                parts.append("what is cut off (...) stands whole in to_json(), --json, and in the page (--html)")
+        if self.recommended is not None:
+            parts += ["", *self.recommended.shown]
+        return (*parts, *([""] if self.notes else []), *self.notes)
+
+    @property
+    def table(self) -> TextTable:
+        """A row a table."""
+        columns = (
+            Column("table"),
+            Column("format"),
+            Column("files", right=True),
+            Column("size", right=True),
+            Column("indexes"),
+            Column("index size", right=True),
+            Column("behind"),
+            Column("left out", right=True),
+            Column("advice, or what is wrong"),
+        )
+        return TextTable(columns, tuple(map(_row, self.tables)))
+
+    # -- for programs --------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """One row a table; times are milliseconds since 1970 in `committed_ms`, sizes bytes, NULL what is not known."""
+        import pyarrow as pa
+
+        rows = [{name: sayable(value) for name, value in table.row().items()} for table in self.tables]
+        return pa.Table.from_pylist(rows, schema=_arrow_schema())
+
+    def indexes_arrow(self) -> pa.Table:
+        """One row an index: `table`, and the fields of `LakeIndex.to_json`."""
+        import pyarrow as pa
+
+        rows = [
+            {"table": table.name, **{name: sayable(value) for name, value in index.to_json().items()}}
+            for table in self.tables
+            for index in table.indexes
+        ]
+        return pa.Table.from_pylist(rows, schema=_index_schema())
+
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a DataFrame of pandas. MissingDependencyError where that is not installed."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_pandas needs pandas; it is not installed: pip install pandas, or use to_arrow()"
+            ) from error
+
+    def to_spark(self, spark: Any) -> Any:
+        """`to_arrow` as a DataFrame of the session."""
+        from metaindex.core.jvm.frames import frame_of
+
+        return frame_of(spark, self.to_arrow())
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        sums = named(self, "files", "size_bytes", "index_bytes", "bytes_left_out")
+        begun = {"lake": self.place, "made_ms": self.made_ms, "seconds": round(self.seconds, 3)}
+        return {**begun, **sums, **named(self, "tables", "recommended", "notes")}
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        reports: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> Reported:
+        """Writes one HTML file that loads nothing: the tables in a table that can be sorted and filtered.
+
+        `reports`: a folder for the page of each table that can be read (`Table.report`, without reading data), to which
+        the page links. A page of ours at `path` is replaced, another file with `overwrite` alone. Raises
+        ArgumentError, StorageError where it cannot be written."""
+        assert self.writes is not None, "made by open_lake()"
+        return self.writes(self, path, reports, overwrite, progress)
+
+
+def _row(table: LakeTable) -> tuple[str, ...]:
+    return (
+        _cut_in_the_middle(table.name),
+        table.format or "?",
+        "-" if table.files is None else f"{table.files:,}",
+        "-" if table.size_bytes is None else human_bytes(table.size_bytes),
+        ", ".join(index.said for index in table.indexes) or "-",
+        human_bytes(table.index_bytes) if table.indexes else "-",
+        behind_in_words(table),
+        left_out_in_words(table),
+        _shortened(_told(table)),
+    )
+
+
+def _told(table: LakeTable) -> str:
+    """The commands of its advice stand below the table."""
+    return table.problem or "; ".join(_without_commands(table))
+
+
+def _without_commands(table: LakeTable) -> Iterator[str]:
+    for advice in table.advice:
+        yield next((advice.partition(end)[0] for end in map(": {}".format, table.commands) if end in advice), advice)
+
+
+def behind_in_words(table: LakeTable) -> str:
+    """How far the worst of its indexes is behind."""
+    if table.fresh is None:
+        return "-"
+    unread = [f"{counted(table.unread_files, 'file')} unread"] if table.unread_files else []
+    if table.fresh:
+        return ", ".join(["no", *unread])
+    parts = []
+    if table.behind_commits:
+        parts.append(counted(table.behind_commits, "commit"))
+    if table.behind_files:
+        parts.append(f"{counted(table.behind_files, 'file')}, {human_bytes(table.behind_bytes or 0)}")
+    if table.lag_ms:
+        parts.append(duration(table.lag_ms))
+    return ", ".join([*(parts or ["yes"]), *unread])
+
+
+def left_out_in_words(table: LakeTable) -> str:
+    """What indexes left out of noted queries."""
+    saved = table.savings
+    if saved is None:
+        return "-"
+    total = saved.bytes_read + saved.bytes_left_out
+    return human_bytes(saved.bytes_left_out) + (f" ({percent(saved.bytes_left_out / total)})" if total else "")
+
+
+def _cut_in_the_middle(name: str) -> str:
+    """A long name would push what is told of every table out of sight; how it begins and ends tells it from others."""
+    return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2 - 1]}...{name[-(_SHOWN // 2 - 2) :]}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _arrow_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    texts = ("name", "path", "format", "version", "layout_column", "problem")
+    lists = ("indexes", "unused", "advice")
+    types = {
+        **dict.fromkeys(texts, pa.string()),
+        **dict.fromkeys(lists, pa.list_(pa.string())),
+        "fresh": pa.bool_(),
+        "layout_share": pa.float64(),
+    }
+    return pa.schema([pa.field(name, types.get(name, pa.int64())) for name in LakeTable("", "").row()])
+
+
+def _index_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    from metaindex.table.views.info import IndexInfo, info_schema
+
+    from .facts import LakeIndex
+
+    told = info_schema()
+    own = {"table": pa.string(), "unread": pa.string()}
+    names = ("table", *LakeIndex(IndexInfo("", "")).to_json())
+    return pa.schema(
+        [told.field(name) if name in told.names else pa.field(name, own.get(name, pa.int64())) for name in names]
+    )

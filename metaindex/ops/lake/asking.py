@@ -1,0 +1,363 @@
+"""One table of a lake, asked for what costs little: its version and files, its indexes and how far behind they are,
+its query log, and how its files lie as far as bounds are at hand. What goes wrong is told in the row."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from metaindex.advisor.clustering.measure import ClusteringQuestion, measure
+from metaindex.advisor.credit.savings import Savings, computed_savings
+from metaindex.core.expression_errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
+from metaindex.core.records import dataclass
+from metaindex.core.words import counted, duration, percent
+from metaindex.formats.delta.log_segment import commit_number
+from metaindex.formats.model import Snapshot
+from metaindex.formats.protocol import At
+from metaindex.index.actions.target import Target
+from metaindex.index.keys import FileIdentities
+from metaindex.index.log.states import State
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.bounds import BoundsOf
+from metaindex.query.pruning.result import human_bytes
+from metaindex.table.commands import command
+from metaindex.table.face import Table, handle_of
+from metaindex.table.lacking import NextStep, lacking_options, opened_with, replacing
+from metaindex.table.noting import place_of
+from metaindex.table.views.history import history
+from metaindex.table.views.info import IndexInfo
+from metaindex.table.views.latest import index_info
+from metaindex.table.views.staleness import Staleness, staleness
+
+from .facts import LakeIndex, LakeLayout, LakeTable
+from .unread import unread_files
+
+if TYPE_CHECKING:
+    from metaindex.query.readers.scan import Scan
+    from metaindex.table.handle import Handle
+
+_MOST_FILES = 20_000
+"""Of a table whose layout is measured: the cheap part of advice stays cheap."""
+_MOST_COLUMNS = 16
+_MOST_ROWS = 100_000
+"""Of a query log."""
+_OVERLAPPING = 0.5
+_FEW_FILES = 8
+_LONG = 300
+_ENOUGH_QUERIES = 10
+"""That an index helped none of before it is advised to be deleted."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlace:
+    """A table that was found. `store`: what answers for it; tables of one that does not answer are not all waited
+    for. `found` is the format as its folder shows it; `problem`: why nobody can look."""
+
+    name: str
+    path: str
+    store: str
+    open: Callable[[], Table]
+    found: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAsked:
+    """`since`: how far back the query log is read; `layout`: is that measured?"""
+
+    since: dt.timedelta | None = None
+    layout: bool = True
+
+
+def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
+    """The row of a table; None where there is none after all (a folder that only looks like one). Never raises what a
+    table does wrong."""
+    started = time.perf_counter()
+    try:
+        row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
+    except NotATableError as error:
+        gone = place.found == "files" and not isinstance(error, EmptyFilesError)
+        row = None if gone else str(error)
+    except MetaIndexError as error:
+        row = str(error)
+    except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
+        row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
+    if isinstance(row, str):
+        cures = _opening_cure(place, row)
+        row = LakeTable(
+            place.name,
+            place.path,
+            problem=shortened(row.replace(f"{place.path}/", "")),
+            advice=tuple(cure.said for cure in cures),
+            commands=tuple(command for cure in cures for command in cure.commands),
+        )
+    return None if row is None else replace(row, seconds=time.perf_counter() - started)
+
+
+def _opening_cure(place: LakePlace, problem: str) -> tuple[_Advice, ...]:
+    """Of plain files without an index whose columns nobody finds: the index that can be built with the reader option
+    that the problem names. Where there is an index nothing is said: it is of the options that it was built with."""
+    if place.problem or place.found != "files":
+        return ()
+    try:
+        handle = handle_of(place.open())
+        options = None if handle.entries() else opened_with(handle, problem)
+    except Exception:  # noqa: BLE001 - what is wrong with the table is told
+        options = None
+    if options is None:
+        return ()
+    create = command(options.handle, "create", "stats")
+    return (_Advice(f"it can be read with {options.said}, where that is meant: {create}", (create,)),)
+
+
+def shortened(text: str) -> str:
+    """One line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONG else f"{line[:_LONG]}..."
+
+
+def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
+    handle = handle_of(table).as_indexed()  # a version of text files is one under the options of their reader
+    snapshot = handle.snapshot(At())
+    problems: list[str] = []
+
+    def part(what: str, tell: Callable[[], _T]) -> _T | None:
+        try:
+            return tell()
+        except Exception as error:  # noqa: BLE001 - a part that is damaged leaves the others as they are
+            problems.append(f"{what}: {first_line(error)}")
+            return None
+
+    unread: dict[str, str] = {}
+    infos = part("indexes", lambda: _infos(handle, snapshot, unread)) or ()
+    saved = part("query log", lambda: _savings(handle, infos, asked.since))
+    layout = part("layout", lambda: _layout(handle, snapshot)) if asked.layout else None
+    noted = saved is not None and bool(saved.total.queries)
+    indexes = part("staleness", lambda: _indexes(handle, snapshot, infos, saved if noted else None))
+    if indexes is None:
+        indexes = tuple(LakeIndex(info) for info in infos)
+    indexes = tuple(replace(index, unread=unread.get(index.info.name, "")) for index in indexes)
+    problems += [f"index {index.info.name}: {index.info.problem}" for index in indexes if index.info.problem]
+    row = LakeTable(
+        name=place.name,
+        path=place.path,
+        format=_format(snapshot),
+        version=str(snapshot.version),
+        committed_ms=snapshot.timestamp_ms or None,
+        files=len(snapshot.files),
+        size_bytes=snapshot.files.size_bytes,
+        indexes=indexes,
+        savings=saved.total if noted and saved is not None else None,
+        unused=_unused(saved, indexes) if noted and saved is not None else (),
+        layout=layout,
+        problem=shortened("; ".join(problems)),
+    )
+    again = partial(_again, partial(command, handle_of(table)))
+    cures = part("unread files", lambda: _unread_cures(handle, row.indexes, again)) or {}
+    advised = list(_advice(row, partial(command, handle_of(table)), partial(command, handle), cures))
+    return replace(
+        row,
+        advice=tuple(each.said for each in advised),
+        commands=tuple(command for each in advised for command in each.commands),
+    )
+
+
+def _format(snapshot: Snapshot) -> str:
+    if snapshot.format != "files":
+        return snapshot.format
+    return str(snapshot.details.read_options().get("file_format", "parquet"))
+
+
+def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[IndexInfo, ...]:
+    """The table is looked at once: the snapshot is what every index is compared with. `unread` is told the first file
+    that an index could not read."""
+    if not handle.config.use_indexes:
+        return ()
+    target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
+    # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
+    options = handle.ref.options if handle.format == "files" else None
+    many: dict[str, int] = {}
+    identities = cache(lambda: FileIdentities.of(snapshot))
+
+    def behind(index: OpenIndex) -> Staleness:
+        many[index.name], unread[index.name] = unread_files(index, snapshot, identities)
+        return staleness(index, target)
+
+    told = (index_info(name, handle.log(name), snapshot.version, behind, options) for name in handle.indexes().names())
+    infos = tuple(info for info in told if info.state != State.DOESNOTEXIST.value)
+    return tuple(replace(info, uncovered_files=many.get(info.name, info.uncovered_files)) for info in infos)
+
+
+def _indexes(
+    handle: Handle, snapshot: Snapshot, infos: tuple[IndexInfo, ...], saved: Savings | None
+) -> tuple[LakeIndex, ...]:
+    told = {} if saved is None else {each.name: each for each in saved.indexes}
+    order: dict[str, int] = {}
+    if snapshot.format == "iceberg" and any(info.fresh is False for info in infos):
+        order = {version.id: at for at, version in enumerate(handle.table_format.versions(handle.ref))}
+
+    def commits(info: IndexInfo) -> int | None:
+        newest, now = info.newest_version or "", snapshot.version.id
+        if info.fresh:
+            return 0
+        if snapshot.format == "delta" and (last := commit_number(newest)) is not None:
+            return max(int(now) - last, 0)
+        return max(order[now] - order[newest], 0) if newest in order and now in order else None
+
+    def lag(info: IndexInfo) -> int | None:
+        if info.fresh is None or info.newest_ms is None:
+            return None
+        return 0 if info.fresh else max(snapshot.timestamp_ms - info.newest_ms, 0)
+
+    def of_queries(info: IndexInfo) -> tuple[int | None, int | None]:
+        if saved is None:
+            return None, None
+        each = told.get(info.name)
+        return (0, None) if each is None else (each.spared.helped, each.queries)
+
+    return tuple(
+        LakeIndex(info, commits(info), lag(info), helped, queries=queries)
+        for info in infos
+        for helped, queries in [of_queries(info)]
+    )
+
+
+def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
+    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read. Those of
+    indexes that helped no query are: no query could ask one that is younger than all of them."""
+    from metaindex.query.query_log.reading import logged
+
+    since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
+    queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)
+    if not queries.rows.num_rows:
+        return None
+    told = computed_savings(handle.path, queries, infos, {})
+    histories = {name: history(name, handle.log(name), None) for name in told.unused}
+    return computed_savings(handle.path, queries, infos, histories) if histories else told
+
+
+def _unused(saved: Savings, indexes: tuple[LakeIndex, ...]) -> tuple[str, ...]:
+    """Those in use that helped no query since they were created."""
+    asked = {index.info.name for index in indexes if index.asked}
+    return tuple(name for name in saved.unused if name in asked)
+
+
+def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
+    """From what the log and the indexes tell of every file. None is opened."""
+    if not 1 < len(snapshot.files) <= _MOST_FILES:
+        return None
+
+    def scan(*_: object) -> Scan:
+        raise AssertionError("nothing is sampled")
+
+    bounds = BoundsOf(snapshot, handle.ref.storage, handle.open_indexes(None)[0], opens=False)
+    question = ClusteringQuestion((), 0.0, scan, "", handle.root(snapshot), False, _MOST_COLUMNS)
+    columns = [column for column in measure(question, bounds).columns if not column.unknown_files]
+    if not columns:
+        return None
+    best = min(columns, key=lambda column: (column.value_share, column.column))
+    return LakeLayout(best.column, best.value_share, best.average_depth, len(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """`commands`: those that `said` names, which can be pasted."""
+
+    said: str
+    commands: tuple[str, ...]
+
+
+def _advice(
+    row: LakeTable, command: Callable[..., str], of_rows: Callable[..., str], cures: Mapping[str, _Advice]
+) -> Iterator[_Advice]:
+    """What follows from the row alone. `command`: of a verb and its words, for this table; `of_rows`: the same, with
+    the options by which its rows are read; `cures`: by index, what makes files readable that it could not read."""
+
+    def advised(fact: str, verb: str, *words: str, command: Callable[..., str] = command) -> _Advice:
+        done = command(verb, *words)
+        return _Advice(f"{fact}: {done}", (done,))
+
+    for index in row.indexes:
+        if index.deleted:
+            continue
+        name = index.info.name
+        if index.info.problem:
+            verify, repair = command("verify", name), command("repair", name)
+            yield _Advice(f"{name} cannot be used: {verify}, then {repair}", (verify, repair))
+        if index.info.suspected:
+            yield advised(f"a writer of {name} seems dead", "cancel", name)
+        if index.info.other_options:
+            options = ", ".join(index.info.other_options)
+            yield advised(f"{name} was built with other reader options ({options})", "indexes", name)
+        if not index.asked:
+            continue
+        if index.info.new_files:
+            parts = [counted(index.info.new_files, "file"), human_bytes(index.info.new_bytes or 0)]
+            parts += [counted(index.behind_commits, "commit")] if index.behind_commits else []
+            parts += [duration(index.lag_ms)] if index.lag_ms else []
+            yield advised(f"{name} is behind ({', '.join(parts)})", "refresh", name)
+        elif index.info.fresh is False:
+            yield advised(f"{name} is behind", "refresh", name)
+        if index.info.uncovered_files:
+            yield cures.get(index.info.name) or _unread_advice(row, index, command)
+    for index in row.indexes:
+        if index.info.name in row.unused and (index.queries or 0) >= _ENOUGH_QUERIES:
+            fact = (
+                f"{index.info.name} helped none of the {index.queries:,} queries that were noted since it was created"
+            )
+            yield advised(fact, "delete", index.info.name)
+    if not row.indexes and (row.files or 0) > 1:
+        yield advised("no index", "create", "stats")
+    if row.layout is not None and row.layout.share > _OVERLAPPING and (row.files or 0) >= _FEW_FILES:
+        fact = f"one value is in {percent(row.layout.share)} of the files by any column"
+        yield advised(fact, "clustering", command=of_rows)
+
+
+def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
+    """Of files of which nobody knows yet why an index could not read them."""
+    name = index.info.name
+    verify, again = command("verify", name, "--files", "all"), _again(command, name)
+    if row.format in ("csv", "json"):
+        # A refresh reads them as before: where they lack another reader option it changes nothing.
+        said = f"{_unread(index)}: {verify} says why, and what helps"
+        return _Advice(said, (verify,))
+    return _Advice(
+        f"{_unread(index)}: {verify} says why; once that is mended, {again} reads them again", (verify, again)
+    )
+
+
+def _again(command: Callable[..., str], name: str) -> str:
+    return command("refresh", name, "--mode", "full")
+
+
+def _unread(index: LakeIndex) -> str:
+    first = f" (the first: {shortened(index.unread)})" if index.unread else ""
+    files = counted(index.info.uncovered_files, "file")
+    return f"{index.info.name} could not read {files}, which no query leaves out{first}"
+
+
+def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[[str], str]) -> dict[str, _Advice]:
+    """By index that could not read files of CSV or JSON, what helps, where the beginning of the first tells. `again`:
+    the command that reads them again."""
+    told = [index for index in indexes if index.asked and not index.deleted and index.unread]
+    lacking = cache(partial(lacking_options, handle))
+    entries = {entry.name: entry for entry in handle.entries()} if told else {}
+    cures: dict[str, _Advice] = {}
+    for index in told:
+        options, old = lacking(index.unread), entries.get(index.info.name)
+        if options is None or old is None:
+            continue
+        if not options.said:
+            step: NextStep | None = NextStep(again(index.info.name), deletes=False)
+        else:
+            step = replacing(options, old, list(entries.values()))
+        if step is not None:
+            how = f"with {options.said} it is read" if options.said else "it is read now"
+            how += " by another index; queries that do not say it have none then" if step.deletes else ""
+            cures[old.name] = _Advice(f"{_unread(index)}; {how}: {step.command}", (step.command,))
+    return cures

@@ -1,0 +1,96 @@
+"""What a watcher tells, how often it asks, and what it has told of already."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final, Literal
+
+from metaindex.core.words import counted
+from metaindex.ops.hooks.keep import IndexKey
+
+ITSELF: Final[IndexKey] = (None, "")
+"""In place of an index: the table."""
+SHARE: Final = 20
+"""A table is asked again after at least this many times the time that the asking took."""
+_NAMED: Final = 5
+
+EventKind = Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "summed", "looked", "shared", "left"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
+    asked; both come once for what stays as it is. The message of `refreshed` is what the refresh tells. `fresh`: every
+    index stands at the version, or the one that is named, which failed before as others still do; `summed`: how many
+    tables there are and fail, where that has changed. Of a lake: `looked` for tables; `shared`: another brings the
+    index up, or did; `left`: it waits for the budget."""
+
+    kind: EventKind
+    table: str
+    index: str = ""
+    version: str = ""
+    seconds: float = 0.0
+    message: str = ""
+    at_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+    namespace: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds between two questions to one table: `every` while it changes, doubling to `idle` while it does not, and
+    to `error` while it cannot be read."""
+
+    every: float = 2.0
+    idle: float = 30.0
+    error: float = 300.0
+
+    def after(self, quiet: int, failures: int, asking_seconds: float) -> float:
+        """The pause after `quiet` questions without news, or `failures` in a row."""
+        limit = self.error if failures else self.idle
+        pause = min(self.every * float(1 << min(failures or quiet, 30)), max(limit, self.every))
+        return max(pause, asking_seconds * SHARE) * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
+
+
+@dataclass(slots=True)
+class Failures:
+    """What of one table fails, as it was told: once while it stays as it is, anew where it fails otherwise."""
+
+    _why: dict[IndexKey, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self._why)
+
+    def is_news(self, key: IndexKey, why: str) -> bool:
+        """Notes that it fails: is that to be told? Of indexes of a table that cannot be asked nothing is known."""
+        news = self._why.get(key) != why
+        if key == ITSELF:
+            self._why.clear()
+        self._why[key] = why
+        return news
+
+    def all_but(self, failing: Collection[IndexKey]) -> list[IndexKey]:
+        """What has failed and is none of these: it is mended, and forgotten."""
+        mended = [key for key in self._why if key not in failing]
+        for key in mended:
+            del self._why[key]
+        return mended
+
+    def forget(self, key: IndexKey) -> None:
+        """It is mended, and that was told."""
+        self._why.pop(key, None)
+
+
+def counted_failing(tables: int, failing: Sequence[str]) -> list[str]:
+    """How many tables there are, and how many of them fail, by name while they are few."""
+    if not failing:
+        return [counted(tables, "table")]
+    more = [f"{len(failing) - _NAMED:,} more"] if len(failing) > _NAMED else []
+    names = ", ".join([*failing[:_NAMED], *more])
+    return [counted(tables, "table"), f"{len(failing):,} {'fails' if len(failing) == 1 else 'fail'} ({names})"]

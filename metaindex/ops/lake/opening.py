@@ -1,0 +1,252 @@
+"""From a folder, a bucket or a catalog to what is told of its tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from metaindex.core.config import Config
+from metaindex.core.expression_errors import ArgumentError, EmptyFilesError, NotATableError
+from metaindex.core.notebook import watched
+from metaindex.core.records import dataclass
+from metaindex.core.words import counted
+from metaindex.formats.tables_below import DEPTH, FoundTable, Walk
+from metaindex.query.query_log.writer import WRITER
+from metaindex.storage.opening import is_remote, storage_for
+from metaindex.table.asked import check_since
+from metaindex.table.face import Table, handle_of
+from metaindex.table.opening import open_table
+
+from .answer import Lake
+from .asking import LakePlace, RowsAsked, ask
+from .catalogs import PREFIX, LakeCatalog, catalog_places, check_catalog
+from .facts import LakeTable
+from .paging import lake_report
+from .side_by_side import SideBySide, Unanswered
+
+if TYPE_CHECKING:
+    from metaindex.advisor.selection.answer import Recommendation
+    from metaindex.index.build.protocol import Progress
+
+MOST_FOLDERS: Final = 100_000
+"""That are looked at."""
+MOST_TABLES: Final = 100_000
+_NOT_RECORDED: Final = (
+    "when an index was last verified is recorded nowhere: metaindex verify reads, and changes nothing"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LakeAsked:
+    """Where a lake is and how its tables are opened; see `open_lake`."""
+
+    place: object
+    catalog: Mapping[str, str] | None = None
+    storage_options: Mapping[str, str] | None = None
+    config: Config | None = None
+    timeout_seconds: float = 30.0
+    most_folders: int = MOST_FOLDERS
+
+    def check(self) -> None:
+        """ArgumentError for what is no lake, or a catalog that nobody configured; MissingDependencyError."""
+        place = self.place
+        named = isinstance(place, os.PathLike) or (isinstance(place, str) and place)
+        if not (named or isinstance(place, Mapping) or hasattr(place, "list_namespaces")):
+            raise ArgumentError(
+                f"a lake is a folder or URI, 'catalog:NAME', properties of a catalog, or its handle; got {place!r}"
+            )
+        if self.of_catalog:
+            check_catalog(place, self.catalog)
+        elif self.catalog:
+            raise ArgumentError("properties of a catalog are for a catalog; a folder is named; leave catalog= out")
+        for word, value in (("timeout_seconds", self.timeout_seconds), ("most_folders", self.most_folders)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+                raise ArgumentError(f"{word}= is a number above 0; got {value!r}; give one")
+
+    @property
+    def of_catalog(self) -> bool:
+        """Is it a catalog, and no folder?"""
+        return not isinstance(self.place, os.PathLike | str) or os.fspath(self.place).startswith(PREFIX)
+
+    @property
+    def said(self) -> str:
+        """The lake as it is named to people; properties of a catalog may hold secrets."""
+        if not self.of_catalog:
+            return storage_for(str(self.place), self.storage_options)[1]
+        return f"{PREFIX}{LakeCatalog(self.place, self.catalog).name}"
+
+
+@watched
+def open_lake(
+    place: object,
+    *,
+    catalog: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    config: Config | None = None,
+    since: dt.timedelta | None = None,
+    layout: bool = True,
+    queries: object = None,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
+    timeout_seconds: float = 30.0,
+    most_folders: int = MOST_FOLDERS,
+    progress: Progress | None = None,
+) -> Lake:
+    """Every table below a folder or in a bucket, or of an Iceberg catalog, and how its indexes stand. Reads names, logs
+    and metadata, of CSV and JSON beginnings of files, no other data; writes nothing.
+
+    `place`: a folder or URI; `"catalog:NAME"` as pyiceberg is configured for it, the properties of a catalog as a
+    mapping (`name`: what it is called, as one database keeps several), or its handle; `catalog`: more properties of it.
+    `storage_options`, `config`: as `open_table` takes them, for all tables. `since`: savings of queries so recent;
+    default: all that are noted. `layout`: is told how files lie?
+    `queries`: a workload as `mi.recommend` takes it, for the tables that it names (`tables`: by other names than the
+    last part of their paths): indexes are recommended for them, which reads some of their files.
+
+    A table that cannot be read, or that gives no answer within `timeout_seconds`, is a row with its problem. At most
+    `most_folders` folders are looked at; what is left out is in `notes`. Raises NotATableError where there is no such
+    folder, StorageError where it cannot be listed, ArgumentError, MissingDependencyError.
+    """
+    asked = LakeAsked(place, catalog, storage_options, config, timeout_seconds, most_folders)
+    asked.check()
+    check_since(since)
+    started = time.perf_counter()
+    WRITER.flush()  # what this process noted, too
+    notes: list[str] = []
+    places = list(places_of(asked, notes))
+    rows = _rows(places, RowsAsked(since, layout), asked, progress)
+    recommended = None
+    if queries is not None:
+        by_name = {place.name: place for place in places}
+        fine = [by_name[row.name] for row in rows if row.format]
+        recommended, rows, more = _recommended(fine, rows, queries, tables, progress)
+        notes += more
+    if any(row.indexes for row in rows):
+        notes.append(_NOT_RECORDED)
+    return Lake(
+        place=asked.said,
+        tables=tuple(rows),
+        made_ms=int(time.time() * 1000),
+        seconds=time.perf_counter() - started,
+        notes=tuple(notes),
+        recommended=recommended,
+        opens={place.name: place.open for place in places if not place.problem},
+        writes=lake_report,
+    )
+
+
+def places_of(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
+    """The tables that there are, each once, as they are found."""
+    if asked.of_catalog:
+        handle = LakeCatalog(asked.place, asked.catalog)
+        found = catalog_places(
+            handle,
+            asked.storage_options,
+            asked.config,
+            timeout_seconds=asked.timeout_seconds,
+            most=asked.most_folders,
+            notes=notes,
+        )
+    else:
+        found = _in_folders(asked, notes)
+    for number, place in enumerate(found):
+        if number >= MOST_TABLES:
+            notes.append(f"there are more than {MOST_TABLES:,} tables: the others are not told of; name a part of them")
+            return
+        yield place
+
+
+def _in_folders(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
+    storage, root = storage_for(str(asked.place), asked.storage_options)
+    if not is_remote(root) and not os.path.isdir(root):
+        fact = "is a file" if os.path.exists(root) else "does not exist"
+        raise NotATableError(f"a lake is a folder with tables below it; {root!r} {fact}; check the path")
+    walk = Walk(storage, asked.most_folders, container=True)
+    for found in walk.tables():
+        yield _place(found, root, asked)
+    if walk.cut:
+        notes.append(
+            f"tables are looked for in at most {asked.most_folders:,} folders; there are more below {root}: name a"
+            " folder further down, or allow more"
+        )
+    if walk.deep:
+        where = counted(len(walk.deep), "folder")
+        notes.append(f"folders more than {DEPTH} levels down are not looked at: below {where}, such as {walk.deep[0]}")
+
+
+def _place(found: FoundTable, root: str, asked: LakeAsked) -> LakePlace:
+    path = f"{root.rstrip('/')}/{found.folder}" if found.folder else root
+    named = found.format if found.format in ("delta", "iceberg") else None
+    name = found.folder or root.rstrip("/").rpartition("/")[2] or root
+    opened = partial(_opened, path, named, asked)
+    return LakePlace(name, path, root, opened, found.format, found.problem)
+
+
+def _opened(path: str, named: str | None, asked: LakeAsked) -> Table:
+    """Where all files of data are empty it may have indexes all the same: what is asked of its files says what is
+    wrong."""
+    try:
+        return open_table(path, format=named, storage_options=asked.storage_options, config=asked.config)
+    except EmptyFilesError:
+        return open_table(path, format="files", storage_options=asked.storage_options, config=asked.config)
+
+
+def _rows(places: list[LakePlace], wanted: RowsAsked, asked: LakeAsked, progress: Progress | None) -> list[LakeTable]:
+    remote = asked.of_catalog or is_remote(str(asked.place))
+    threads = 16 if remote else min(4, (os.cpu_count() or 1) + 1)
+    answers = SideBySide[LakeTable | None](
+        [place.store for place in places],
+        lambda number: ask(places[number], wanted),
+        threads=threads,
+        timeout_seconds=asked.timeout_seconds,
+    )
+    rows: list[LakeTable] = []
+    for done, (number, answer) in enumerate(answers.answers(), start=1):
+        place = places[number]
+        if isinstance(answer, Unanswered):
+            rows.append(LakeTable(place.name, place.path, problem=answer.why, seconds=asked.timeout_seconds))
+        elif answer is not None:
+            rows.append(answer)
+        if progress is not None:
+            progress("looking at tables", done, len(places))
+    return sorted(rows, key=lambda row: row.name)
+
+
+def _recommended(
+    places: list[LakePlace],
+    rows: list[LakeTable],
+    queries: object,
+    tables: Mapping[str, str | os.PathLike[str]] | None,
+    progress: Progress | None,
+) -> tuple[Recommendation, list[LakeTable], list[str]]:
+    """Of the tables that the workload names; their rows tell of the indexes first."""
+    from metaindex.advisor.face.recommend_tables import is_named
+    from metaindex.advisor.face.recommending import RecommendQuestion, recommendation
+    from metaindex.advisor.workloads.taking import workload
+    from metaindex.advisor.workloads.template import Workload
+
+    asked = queries if isinstance(queries, Workload) else workload(queries)
+    mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}
+    opened: dict[str, Table] = {place.name: place.open() for place in places if is_named(place.path, asked, mapped)}
+    notes = [] if opened else ["the workload names no table of the lake"]
+    question = RecommendQuestion(asked, tables=tables, progress=progress)
+    answer = recommendation([handle_of(table) for table in opened.values()], question)
+    names = {handle_of(table).path: name for name, table in opened.items()}
+    advice: dict[str, list[str]] = {}
+    for index in answer.indexes:
+        line = f"create {index.name}: {index.title}, for {counted(index.helps, 'query')}"
+        advice.setdefault(names[index.table], []).append(line)
+    told = [
+        replace(
+            row,
+            advice=(*advice[row.name], *(word for word in row.advice if not word.startswith("no index"))),
+            commands=tuple(word for word in row.commands if not word.startswith("metaindex create ")),
+        )
+        if row.name in advice
+        else row
+        for row in rows
+    ]
+    return answer, told, notes

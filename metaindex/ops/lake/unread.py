@@ -1,0 +1,60 @@
+"""Files that a builder could not read, of those that the table still has. An index counts them in each run and records
+no names: that a file of the run is one of them shows where nothing at all is known of it. Only runs that count some
+are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow.compute as pc
+
+from metaindex.core.vectors import numbers
+from metaindex.expressions.statistics import Mask
+from metaindex.formats.model import Snapshot
+from metaindex.index.keys import FileIdentities
+from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.kinds.states import StatState
+from metaindex.index.log.entry import RunRef
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.pruning.known import unkeyed_files
+
+
+def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], FileIdentities]) -> tuple[int, str]:
+    """How many files of the snapshot the index could not read, at least, and the first of them; "" where nobody can
+    tell which they are. `identities`: the snapshot's, for all its indexes. Raises MetaIndexError where the index cannot
+    be read."""
+    runs = [run for run in index.entry.content.runs if run.uncovered_files]
+    if not runs:
+        return 0, ""
+    files = identities()
+    unread, first = 0, ""
+    for run in runs:
+        here = index.locate(run, files)
+        live = np.flatnonzero(here >= 0)
+        every = _unknown(index, run)
+        unknown = live[every[here[live]]]
+        # A file may be read, and be known by nothing all the same: then it is not told which of them were not, and as
+        # many of those as there are may have left the table.
+        is_told = int(every.sum()) <= run.uncovered_files
+        gone = int(every.sum()) - len(unknown)
+        unread += len(unknown) if is_told else max(run.uncovered_files - gone, 0)
+        if is_told and len(unknown) and not first:
+            first = str(snapshot.files.table.column("path")[int(unknown[0])].as_py())
+    return unread, first
+
+
+def _unknown(index: OpenIndex, run: RunRef) -> Mask:
+    """By ordinal: do the keys of the run, and the first of its columns, know nothing of the file?"""
+    unknown = np.ones(run.files, np.bool_)
+    reader = index.reader(run)
+    column = next((column for column in run.columns if not column.partition), None)
+    if column is not None:
+        rows = FACT_ROWS.of_column(reader, column, None)
+        rows = rows.filter(
+            pc.or_(pc.not_equal(rows.column("state"), int(StatState.UNKNOWN)), rows["value_count"].is_valid())
+        )
+        unknown[numbers(rows.column("ordinal"))] = False
+    for key in run.keys:
+        unknown &= unkeyed_files(index, run, key)
+    return unknown

@@ -1,0 +1,129 @@
+"""The different values of whole files, where an index keeps them as they are: lists of values, and values that are
+looked up in their order.
+
+A row is believed of exactly the bytes that it was made of, and under the type that it was made under, as look-ups
+believe it. What goes wrong in an index leaves that index out, and is told; its files are read then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Mask, from_vector
+from metaindex.formats.model import Leaf
+from metaindex.index.kinds.canonical import plain_type
+from metaindex.index.kinds.kind import KeepsValues
+from metaindex.index.kinds.registry import looked_up, readable, rows_of
+from metaindex.index.log.entry import CoveredKey, RunRef
+from metaindex.index.log.types import type_from_text
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.bounds import BoundsOf
+from metaindex.query.pruning.known import unkeyed_files
+
+from .kept import damage_leaves_out
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _ValuesOfRun:
+    """The values of one key of one run. `rows`: by ordinal, of the snapshot; -1 where they are not asked."""
+
+    index: OpenIndex
+    run: RunRef
+    key: CoveredKey
+    rows: Rows
+
+    @property
+    def entries(self) -> int:
+        """All that is read, however few files are asked."""
+        parts = self.index.reader(self.run).parts(self.key.kind)
+        return sum(part.rows for part in parts if part.first_key == self.key.key_id)
+
+    def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
+        asked = (self.rows >= 0) & wanted[np.maximum(self.rows, 0)]
+        rows = rows_of(self.key)
+        assert issubclass(rows, KeepsValues)
+        for ordinals, keys in rows.each_value(self.index.reader(self.run), self.key) if asked.any() else ():
+            some = np.flatnonzero(asked[ordinals])
+            if len(some):
+                yield self.rows[ordinals[some]], keys.take(from_vector(some, None, pa.int64()))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptValues:
+    """Of which files an index keeps each different value of a column, those of deleted rows included."""
+
+    known: Mask
+    bounds: BoundsOf
+    of_runs: tuple[_ValuesOfRun, ...]
+
+    @property
+    def indexes(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(run.index.name for run in self.of_runs)
+
+    def worth(self, wanted: Mask, counts: Rows) -> Mask:
+        """Of the wanted files, of so many rows, those whose values are read here: a run is read as a whole, so it is
+        not where it has more than twice as many entries as these files have rows. LeftOut where one is damaged."""
+        out = np.zeros(len(wanted), np.bool_)
+        for run in self.of_runs:
+            mine = run.rows[run.rows >= 0]
+            mine = mine[wanted[mine]]
+            with damage_leaves_out(self.bounds, run.index):
+                out[mine] = run.entries <= 2 * int(counts[mine].sum())
+        return out
+
+    def entries(self, wanted: Mask) -> int:
+        """All that `each` reads. LeftOut where something is damaged."""
+        count = 0
+        for run in self.of_runs:
+            if wanted[run.rows[run.rows >= 0]].any():
+                with damage_leaves_out(self.bounds, run.index):
+                    count += run.entries
+        return count
+
+    def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
+        """The values of the wanted files as `KeepsValues` tells them, by rows of the snapshot. LeftOut where something
+        is damaged."""
+        for run in self.of_runs:
+            with damage_leaves_out(self.bounds, run.index):
+                yield from run.each(wanted)
+
+
+def values_of(bounds: BoundsOf, leaf: Leaf) -> KeptValues | None:
+    """What indexes keep of a column; None where none does. Each file is asked of one of them."""
+    known, runs = np.zeros(len(bounds.snapshot.files), np.bool_), []
+    for index in bounds.indexes:
+        for run, key, ordinals, rows in bounds.asked_of(index, partial(_of_index, bounds, index, leaf)):
+            fresh = ~known[rows]
+            of_ordinals = np.full(run.files, -1, np.int64)
+            of_ordinals[ordinals[fresh]] = rows[fresh]
+            known[rows] = True
+            runs.append(_ValuesOfRun(index, run, key, of_ordinals))
+    return KeptValues(known, bounds, tuple(runs)) if runs else None
+
+
+def _of_index(bounds: BoundsOf, index: OpenIndex, leaf: Leaf) -> list[tuple[RunRef, CoveredKey, Rows, Rows]]:
+    """Of each of its keys that keep values of the column the files of which it knows: ordinals, rows of the
+    snapshot."""
+    told = []
+    for run in index.entry.content.runs:
+        for key in looked_up(run) if run.files else ():
+            if [column.stable for column in key.columns] != [leaf.stable] or not readable(key):
+                continue
+            stored = type_from_text(key.columns[0].type_text)
+            if not issubclass(rows_of(key), KeepsValues) or stored != plain_type(leaf.type):
+                continue
+            places = bounds.places(index, run)
+            keyed = ~unkeyed_files(index, run, key)
+            rows = np.flatnonzero((places >= 0) & keyed[np.maximum(places, 0)])
+            if len(rows):
+                told.append((run, key, places[rows], rows))
+    return told

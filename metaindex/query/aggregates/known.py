@@ -1,0 +1,142 @@
+"""What is known of the files of a snapshot without opening one: how many rows live, which are deleted, and of a column
+the exact extremes, counts, and the value where there is one.
+
+Only what is attained counts here: a bound that merely encloses (a cut text, a widened time) leaves files out elsewhere,
+and is no answer. Sources that differ about a number of rows are believed in no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
+from metaindex.expressions.order import as_compared, compared_type
+from metaindex.expressions.physical import column_domain_has_nan
+from metaindex.formats.model import Field, FileTable, Leaf
+from metaindex.index.kinds.states import StatState
+from metaindex.query.bounds import BoundsOf, ColumnFacts
+
+from .asked import AggregateQuestion
+from .bound_values import bound_values
+from .kept import KeptSketches, KeptSums, sketches_of, sums_of
+from .kept_values import KeptValues, values_of
+from .live import KnownCounts, agreed, deleted_rows, physical_rows, with_deletes
+from .measures import How
+
+_Kept = TypeVar("_Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """A value a file, as values are compared (`expressions.order`); where it is not `known` it means nothing."""
+
+    values: pa.Array
+    known: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumn:
+    """A column in each file, deletes aside."""
+
+    rows: KnownCounts
+    nulls: KnownCounts
+    nans: KnownCounts
+    all_null: Mask
+    least: Attained
+    greatest: Attained
+
+    @property
+    def constant(self) -> Attained:
+        """The one value that all rows have; NULL where none has another."""
+        import pyarrow.compute as pc
+
+        least, greatest = self.least, self.greatest
+        one_value = truths(one_array(pc.equal(least.values, greatest.values)), null=False)
+        without = self.nulls.known & (self.nulls.values == 0) & self.nans.known & (self.nans.values == 0)
+        return Attained(least.values, self.all_null | (least.known & greatest.known & one_value & without))
+
+    @classmethod
+    def of(cls, told: ColumnFacts) -> KnownColumn:
+        facts, type_ = told.facts, told.leaf.type
+        state = numbers(facts.column("state"))
+        all_null = state == StatState.ALL_NULL
+        nans = KnownCounts.of(facts.column("nan_count"))
+        if not column_domain_has_nan(type_):
+            nans = KnownCounts(np.zeros(len(state), np.int64), np.ones(len(state), np.bool_))
+        least = _attained(facts, "lower", type_, all_null)
+        greatest = _attained(facts, "upper", type_, all_null)
+        no_nan = nans.known & (nans.values == 0)
+        return cls(
+            KnownCounts.of(facts.column("value_count")),
+            KnownCounts.of(facts.column("null_count")),
+            nans,
+            all_null,
+            least,
+            Attained(greatest.values, greatest.known & (all_null | no_nan)),  # NaN is greater than what is bounded
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiles:
+    """The files of a snapshot. `live`: rows that are not deleted; `deletes`: where some may be. By the columns of the
+    snapshot's schema: whoever asks may call them otherwise."""
+
+    live: KnownCounts
+    deletes: Mask
+    columns: Mapping[Field, KnownColumn]
+    sums: Mapping[Field, KeptSums]
+    sketches: Mapping[Field, KeptSketches]
+    values: Mapping[Field, KeptValues]
+
+    @classmethod
+    def of(cls, bounds: BoundsOf, question: AggregateQuestion) -> KnownFiles:
+        """As far as it is asked."""
+        files = bounds.snapshot.files
+        leaves = {leaf.field: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.path) == 1}
+        asked = [leaves[field] for field in question.fields if field in leaves]
+        columns = {told.leaf.field: KnownColumn.of(told) for told in bounds.columns(asked)}
+
+        def kept(how: How, of: Callable[[BoundsOf, Leaf], _Kept | None]) -> dict[Field, _Kept]:
+            told = {field: of(bounds, leaves[field]) for field in question.asked(how) if field in leaves}
+            return {field: answer for field, answer in told.items() if answer is not None}
+
+        sums, sketches = kept(How.SUM, sums_of), kept(How.APPROX_DISTINCT, sketches_of)
+        values = kept(How.COUNT_DISTINCT, values_of)
+        counted = [*(told.rows for told in sums.values()), *(told.rows for told in sketches.values())]
+        return cls(_live(files, bounds, columns, counted), with_deletes(files), columns, sums, sketches, values)
+
+
+def _live(
+    files: FileTable, bounds: BoundsOf, columns: Mapping[Field, KnownColumn], counted: Sequence[KnownCounts]
+) -> KnownCounts:
+    told = [physical_rows(files), *(column.rows for column in columns.values()), *counted]
+    if not agreed(told).known.all() and (leaf := _covered(bounds)) is not None:
+        told += [KnownColumn.of(facts).rows for facts in bounds.columns([leaf])]
+    return agreed(told).less(deleted_rows(files))
+
+
+def _covered(bounds: BoundsOf) -> Leaf | None:
+    """A column of which some index has statistics: they count the rows, too."""
+    return next((leaf for leaf in bounds.snapshot.schema.leaves() if bounds.covering(leaf).any()), None)
+
+
+def _attained(facts: pa.Table, side: str, type_: pa.DataType, all_null: Mask) -> Attained:
+    """A bound that some row has, where nothing else can be less (or greater): NULL where all rows are."""
+    count = facts.num_rows
+    values = bound_values(one_array(facts.column(side)), type_)
+    if values is None:
+        return Attained(pa.nulls(count, compared_type(type_)), all_null)
+    exact = truths(one_array(facts.column(f"{side}_exact")), null=False)
+    stands = valid_mask(values)
+    known = exact if stands is None else exact & stands
+    return Attained(_only(as_compared(values), known), all_null | known)
+
+
+def _only(values: pa.Array, where: Mask) -> pa.Array:
+    """The values there, NULL elsewhere."""
+    return values.take(from_vector(np.arange(len(values)), where, pa.int64()))

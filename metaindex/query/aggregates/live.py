@@ -1,0 +1,61 @@
+"""How many live rows a file has, as far as it is known without opening it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Mask, one_array, valid_mask, vector
+from metaindex.formats.model import FileTable
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCounts:
+    """A count a file; where it is not `known` it means nothing."""
+
+    values: Counts
+    known: Mask
+
+    @classmethod
+    def of(cls, column: pa.Array | pa.ChunkedArray) -> KnownCounts:
+        """Of an Arrow column: what is null or negative is not known."""
+        column = one_array(column)
+        values, valid = vector(column, np.int64), valid_mask(column)
+        known = values >= 0 if valid is None else (values >= 0) & valid
+        return cls(np.where(known, values, 0), known)
+
+    def less(self, other: KnownCounts) -> KnownCounts:
+        """The difference, where it is known and can be."""
+        left = self.values - other.values
+        return KnownCounts(left, self.known & other.known & (left >= 0))
+
+
+def agreed(several: Sequence[KnownCounts]) -> KnownCounts:
+    """What some know, and nobody otherwise."""
+    limits = np.iinfo(np.int64)
+    least = np.minimum.reduce([np.where(counts.known, counts.values, limits.max) for counts in several])
+    greatest = np.maximum.reduce([np.where(counts.known, counts.values, limits.min) for counts in several])
+    return KnownCounts(least, least == greatest)
+
+
+def physical_rows(files: FileTable) -> KnownCounts:
+    """Rows of each file, deleted ones included, as the table's log states them."""
+    return KnownCounts.of(files.table.column("record_count"))
+
+
+def with_deletes(files: FileTable) -> Mask:
+    """The files to which deletes are attached."""
+    valid = valid_mask(one_array(files.table.column("deletes")))
+    return np.ones(len(files), np.bool_) if valid is None else valid
+
+
+def deleted_rows(files: FileTable) -> KnownCounts:
+    """Deleted rows of each file: none where no deletes are attached."""
+    attached, said = with_deletes(files), KnownCounts.of(files.table.column("deleted_count"))
+    return KnownCounts(np.where(attached, said.values, 0), said.known | ~attached)

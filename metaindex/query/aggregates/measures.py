@@ -1,0 +1,138 @@
+"""What is asked of a column: how often it has a value, its least and greatest value, their sum, and how many different
+ones there are; and how partial answers become the whole one. Types and NULL, NaN and overflow are Spark's."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.errors import ScanError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import one_array
+from metaindex.expressions.order import as_compared, as_shown, compared_type
+from metaindex.formats.model import Field
+
+_SPARK_DIGITS = 38
+_MORE_DIGITS = 10  # of a sum than of what is added
+_FEW_DIGITS = 18  # so many never overflow 38 when added
+
+
+class How(Enum):
+    """What is asked."""
+
+    COUNT = "count"
+    MIN = "min"
+    MAX = "max"
+    SUM = "sum"
+    # What partial answers of these are, and how they are put together, `each_value` and `distinct` say.
+    COUNT_DISTINCT = "count_distinct"
+    APPROX_DISTINCT = "approx_distinct"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One question to the rows of a group. `field`: of which column; None: of the rows themselves, which are
+    counted."""
+
+    how: How
+    field: Field | None = None
+
+    @property
+    def name(self) -> str:
+        """The result's column."""
+        return f"{self.how.value}({'*' if self.field is None else self.field.name})"
+
+    @property
+    def compares(self) -> bool:
+        """Is the answer one of the values?"""
+        return self.how in (How.MIN, How.MAX)
+
+    @property
+    def tells_apart(self) -> bool:
+        """Is it about different values?"""
+        return self.how in (How.COUNT_DISTINCT, How.APPROX_DISTINCT)
+
+    @property
+    def merge(self) -> str:
+        """How partial answers are put together: an aggregation of Arrow's."""
+        match self.how:
+            case How.COUNT | How.SUM:
+                return "sum"
+            case How.MIN | How.MAX:
+                return str(self.how.value)
+            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
+                raise AssertionError("different values are no partial answers of Arrow's")
+            case _:
+                assert_never(self.how)
+
+    @property
+    def partial_type(self) -> pa.DataType:
+        """Of partial answers."""
+        if self.field is None or self.how is How.COUNT:
+            return pa.int64()
+        return _added(self.field.type) if self.how is How.SUM else compared_type(self.field.type)
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of the answer."""
+        if self.field is None or self.how is How.COUNT or self.tells_apart:
+            return pa.int64()
+        return summed_type(self.field.type) if self.how is How.SUM else self.field.type
+
+    def partial(self, column: pa.Array | None, rows: int) -> pa.Array:
+        """What each of so many rows brings in. `column`: the values, where the question is of a column."""
+        if column is None:
+            return pa.repeat(pa.scalar(1, pa.int64()), rows)
+        match self.how:
+            case How.COUNT:
+                return pc.is_valid(column).cast(pa.int64())
+            case How.SUM:
+                return column.cast(self.partial_type)
+            case How.MIN | How.MAX:
+                return as_compared(column)
+            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
+                raise AssertionError("different values are no partial answers of Arrow's")
+            case _:
+                assert_never(self.how)
+
+    def answer(self, merged: pa.ChunkedArray) -> pa.Array:
+        """The answers of all groups. ScanError for a sum that does not fit its type."""
+        values = one_array(merged)
+        match self.how:
+            case How.COUNT:
+                return pc.fill_null(values, 0).cast(pa.int64())
+            case How.MIN | How.MAX:
+                return as_shown(values, self.type)
+            case How.SUM:
+                try:
+                    return values.cast(self.type)
+                except pa.ArrowInvalid as error:
+                    raise ScanError(
+                        f"a sum fits its type, which is {self.type} here as in Spark; {self.name} does not; narrow the"
+                        " condition, or add up the column in a wider type by an engine that reads the scan"
+                    ) from error
+            case How.COUNT_DISTINCT | How.APPROX_DISTINCT:
+                raise AssertionError("different values are no partial answers of Arrow's")
+            case _:
+                assert_never(self.how)
+
+
+def summed_type(type_: pa.DataType) -> pa.DataType:
+    """Of a sum of such numbers, as in Spark: bigint of integers, ten digits more of decimals."""
+    if pa.types.is_uint64(type_):
+        return pa.decimal128(20 + _MORE_DIGITS, 0)
+    if pa.types.is_integer(type_):
+        return pa.int64()
+    return pa.decimal128(min(_SPARK_DIGITS, type_.precision + _MORE_DIGITS), type_.scale)
+
+
+def _added(type_: pa.DataType) -> pa.DataType:
+    """In which nothing overflows while it is added."""
+    if pa.types.is_integer(type_):
+        return pa.decimal128(_SPARK_DIGITS, 0)
+    if type_.precision <= _FEW_DIGITS:
+        return pa.decimal128(_SPARK_DIGITS, type_.scale)
+    return pa.decimal256(76, type_.scale)

@@ -1,0 +1,180 @@
+"""The first rows of an order: which files may hold any, and in which order they are read.
+
+A threshold is proved first. Of a file of which every row matches, all live values lie between its bounds, whichever
+they are: so many rows stand at its worse bound or before it. Where no row is deleted and the better bound is attained,
+one row stands there. As soon as such rows are as many as are asked, a file whose best row would stand behind them holds
+none of the answer. Bounds that merely enclose (cut texts) say where rows stand at worst and at best, never that one
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.errors import ScanError
+from metaindex.core.expression_errors import ArgumentError, UnknownColumnError
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
+from metaindex.expressions.order import Direction, has_order
+from metaindex.expressions.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
+from metaindex.expressions.physical import column_domain_has_nan
+from metaindex.formats.model import Schema
+from metaindex.index.kinds.states import StatState
+from metaindex.query.bounds import ColumnFacts
+from metaindex.query.readers.first_rows import SortKey
+from metaindex.query.readers.plan import shown_field
+
+from .live import KnownCounts
+
+_SIDES = {"asc": False, "desc": True}
+_NULLS = {"nulls first": True, "nulls last": False}
+_FORMS = "order_by=['a'], [('a', 'desc')] or [('a', 'desc', 'nulls first')]"
+
+
+def sort_keys(order_by: object, schema: Schema, version: object) -> tuple[SortKey, ...]:
+    """Names of columns, each alone or with a direction and a place of NULL: by default ascending with NULL first,
+    descending with NULL last, as in Spark. ArgumentError, UnknownColumnError; ScanError for a column that has no
+    order."""
+    several = not isinstance(order_by, str) and isinstance(order_by, Iterable)
+    keys = [_key(each, schema, version) for each in (order_by if several else [order_by])]  # type: ignore[attr-defined]
+    if not keys or len({key.column for key in keys}) < len(keys):
+        raise ArgumentError(f"rows are sorted by columns, each once, as in {_FORMS}; got {order_by!r}")
+    return tuple(keys)
+
+
+def _key(given: object, schema: Schema, version: object) -> SortKey:
+    words = (given,) if isinstance(given, str) else given
+    if not isinstance(words, tuple | list) or not 1 <= len(words) <= 3 or not all(isinstance(w, str) for w in words):
+        raise ArgumentError(f"rows are sorted by columns, as in {_FORMS}; got {given!r}")
+    name, side, nulls = (*words, *("asc", "")[len(words) - 1 :])[:3] if len(words) < 3 else words
+    side, nulls = side.lower(), " ".join(nulls.lower().split())
+    if side not in _SIDES or (nulls and nulls not in _NULLS):
+        raise ArgumentError(
+            f"a direction is asc or desc, and NULL stands nulls first or nulls last, as in {_FORMS}; got {given!r}"
+        )
+    try:
+        field = shown_field(schema, name, version)
+    except UnknownColumnError as error:
+        if name.split()[-1:] and name.split()[-1].lower() in _SIDES:
+            raise ArgumentError(
+                f"a direction stands in a pair with its column, as in {_FORMS}; got {given!r}; write the pair"
+            ) from error
+        raise
+    type_ = next(f for f in schema.fields if f.name == field.name).type
+    if not has_order(type_):
+        raise ScanError(
+            f"rows are sorted by columns that have an order; column {field.name!r} is {type_}; sort by another column,"
+            " or read the scan with an engine that compares such values"
+        )
+    return SortKey(field.name, Direction(_SIDES[side], _NULLS[nulls] if nulls else not _SIDES[side]))
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A place behind which no row of an answer stands. `proof`: the files whose rows prove it."""
+
+    place: OrderPlace
+    proof: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """What the facts of a column say of the order by it, file by file."""
+
+    facts: pa.Table
+    type: pa.DataType
+    direction: Direction
+
+    @classmethod
+    def of(cls, told: ColumnFacts, direction: Direction) -> Sorted:
+        return cls(told.facts, told.leaf.type, direction)
+
+    def best(self) -> OrderPlaces:
+        """Where the best row that each file may have stands; what is not known may stand before all others."""
+        state, bound, bounded = self._state, self._bound(better=True), self._bounded(better=True)
+        no_nan, no_null = (counts.known & (counts.values == 0) for counts in (self._nans, self._nulls))
+        of_nan = nan_rank(self.direction)
+        ranks = np.where(bounded, VALUE, of_nan)
+        if self.direction.descending:
+            ranks = np.where(bounded & no_nan, VALUE, of_nan)
+        if self.direction.nulls_first:
+            ranks = np.where(no_null, ranks, NULL_FIRST)
+        ranks = np.where(state == StatState.ALL_NULL, null_rank(self.direction), ranks)
+        ranks = np.where(state == StatState.UNKNOWN, NULL_FIRST, ranks).astype(np.int8)
+        return OrderPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
+
+    def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> Threshold | None:
+        """A place at which, or before which, `limit` live rows stand in files of which every row matches. None where
+        that is not known of so many."""
+        sure = certain & live.known & deleted.known & self._nulls.known & self._nans.known
+        gone = np.where(sure, deleted.values, 0)
+        values = live.values - self._nulls.values - self._nans.values  # at least so many live ones are values
+        bounded = sure & self._bounded(better=False) & (values > 0)
+        attained = bounded & self._attained & (gone == 0)
+        nulls = sure & self.direction.nulls_first & (self._nulls.values > gone)
+        nans = sure & self.direction.descending & (self._nans.values > gone)
+        entries = [
+            (nulls, null_rank(self.direction), None, self._nulls.values - gone),
+            (nans, nan_rank(self.direction), None, self._nans.values - gone),
+            (attained, VALUE, self._bound(better=True), np.ones(len(gone), np.int64)),
+            (bounded, VALUE, self._bound(better=False), values - attained),
+        ]
+        places, counts, files = self._joined(entries)
+        order = places.best_first()
+        reached = np.cumsum(counts[order]) >= limit
+        if not reached.any():
+            return None
+        last = int(np.argmax(reached))
+        return Threshold(places[int(order[last])], np.unique(files[order[: last + 1]]))
+
+    def _joined(
+        self, entries: Sequence[tuple[Mask, int, pa.Array | None, npt.NDArray[np.int64]]]
+    ) -> tuple[OrderPlaces, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Entries of files as one list, how many rows each has, and of which file it is. An entry: where, at which
+        rank, at which bound, how many rows."""
+        domain = self._bound(better=True).type
+        ranks, values, counts, files = [], [], [], []
+        for where, rank, bound, rows in entries:
+            at = np.flatnonzero(where)
+            files.append(at)
+            ranks.append(np.full(len(at), rank, np.int8))
+            values.append(pa.nulls(len(at), domain) if bound is None else bound.take(from_vector(at, None, pa.int64())))
+            counts.append(rows[at])
+        places = OrderPlaces(np.concatenate(ranks), pa.concat_arrays(values), self.direction)
+        return places, np.concatenate(counts), np.concatenate(files)
+
+    @property
+    def _state(self) -> npt.NDArray[np.int8]:
+        state: npt.NDArray[np.int8] = numbers(self.facts.column("state"))
+        return state
+
+    @property
+    def _nulls(self) -> KnownCounts:
+        return KnownCounts.of(self.facts.column("null_count"))
+
+    @property
+    def _nans(self) -> KnownCounts:
+        if not column_domain_has_nan(self.type):
+            return KnownCounts(np.zeros(self.facts.num_rows, np.int64), np.ones(self.facts.num_rows, np.bool_))
+        return KnownCounts.of(self.facts.column("nan_count"))
+
+    def _bound(self, *, better: bool) -> pa.Array:
+        return one_array(self.facts.column("upper" if self.direction.descending is better else "lower"))
+
+    def _bounded(self, *, better: bool) -> Mask:
+        valid = valid_mask(self._bound(better=better))
+        stated: Mask = self._state == StatState.VALUES
+        return stated if valid is None else stated & valid
+
+    @property
+    def _attained(self) -> Mask:
+        side = "upper" if self.direction.descending else "lower"
+        return truths(one_array(self.facts.column(f"{side}_exact")), null=False)
+
+
+def _only(values: pa.Array, where: Mask) -> pa.Array:
+    return values.take(from_vector(np.arange(len(values)), where, pa.int64()))

@@ -1,0 +1,257 @@
+"""What is known of a column in every file of a snapshot, each file by the best source that has it. No data page is
+read.
+
+    partition    the value of an identity partition: the same in every row of the file
+    an index     column statistics of it, of exactly these bytes; those that recorded the version come first
+    the log      of Delta or Iceberg
+    partitions   of a transform (Iceberg's days, truncate): loose, and better than nothing
+    footers      of plain Parquet files that no index covers
+
+A file that no source bounds stays unknown. What goes wrong in an index leaves that index out, and is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import numbers, one_array
+from metaindex.expressions.conversion import narrowed_bounds
+from metaindex.expressions.statistics import ColumnBounds, Mask
+from metaindex.formats.model import Leaf, ManyLogBounds, Snapshot, Trust
+from metaindex.formats.parquet.footers import read_footers
+from metaindex.index.keys import FileIdentities
+from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
+from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.kinds.states import StatState
+from metaindex.index.log.entry import CoveredColumn, RunRef
+from metaindex.index.log.types import type_from_text
+from metaindex.index.open_index import OpenIndex, Ordinals
+from metaindex.query.pruning.folder import why
+from metaindex.storage.protocol import Storage
+
+logger = logging.getLogger("metaindex")
+
+PARTITION, LOG, FOOTERS = "partition", "log", "footers"
+_LEAVES = 16
+"""So many columns are asked of the log at a time."""
+_THREADS = 16
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """One column: its facts (`kinds.facts`), a row a file, and how many files each source has told of."""
+
+    leaf: Leaf
+    facts: pa.Table
+    sources: dict[str, int]
+
+
+@dataclass(slots=True)
+class BoundsOf:
+    """The bounds of a snapshot's files, column by column."""
+
+    snapshot: Snapshot
+    storage: Storage
+    indexes: Sequence[OpenIndex]
+    notes: list[str] = field(default_factory=list)
+    opens: bool = True  # footers of files, where nothing else tells of them
+    logged: bool = True  # what the log says of columns that are no partitions, be it copied into an index
+    _located: dict[tuple[str, str], Ordinals] = field(default_factory=dict)
+    _left_out: set[str] = field(default_factory=set)
+    _files: FileIdentities | None = None
+
+    def columns(self, leaves: Sequence[Leaf]) -> Iterator[ColumnFacts]:
+        """Of each column, in order. What is told of one is let go before the next ones are asked."""
+        plain = self.snapshot.format == "files" and self._file_format == "parquet"
+        inside = [leaf for leaf in leaves if not leaf.field.partition]
+        footers = self._footers(inside) if plain and inside and self.opens else {}
+        for start in range(0, len(leaves), _LEAVES):
+            some = leaves[start : start + _LEAVES]
+            for leaf, logged in zip(some, self._log_bounds(some), strict=True):
+                yield self._column(leaf, logged, footers.get(leaf.parts))
+
+    def indexed(self, leaf: Leaf) -> ColumnFacts:
+        """What the indexes alone know of a column."""
+        known = _Found(leaf, unknown_facts(leaf.type, len(self.snapshot.files)))
+        for index in self._in_order():
+            for rows, bounds in self._of_index(index, leaf):
+                known.take(f"index {index.name}", rows, bounds)
+        return ColumnFacts(leaf, known.facts, known.sources)
+
+    @property
+    def _file_format(self) -> object:
+        return self.snapshot.details.read_options().get("file_format", "parquet")
+
+    def _column(
+        self, leaf: Leaf, logged: ColumnBounds | None, footers: tuple[Ordinals, ColumnBounds] | None
+    ) -> ColumnFacts:
+        count = len(self.snapshot.files)
+        known = _Found(leaf, unknown_facts(leaf.type, count))
+        partition = self.snapshot.details.partition_bounds(leaf)
+        everything = np.arange(count)
+        if partition is not None and leaf.field.partition:
+            known.take(PARTITION, everything, partition)
+        for index in self._in_order():
+            for rows, bounds in self._of_index(index, leaf):
+                known.take(f"index {index.name}", rows, bounds)
+        if logged is not None:
+            known.take(LOG, everything, logged)
+        if partition is not None and not leaf.field.partition:
+            known.take("partitions", everything, partition)
+        if footers is not None:
+            known.take(FOOTERS, *footers)
+        return ColumnFacts(leaf, known.facts, known.sources)
+
+    def _log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        if not self.logged:
+            return [None] * len(leaves)
+        details = self.snapshot.details
+        if isinstance(details, ManyLogBounds):
+            return details.many_log_bounds(leaves)
+        return [details.log_bounds(leaf) for leaf in leaves]
+
+    def _in_order(self) -> list[OpenIndex]:
+        """The indexes that recorded the version first."""
+        return sorted(self.indexes, key=lambda index: (index.versions.find(self.snapshot.version) is None, index.name))
+
+    def _of_index(self, index: OpenIndex, leaf: Leaf) -> list[tuple[Ordinals, ColumnBounds]]:
+        """What the runs of an index say: the files, and the column's bounds in them."""
+
+        def said() -> list[tuple[Ordinals, ColumnBounds]]:
+            by_rows = []
+            for run in index.entry.content.runs:
+                covered = _covered(index, run, leaf)
+                if covered is not None and len(rows := np.flatnonzero(self.places(index, run) >= 0)):
+                    bounds = _stored_bounds(index, run, covered, leaf, self.places(index, run)[rows], self.logged)
+                    if bounds is not None:
+                        by_rows.append((rows, bounds))
+            return by_rows
+
+        return self.asked_of(index, said)
+
+    def asked_of(self, index: OpenIndex, ask: Callable[[], list[_T]]) -> list[_T]:
+        """What an index answers; nothing where something is wrong with it: it is left out from then on, and told."""
+        if index.name in self._left_out:
+            return []
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - whatever is stored: the index is left out, and told
+            self.leave_out(index, error)
+            return []
+
+    def leave_out(self, index: OpenIndex, error: Exception) -> None:
+        """From now on nothing is asked of an index, because of what went wrong."""
+        self._left_out.add(index.name)
+        self.notes.append(f"index {index.name} is left out: {why(error)}")
+        logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
+
+    def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
+        """Of each file its ordinal in the run, or -1."""
+        key = (index.name, run.run)
+        if key not in self._located:
+            self._located[key] = index.locate(run, self._identities())
+        return self._located[key]
+
+    def _identities(self) -> FileIdentities:
+        if self._files is None:
+            self._files = FileIdentities.of(self.snapshot)
+        return self._files
+
+    def _footers(self, leaves: Sequence[Leaf]) -> dict[tuple[str, ...], tuple[Ordinals, ColumnBounds]]:
+        """What the footers say of the files that the indexes do not cover in all of these columns."""
+        uncovered = np.zeros(len(self.snapshot.files), np.bool_)
+        for leaf in leaves:
+            uncovered |= ~self.covering(leaf)
+        rows = np.flatnonzero(uncovered)
+        if not len(rows):
+            return {}
+        some = self.snapshot.files.take(pa.array(rows)).table
+        paths, sizes = some.column("path").to_pylist(), some.column("size_bytes").to_pylist()
+        threads = _THREADS if "://" in self.storage.root else min(4, os.cpu_count() or 1)
+        read = read_footers(self.storage, paths, leaves, sizes=sizes, threads=threads)
+        failed = [text for text in read.failures.to_pylist() if text is not None]
+        if failed:
+            self.notes.append(f"of {len(failed):,} files the footer cannot be read; the first: {failed[0]}")
+        return {column.leaf.parts: (rows, column.bounds) for column in read.columns}
+
+    def covering(self, leaf: Leaf) -> Mask:
+        """The files of which some index has statistics of the column."""
+        known = np.zeros(len(self.snapshot.files), np.bool_)
+        for index in self.indexes:
+            try:
+                for run in index.entry.content.runs:
+                    if _covered(index, run, leaf) is not None:
+                        known |= self.places(index, run) >= 0
+            except Exception as error:  # noqa: BLE001 - told when it is asked
+                logger.warning("index %r is not asked how files overlap: %s", index.name, error)
+        return known
+
+
+@dataclass(slots=True)
+class _Found:
+    """The facts of a column as far as they were found."""
+
+    leaf: Leaf
+    facts: pa.Table
+    sources: dict[str, int] = field(default_factory=dict)
+
+    def take(self, source: str, rows: Ordinals, bounds: ColumnBounds) -> None:
+        """What a source says of the files `rows`, where nothing is known yet."""
+        said = facts_of(bounds, len(rows), Trust.LOG)
+        unknown = numbers(self.facts.column("state"))[rows] == StatState.UNKNOWN
+        better = np.flatnonzero(unknown & (numbers(said.column("state")) != StatState.UNKNOWN))
+        if len(better):
+            self.facts = replace_rows(self.facts, rows[better].astype(np.int64), said.take(pa.array(better)))
+            self.sources[source] = self.sources.get(source, 0) + len(better)
+
+
+def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
+    """The column as the run has statistics of it, in the files themselves."""
+    column = next((column_ for column_ in run.columns if column_.stable == leaf.stable and not column_.partition), None)
+    if column is None:
+        return None
+    stored = type_from_text(column.type_text)
+    return column if stored is not None and (stored == leaf.type or not index.of_text) else None
+
+
+def _stored_bounds(
+    index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals, logged: bool
+) -> ColumnBounds | None:
+    """What the run says of the column in these files, under the type that it has now."""
+    stored = type_from_text(column.type_text)
+    assert stored is not None
+    table = FACT_ROWS.of_column(index.reader(run), column, None)
+    place = np.full(run.files, -1, np.int64)
+    place[numbers(table.column("ordinal"))] = np.arange(table.num_rows)
+    rows = place[ordinals]
+    if (rows < 0).any():
+        return None  # there is one row a file; where there is not, nothing is believed
+
+    copied = pc.fill_null(pc.equal(one_array(table.column("trust")), int(Trust.LOG)), True)
+
+    def said(name: str) -> pa.Array:
+        values = one_array(table.column(name))
+        return values if logged else pc.if_else(copied, pa.scalar(None, values.type), values)
+
+    bounds = ColumnBounds(
+        stored,
+        said("lower"),
+        said("upper"),
+        said("null_count"),
+        said("nan_count"),
+        said("value_count"),
+        said("lower_exact"),
+        said("upper_exact"),
+    )
+    taken = take_bounds(bounds, rows)
+    return taken if stored == leaf.type else narrowed_bounds(taken, leaf.type)

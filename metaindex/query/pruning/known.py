@@ -1,0 +1,206 @@
+"""What a run knows of a predicate's columns: statistics under their stored types, and keys that name them, alone or
+together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.core.records import dataclass
+from metaindex.core.shown import counted
+from metaindex.core.vectors import numbers
+from metaindex.expressions.normal_form import gathered_form
+from metaindex.expressions.references import columns
+from metaindex.expressions.statistics import Mask
+from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not, Op, Or, Predicate, StartsWith
+from metaindex.formats.model import Leaf, Schema
+from metaindex.index.kinds.described import StoredColumn
+from metaindex.index.kinds.keyed import KeyReader
+from metaindex.index.kinds.registry import looked_up
+from metaindex.index.log.entry import CoveredKey, RunRef
+from metaindex.index.log.types import type_from_text
+from metaindex.index.open_index import OpenIndex
+
+from .combined import Columns, Combination, with_combinations
+from .key_source import AskedKey, KeySource
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPredicate:
+    """A predicate that is bound to the schema of a version, ready for the walk. `walked` has the leaves of combined
+    keys besides, which `combinations` explains."""
+
+    predicate: Predicate
+    schema: Schema
+    columns: tuple[ColumnRef, ...]
+    walked: Predicate
+    combinations: dict[ColumnRef, Combination]
+    leaves: dict[str, Leaf]  # of the schema, by stable name
+    compared: frozenset[ColumnRef]  # columns of which is asked whether they equal some value
+    only_equal: frozenset[ColumnRef]  # those of which nothing else is asked
+
+    @classmethod
+    def of(cls, predicate: Predicate, schema: Schema, indexes: Sequence[OpenIndex]) -> BoundPredicate:
+        return cls.of_each([predicate], schema, indexes)[0]
+
+    @classmethod
+    def of_each(
+        cls, predicates: Sequence[Predicate], schema: Schema, indexes: Sequence[OpenIndex]
+    ) -> list[BoundPredicate]:
+        """Of several: the columns and combinations of each are those of all, so that the same sources answer them."""
+        named = tuple(dict.fromkeys(ref for predicate in predicates for ref in columns(predicate)))
+        leaves = {leaf.stable: leaf for leaf in schema.leaves()}
+        keys = {
+            of_key
+            for index in indexes
+            for run in index.entry.content.runs
+            for key in looked_up(run)
+            if len(key.columns) > 1 and (of_key := _columns(key, leaves)) is not None and set(of_key) <= set(named)
+        }
+        combinations: Mapping[ColumnRef, Combination] = {}
+        walks = []
+        for predicate in predicates:
+            walked, combinations = with_combinations(predicate, keys, combinations)
+            walks.append(walked)
+        together = dict(combinations)
+        asked = []
+        for predicate, walked in zip(predicates, walks, strict=True):
+            compared, otherwise = _compared(predicate)
+            asked.append(cls(predicate, schema, named, walked, together, leaves, compared, compared - otherwise))
+        return asked
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of one run. `key_columns`: the columns of its keys among those that are asked."""
+
+    stored: dict[ColumnRef, StoredColumn]
+    keys: KeySource
+    key_columns: frozenset[ColumnRef]
+
+    def __bool__(self) -> bool:
+        return bool(self.stored) or bool(self.key_columns)
+
+    @property
+    def columns(self) -> set[ColumnRef]:
+        return set(self.stored) | self.key_columns
+
+    def answered(self, asked: BoundPredicate) -> frozenset[ColumnRef]:
+        """The columns about which an exact key answers everything that is asked."""
+        return asked.only_equal & self.keys.exact_columns
+
+    @classmethod
+    def of(cls, index: OpenIndex, run: RunRef, asked: BoundPredicate) -> Known:
+        stored = index.stored_columns(run, asked.columns, asked.schema) if run.columns else {}
+        keys = _asked_keys(index, run, asked) if looked_up(run) else []
+        named = frozenset(column for key in keys for column in key.columns)
+        return cls(stored, KeySource(run.files, keys, asked.combinations), named)
+
+
+def known_runs(index: OpenIndex, asked: BoundPredicate) -> list[tuple[RunRef, Known]]:
+    """The runs that know something of what is asked."""
+    pairs = ((run, Known.of(index, run, asked)) for run in index.entry.content.runs)
+    return [(run, known) for run, known in pairs if known]
+
+
+def lacking(index: OpenIndex, asked: BoundPredicate, files: int, of: int) -> str:
+    """What is told of an index that knows what is asked of other files than these; empty where it lacks none. Files
+    that it has read before it had the column are read again by a full refresh alone."""
+    if not files:
+        return ""
+    known = {run.run for run, _ in known_runs(index, asked)}
+    without = any(run.run not in known and (run.columns or run.keys) for run in index.entry.content.runs)
+    return f"it lacks {files:,} of {counted(of, 'file')}; refresh it" + (" with mode='full'" if without else "")
+
+
+def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
+    """The columns that are asked to equal some value, and those of which something else is asked. Looked for once in a
+    tree, as its steps are."""
+    if not isinstance(predicate, And | Or | Not):
+        return _compared_in(predicate)
+    compared: tuple[frozenset[ColumnRef], frozenset[ColumnRef]] | None = vars(predicate).get("_compared")
+    if compared is None:
+        compared = _compared_in(predicate)
+        object.__setattr__(predicate, "_compared", compared)
+    return compared
+
+
+def _compared_in(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
+    equal: set[ColumnRef] = set()
+    otherwise: set[ColumnRef] = set()
+    todo = [gathered_form(predicate)]
+    while todo:
+        match node := todo.pop():
+            case And() | Or():
+                todo += node.parts
+            case Comparison(op=Op.EQ | Op.NULL_SAFE_EQ) | In():
+                equal.add(node.column)
+            case Comparison() | IsNull() | IsNan() | StartsWith():
+                otherwise.add(node.column)
+            case _:
+                otherwise.update(columns(node))
+    return frozenset(equal), frozenset(otherwise)
+
+
+def _asked_keys(index: OpenIndex, run: RunRef, asked: BoundPredicate) -> list[AskedKey]:
+    leaves = asked.leaves
+    alone = set(asked.columns)
+    together = {combination.columns for combination in asked.combinations.values()}
+    keys = []
+    for key in looked_up(run):
+        columns_ = _columns(key, leaves)
+        if columns_ is None or not (columns_ in together if len(columns_) > 1 else columns_[0] in alone):
+            continue
+        types = [leaves[column.stable].type for column in key.columns]
+        if index.of_text and types != [type_from_text(column.type_text) for column in key.columns]:
+            continue  # of text files, another type reads other values from the same bytes
+        keys.append(_asked_key(index, run, key, columns_, types))
+    return keys
+
+
+def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns, types: list[pa.DataType]) -> AskedKey:
+    def opened() -> KeyReader | None:
+        from metaindex.index.kinds.registry import key_reader
+
+        return key_reader(index.reader(run), key, types)
+
+    return AskedKey(key, columns_, opened, lambda: unkeyed_files(index, run, key))
+
+
+def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
+    """True for each file of the run of which the key knows nothing. DamagedIndexError where they are not as many as the
+    log entry says."""
+    reader = index.reader(run)
+
+    def read() -> Mask:
+        out = np.zeros(run.files, np.bool_)
+        for part in reader.parts("unkeyed"):
+            first, last = part.first_key, part.last_key
+            if first is not None and last is not None and not first <= key.key_id <= last:
+                continue
+            ids = reader.footer(part).range("key_id")
+            groups = [
+                g for g in range(len(ids.known)) if not ids.known[g] or ids.least[g] <= key.key_id <= ids.greatest[g]
+            ]
+            if groups:
+                table = reader.read(part, groups, ["key_id", "ordinal"])
+                out[numbers(table.column("ordinal"))[numbers(table.column("key_id")) == key.key_id]] = True
+        if int(np.count_nonzero(out)) != key.unkeyed_files:
+            raise DamagedIndexError(
+                f"run {run.run} of index {index.name!r} names {key.unkeyed_files} files of which a key knows nothing; "
+                f"{int(np.count_nonzero(out))} are there; refresh with mode='full'"
+            )
+        return out
+
+    mask: Mask = reader.derived(f"unkeyed {key.kind} {key.key_id}", read)
+    return mask
+
+
+def _columns(key: CoveredKey, leaves: dict[str, Leaf]) -> Columns | None:
+    """The key's columns by their names at the version; None where one is not there."""
+    if not all(column.stable in leaves for column in key.columns):
+        return None
+    return tuple(ColumnRef(leaves[column.stable].parts) for column in key.columns)

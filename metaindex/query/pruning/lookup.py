@@ -1,0 +1,40 @@
+"""The statistics of a column, as an index stores them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.vectors import numbers
+from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.open_index import OpenIndex
+
+
+def statistics_of(index: OpenIndex, column: str, partition: str | None = None) -> pa.Table:
+    """The statistics of a column in every file (of one partition, by its text): path, then the row that is stored, with
+    the bounds of the column's domain; as texts where the column has had several. `column` is the name or the stable
+    name that the index shows; files of all runs, live or not."""
+    out = []
+    for run in index.entry.content.runs:
+        covered = next((c for c in run.columns if column in (c.name, c.stable) and not c.partition), None)
+        if covered is not None:
+            table = FACT_ROWS.of_column(index.reader(run), covered, partition)
+            ordinals = numbers(table.column("ordinal")).astype(np.int64)
+            paths = index.rows(run, "files", ordinals, ["path"]).column("path")
+            out.append(table.add_column(0, "path", paths))
+    if not out:
+        return pa.table({"path": pa.array([], pa.string())})
+    if any(not table.schema.equals(out[0].schema) for table in out):
+        out = [_in_texts(table) for table in out]
+    return pa.concat_tables(out)
+
+
+def _in_texts(table: pa.Table) -> pa.Table:
+    for name in ("lower", "upper"):
+        bounds = table.column(name)
+        if pa.types.is_binary(bounds.type):
+            texts = pa.array([None if value is None else value.hex() for value in bounds.to_pylist()], pa.string())
+        else:
+            texts = bounds.cast(pa.string())
+        table = table.set_column(table.schema.get_field_index(name), name, texts)
+    return table

@@ -1,0 +1,176 @@
+"""The straight line of a query: version -> files that the index knows -> one walk -> what is not proved droppable is
+kept.
+
+Two ways to the set of files, one way through it:
+
+    recorded   an index has recorded exactly the asked version: its own `files` rows are the list, the table's log is
+               not replayed
+    snapshot   otherwise the table's own snapshot is the list; every index answers for those files that it finds by full
+               identity
+
+Any error in an index takes that index out, says so in the report and the log, and the walk starts again without it: the
+answer is wider, never wrong.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metaindex.core.expression_errors import MetaIndexError, first_line
+from metaindex.core.shown import counted
+from metaindex.core.telemetry import record_index_left_out
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import Opaque
+from metaindex.formats.model import Snapshot, Version
+from metaindex.index.open_index import FULL_REFRESH, OpenIndex
+
+from .over_snapshot import over_snapshot
+from .question import SnapshotWanted, TableQuestion
+from .recorded import over_recorded, recorded_at
+from .result import IndexReport, PruneResult
+from .walk import LOG, Failed, Tally, Walked
+
+logger = logging.getLogger("metaindex")
+
+
+class Pruner:
+    """Answers one question with the indexes given. `refused`: reports of indexes that could not even be opened."""
+
+    def __init__(self, indexes: Sequence[OpenIndex], refused: Sequence[IndexReport] = ()) -> None:
+        self._indexes = list(indexes)
+        self._refused = list(refused)
+        self._given = len(self._indexes)
+
+    @property
+    def indexes(self) -> Sequence[OpenIndex]:
+        """Those that have not failed so far."""
+        return self._indexes
+
+    @property
+    def whole(self) -> bool:
+        """Did no index fail so far?"""
+        return len(self._indexes) == self._given
+
+    def recorded(self, version: Version) -> bool:
+        """Does some index know the version's files, so that no snapshot is needed?"""
+        return any(recorded_at(index, version) is not None for index in self._indexes)
+
+    def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | SnapshotWanted:
+        """By what the indexes recorded of the version. `SnapshotWanted.NEEDED` where none has, or where those that had
+        turn out to be damaged; `SnapshotWanted.HELPS` where the table itself knows more of what is asked and the
+        indexes keep many files, unless they are to answer `alone`."""
+        started = time.perf_counter()
+        version = self._of_this_table(question.version, None)
+        while self.recorded(question.version):
+            try:
+                answer = over_recorded(question, self._indexes, alone=alone)
+            except Exception as error:  # noqa: BLE001 - raised again where it is no index's fault
+                self._without_the_damaged(error)
+            else:
+                return (
+                    answer if isinstance(answer, SnapshotWanted) else self._result(question, version, answer, started)
+                )
+        return SnapshotWanted.NEEDED
+
+    def by_snapshot(self, question: TableQuestion, snapshot: Snapshot) -> PruneResult:
+        """By the table's own list of files."""
+        started = time.perf_counter()
+        version = self._of_this_table(question.version, snapshot)
+        while True:
+            try:
+                answer = over_snapshot(question, self._indexes, snapshot)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._without_the_damaged(error)
+            else:
+                return self._result(question, version, answer, started)
+
+    def _without_the_damaged(self, error: Exception) -> None:
+        """Takes out the index that failed; all of them where whose fault it is cannot be told. Raises the error where
+        it is the question's, or the table's."""
+        if isinstance(error, Failed):
+            self._take_out(error.index, error.__cause__)
+            return
+        if isinstance(error, MetaIndexError) or not self._indexes:
+            raise error
+        for index in list(self._indexes):
+            self._take_out(index, error)
+
+    def _result(self, question: TableQuestion, version: Version, answer: Walked, started: float) -> PruneResult:
+        return PruneResult(
+            table=question.table,
+            format=question.format,
+            version=version,
+            predicate=answer.predicate,
+            files=answer.files,
+            total_files=answer.total_files,
+            total_bytes=answer.total_bytes,
+            indexes=(*self._reports(answer), *self._refused),
+            seconds=time.perf_counter() - started,
+            not_understood=tuple(leaf.text for leaf in leaves(answer.predicate) if isinstance(leaf, Opaque)),
+            _walked=answer,
+        )
+
+    def _of_this_table(self, version: Version, snapshot: Snapshot | None) -> Version:
+        """The version with the table's id. What was built on a table that was here before is left out: it knows nothing
+        of this one's files."""
+        recorded = {index.name: there for index in self._indexes if (there := recorded_at(index, version))}
+        tables = {at_version.record.version.table_uuid for at_version in recorded.values()}
+        if snapshot is not None:
+            tables = {snapshot.table_uuid}
+        if len(tables) != 1:
+            return version
+        (table_uuid,) = tables
+        for index in list(self._indexes):
+            if index.name not in recorded and (why := index.of_another_table(table_uuid)):
+                self._indexes.remove(index)
+                self._refused.append(IndexReport(index.name, False, f"{why}; {FULL_REFRESH}", left_out=True))
+        return replace(version, table_uuid=table_uuid)
+
+    def _take_out(self, index: OpenIndex, error: BaseException | None) -> None:
+        self._indexes.remove(index)
+        reason = first_line(error) if error is not None else "it cannot be read"
+        logger.warning("index %r is not used for this query, which reads more: %s", index.name, reason)
+        record_index_left_out(index.storage.root)
+        self._refused.append(IndexReport(index.name, False, reason, left_out=True))
+
+    def _reports(self, answer: Walked) -> list[IndexReport]:
+        reports = [self._report(index, answer) for index in self._indexes]
+        log = answer.alone.get(LOG)
+        if log is not None and log.files:
+            used = answer.used_columns[LOG]
+            reports.append(IndexReport(LOG, True, "", used, log.files, log.bytes, seconds=log.seconds))
+        return reports
+
+    def _report(self, index: OpenIndex, answer: Walked) -> IndexReport:
+        used = answer.used_columns.get(index.name, ())
+        reason = answer.lacks.get(index.name, "")
+        if not reason and not used:
+            reason = index.unasked_because or "none of the predicate's columns is covered"
+        reason = "; ".join((*((reason,) if reason else ()), *_unread_files(index), *index.left_out))
+        alone = answer.alone.get(index.name, Tally())
+        return IndexReport(
+            index.name,
+            bool(used),
+            reason,
+            used,
+            alone.files,
+            alone.bytes,
+            index.count.reads,
+            index.count.bytes,
+            alone.seconds,
+        )
+
+
+def _unread_files(index: OpenIndex) -> tuple[str, ...]:
+    """Files that were looked at and of which nothing can be proved, be they part of this version or not."""
+    unread = sum(run.uncovered_files for run in index.entry.content.runs)
+    if not unread:
+        return ()
+    are, them = ("is", "it") if unread == 1 else ("are", "them")
+    return (
+        f"{counted(unread, 'file')} could not be read when indexed, and {are} kept in every version that has {them}:"
+        " verify says which",
+    )

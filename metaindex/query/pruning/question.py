@@ -1,0 +1,53 @@
+"""What is asked of which table, and what an answer may need besides the indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from metaindex.core.records import dataclass
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.condition import bound
+from metaindex.formats.model import Schema, Version
+from metaindex.index.kinds.registry import covered_columns
+
+if TYPE_CHECKING:
+    from metaindex.index.open_index import OpenIndex
+
+
+@dataclass(frozen=True, slots=True)
+class TableQuestion:
+    """What is asked of which table."""
+
+    table: str
+    format: str
+    version: Version
+    predicate: Predicate
+    schema: Schema | None = None  # that the predicate is bound to; None: it may be not bound yet
+
+    def bound(self, schema: Schema) -> Predicate:
+        """The predicate with the names and types of a schema."""
+        return self.predicate if schema is self.schema else bound(self.predicate, schema)
+
+    @property
+    def named(self) -> set[tuple[str, ...]]:
+        """Names of the predicate's columns, in parts."""
+        return {ref.parts for ref in columns(self.predicate)}
+
+    def known_to(self, indexes: Iterable[OpenIndex]) -> bool:
+        """Does some index have statistics or a key of a column that is named?"""
+        runs = [run for index in indexes for run in index.entry.content.runs]
+        if self.schema is None:
+            return bool(runs)
+        named = self.named
+        stable = {leaf.stable for leaf in self.schema.leaves() if leaf.parts in named}
+        return any(not stable.isdisjoint(covered_columns(run)) for run in runs)
+
+
+class SnapshotWanted(Enum):
+    """In place of an answer: the table's own snapshot is asked for."""
+
+    NEEDED = "no index that knows the version is left"
+    HELPS = "the table itself knows more than the indexes, which keep many files"

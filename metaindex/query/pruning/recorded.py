@@ -1,0 +1,334 @@
+"""The version's files as an index has recorded them: its own `files` rows are the list, and the table's log is not
+replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import numbers
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef
+from metaindex.formats.model import FileTable, Version
+from metaindex.index.kinds.registry import FACT_ROWS, covered_columns, looked_up, looked_up_rows
+from metaindex.index.log.entry import RunRef
+from metaindex.index.log.versions import LiveFiles, Recorded
+from metaindex.index.open_index import OpenIndex, Ordinals
+
+from .known import BoundPredicate, Known, known_runs, lacking
+from .question import SnapshotWanted, TableQuestion
+from .sources import FileSource, JoinedSources, Portion, RunSource
+from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
+
+FEW_FILES = 16
+_ONE_OF = 1_000
+
+
+def few(kept: int, total: int) -> bool:
+    """Are the kept files so few that reading them costs less than asking the table's log for more
+    (docs/decisions/0010)?"""
+    return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
+
+
+def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | SnapshotWanted:
+    """Wants.HELPS where the table itself may prove more and the indexes keep many files, unless they are to answer
+    `alone`. Some index must have recorded the version."""
+    primary, recorded = _primary(question, indexes)
+    record = recorded.record
+    asked = BoundPredicate.of(question.bound(recorded.schema), recorded.schema, indexes)
+    with guard(primary):
+        runs = [run for run in primary.entry.content.runs if run.run in recorded.live.dead]
+        segments = [RunSegment(primary, run, recorded.live, Known.of(primary, run, asked), asked) for run in runs]
+    others = []
+    for index in indexes:
+        if index is not primary:
+            with guard(index):
+                others.append((index, known_runs(index, asked)))
+    tallies = {index.name: Tally() for index in indexes}
+    searched = [_search(segment, others, tallies, indexes) for segment in segments]
+    kept = sum(piece.count for piece in searched)
+    wide = not alone and not few(kept, record.files)
+    if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
+        return SnapshotWanted.HELPS
+    with guard(primary):
+        files = FileTable(_concat([piece.segment.files(piece.kept) for piece in searched]))
+    used = {
+        primary.name: column_names(set().union(*(segment.known.columns for segment in segments)) if segments else set())
+    }
+    used |= {index.name: column_names(set().union(*(k.columns for _, k in known))) for index, known in others if known}
+    _tally(searched, tallies, primary, record.size_bytes - files.size_bytes, one_source=not any(k for _, k in others))
+
+    def certain() -> pa.Array:
+        masks = [surely(asked.predicate, s.together(), s.segment.run.files)[s.kept] for s in searched]
+        return pa.array(np.concatenate(masks) if masks else [], pa.bool_())
+
+    return Walked(
+        files=files,
+        total_files=record.files,
+        total_bytes=record.size_bytes,
+        schema=asked.schema,
+        predicate=asked.predicate,
+        walked=asked.walked,
+        alone=tallies,
+        used_columns=used,
+        dropped=lambda: FileTable(_concat([piece.segment.files(piece.dropped) for piece in searched])),
+        certain=certain,
+        leaves=lambda: [r for piece in searched for r in leaf_reports(asked, piece.sources(), piece.segment.live)],
+        row_groups=lambda row, groups: _row_groups(searched, row, groups),
+        knows_row_groups=any(known.key_columns for _, runs in others for _, known in runs)
+        or any(segment.known.key_columns for segment in segments),
+        lacks=_lacks(asked, searched, [index for index in indexes if used.get(index.name)], record.files),
+    )
+
+
+def _lacks(
+    asked: BoundPredicate, searched: Sequence[_Searched], indexes: Sequence[OpenIndex], count: int
+) -> dict[str, str]:
+    """Of how many files each of the indexes knows none of the columns asked."""
+    return {
+        index.name: lacking(index, asked, count - sum(piece.knows(index.name) for piece in searched), count)
+        for index in indexes
+    }
+
+
+def _primary(question: TableQuestion, indexes: Sequence[OpenIndex]) -> tuple[OpenIndex, Recorded]:
+    """The index whose list of files is taken: of those that recorded the version, the one that covers most of the
+    columns asked."""
+    candidates = [
+        (index, recorded) for index in indexes if (recorded := recorded_at(index, question.version)) is not None
+    ]
+
+    if len(candidates) == 1:
+        return candidates[0]
+
+    def covered(pair: tuple[OpenIndex, Recorded]) -> int:
+        stable = {leaf.stable for leaf in pair[1].schema.leaves() if leaf.parts in question.named}
+        return len(stable & _covered(pair[0]))
+
+    return max(candidates, key=covered)
+
+
+def recorded_at(index: OpenIndex, version: Version) -> Recorded | None:
+    """The version as the index has recorded it."""
+    return index.versions.find(version)
+
+
+def _covered(index: OpenIndex) -> set[str]:
+    """Stable names of the columns that some run covers."""
+    return {stable for run in index.entry.content.runs for stable in covered_columns(run)}
+
+
+def _table_knows_more(asked: BoundPredicate, indexes: Sequence[OpenIndex]) -> bool:
+    """Is something asked that no index can answer as well as the table itself: of a column that none covers, or
+    equality of a column whose hashes the files are partitioned by? Then the table's own partitions and log are asked,
+    too: an index never makes an answer much wider."""
+    runs = [run for index in indexes for run in index.entry.content.runs]
+    covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in _looked_up(run, asked)}
+    named = {ref.parts for ref in asked.columns}
+    compared = {ref.parts for ref in asked.compared}
+    return any(
+        (leaf.parts in named and leaf.stable not in covered) or (leaf.field.bucketed and leaf.parts in compared)
+        for leaf in asked.schema.leaves()
+    )
+
+
+def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
+    """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a
+    value, one of several columns only where all are fixed."""
+    equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
+    together = {columns for combination in asked.combinations.values() for columns in combination.columns}
+    fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}
+    for key in looked_up(run):
+        names = {column.stable for column in key.columns}
+        if names <= fixed if len(names) > 1 else not looked_up_rows(key).equality_only or names <= equal:
+            yield from names
+
+
+def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
+    """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may
+    know it?"""
+    return question.format != "files" and any(piece.unknown(asked) for piece in searched)
+
+
+class RunSegment:
+    """The files of one run of the primary index, as the list to walk over."""
+
+    def __init__(self, index: OpenIndex, run: RunRef, live: LiveFiles, known: Known, asked: BoundPredicate) -> None:
+        self.index, self.run, self.known, self.asked = index, run, known, asked
+        self.live = live.mask(run)
+        self._deletes = live.with_deletes(run)
+
+    def narrowed(self) -> RunSource:
+        """Partitions first (RFC-27): a source that looks only into those that may match.
+
+        It answers False for a file outside them, where its partition column answers or has no answer either, as its
+        partition did. Every question is of the kind "may some row ...?" and the walk only joins them with AND and OR,
+        so what it answers for a file outside is at most what it answered for its partition: no. A column whose equality
+        a key answers is left out: its partitions' bounds would be read to learn less.
+        """
+        answered = self.known.answered(self.asked)
+        stored = {ref: column for ref, column in self.known.stored.items() if ref not in answered}
+        if self.run.partitions > 1 and stored:
+            with guard(self.index):
+                partitions = FACT_ROWS.partition_source(self.index.reader(self.run), stored)
+                scope = may_match_any(self.asked.predicate, partitions, self.run.partitions)
+                if not scope.all():
+                    return RunSource(self.index, self.run, self.known, scope)
+        return self.whole()
+
+    def whole(self) -> RunSource:
+        return RunSource(self.index, self.run, self.known)
+
+    def with_later_runs(self, own: RunSource) -> RunSource | JoinedSources:
+        """What the run says, and other runs of the index of the same files: those that a quick refresh named, a later
+        one has read."""
+        if not self._later:
+            return own
+        everything = np.arange(self.run.files)
+        return JoinedSources(self.run.files, [Portion(own, everything, everything), *self._later])
+
+    @cached_property
+    def _later(self) -> list[Portion]:
+        missing = set(self.asked.columns) - self.known.columns
+        if not missing:
+            return []
+        runs = [(run, known) for run, known in known_runs(self.index, self.asked) if run.run != self.run.run]
+        return _portions(self.index, [(run, known) for run, known in runs if known.columns & missing], self)
+
+    def size_bytes(self, ordinals: Ordinals) -> int:
+        sizes = self.index.rows(self.run, "files", ordinals, ["size_bytes"]).column("size_bytes")
+        return sum(int(numbers(chunk).sum()) for chunk in sizes.chunks)
+
+    def files(self, ordinals: Ordinals) -> pa.Table:
+        return self.index.files_of(self.run, ordinals, self._deletes)
+
+
+_Others = Sequence[tuple[OpenIndex, list[tuple[RunRef, Known]]]]
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A segment after the walk: what may match, alone and together."""
+
+    segment: RunSegment
+    others: Sources
+    own: RunSource | JoinedSources
+    mask: Mask
+    masks: dict[str, Mask]
+
+    @cached_property
+    def kept(self) -> Ordinals:
+        return np.flatnonzero(self.mask)
+
+    @property
+    def count(self) -> int:
+        return len(self.kept)
+
+    @property
+    def dropped(self) -> Ordinals:
+        return np.flatnonzero(self.segment.live & ~self.mask)
+
+    def knows(self, name: str) -> int:
+        """Of how many live files an index knows some column that is asked."""
+        source = self.own if name == self.segment.index.name else self.others.get(name)
+        if isinstance(source, RunSource):
+            return int(np.count_nonzero(self.segment.live)) if source.columns else 0
+        return int(np.count_nonzero(source.known & self.segment.live)) if isinstance(source, JoinedSources) else 0
+
+    def sources(self) -> Sources:
+        """All of them, each for all files."""
+        return {self.segment.index.name: self.segment.with_later_runs(self.segment.whole()), **self.others}
+
+    def together(self) -> PruningStatistics[Mask]:
+        """The same as one."""
+        return CompositeStatistics(list(self.sources().values()))
+
+    def unknown(self, asked: BoundPredicate) -> bool:
+        """Is a file kept of which no source knows some column that is asked?"""
+        missing = set(asked.columns) - self.segment.known.columns if self.count else set()
+        for column in missing:
+            known = np.zeros(self.segment.run.files, np.bool_)
+            for source in (self.own, *self.others.values()):
+                if isinstance(source, JoinedSources):
+                    known |= source.knowing(column)
+            if not known[self.kept].all():
+                return True
+        return False
+
+    def row_groups(self, ordinal: int, groups: int) -> PruningStatistics[Mask]:
+        return FileSource(groups, [self.own, *self.others.values()], ordinal)
+
+
+def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], indexes: Sequence[OpenIndex]) -> _Searched:
+    started = time.perf_counter()
+    with guard(segment.index):
+        own = segment.with_later_runs(segment.narrowed())
+    tallies[segment.index.name].seconds += time.perf_counter() - started
+    more: dict[str, PruningStatistics[Mask]] = {}
+    for index, runs in others:
+        if runs:
+            with guard(index):
+                more[index.name] = _aligned(index, runs, segment)
+    sources = {segment.index.name: own, **more}
+    mask, masks = walk(segment.asked.walked, sources, tallies, indexes, segment.run.files)
+    return _Searched(segment, more, own, mask & segment.live, masks)
+
+
+def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: RunSegment) -> JoinedSources:
+    """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file
+    id."""
+    return JoinedSources(segment.run.files, _portions(index, runs, segment))
+
+
+def _portions(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: RunSegment) -> list[Portion]:
+    portions = []
+    everything = np.arange(segment.run.files)
+    for run, known in runs:
+        if (run.table_uuid, run.files_digest) == (segment.run.table_uuid, segment.run.files_digest):
+            portions.append(Portion(RunSource(index, run, known), everything, everything))
+            continue
+        at = index.locate(run, segment.index.identities(segment.run))
+        positions = np.flatnonzero(at >= 0)
+        if len(positions):
+            portions.append(Portion(RunSource(index, run, known), positions, at[positions]))
+    return portions
+
+
+def _tally(
+    searched: Sequence[_Searched],
+    tallies: dict[str, Tally],
+    primary: OpenIndex,
+    dropped_bytes: int,
+    *,
+    one_source: bool,
+) -> None:
+    """What each source drops alone. Sizes are read only where several do."""
+    for piece in searched:
+        for name, single in piece.masks.items():
+            out = piece.segment.live & ~single
+            tallies[name].files += int(np.count_nonzero(out))
+            if not one_source:
+                with guard(primary):
+                    tallies[name].bytes += piece.segment.size_bytes(np.flatnonzero(out))
+    if one_source:
+        tallies[primary.name].bytes = dropped_bytes
+
+
+def _row_groups(searched: Sequence[_Searched], row: int, groups: int) -> PruningStatistics[Mask]:
+    for piece in searched:
+        if row < piece.count:
+            return piece.row_groups(int(piece.kept[row]), groups)
+        row -= piece.count
+    raise IndexError(row)
+
+
+def _concat(tables: list[pa.Table]) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables) if tables else FileTable.empty().table

@@ -1,0 +1,112 @@
+"""Answers that were given before. An answer follows from what never changes: the predicate, the version (its schema
+included), the entries of the indexes that were asked, and the snapshot where one was.
+
+An index's entry and a snapshot are the same where they are the same *object*: a handle keeps them as long as they are
+the newest, and what was read anew is asked anew. So is every question of which an index failed on the way: it may be
+mended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+from metaindex.core.records import dataclass
+from metaindex.expressions.references import leaves
+from metaindex.formats.model import Snapshot, Version
+from metaindex.index.log.entry import IndexLogEntry
+from metaindex.index.open_index import OpenIndex
+
+from .key_source import KEPT_BYTES
+from .question import SnapshotWanted
+from .result import IndexReport, PruneResult
+
+_MOST = 256
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """All that an answer follows from. `predicate`: what was asked, with all that decides what it means."""
+
+    predicate: Hashable
+    version: Version
+    alone: bool
+    entries: tuple[IndexLogEntry, ...]
+    refused: tuple[IndexReport, ...]
+    snapshot: Snapshot | None
+
+    @classmethod
+    def of(
+        cls,
+        predicate: Hashable,
+        version: Version,
+        indexes: Sequence[OpenIndex],
+        refused: Sequence[IndexReport],
+        snapshot: Snapshot | None,
+        *,
+        alone: bool,
+    ) -> Circumstances:
+        return cls(predicate, version, alone, tuple(index.entry for index in indexes), tuple(refused), snapshot)
+
+    @property
+    def key(self) -> Hashable:
+        entries = tuple(id(entry) for entry in self.entries)
+        return self.predicate, self.version, self.alone, entries, self.refused, id(self.snapshot)
+
+
+Outcome = PruneResult | SnapshotWanted
+"""An answer; or that the table's own snapshot is to be asked, too."""
+
+
+class Remembered:
+    """The last answers of a handle, up to so many bytes of them, about."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        # With its circumstances, which hold the objects whose ids are in the key.
+        self._found: OrderedDict[Hashable, tuple[Circumstances, Outcome, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def find(self, asked: Circumstances) -> Outcome | None:
+        """What was answered under the same circumstances. It costs no read."""
+        key = asked.key
+        with self._lock:
+            held = self._found.get(key)
+            if held is None:
+                return None
+            self._found.move_to_end(key)
+        _, outcome, _ = held
+        if not isinstance(outcome, PruneResult):
+            return outcome
+        free = tuple(replace(report, reads=0, bytes_read=0, seconds=0.0) for report in outcome.indexes)
+        return replace(outcome, indexes=free)
+
+    def keep(self, asked: Circumstances, outcome: Outcome) -> None:
+        size = _size(outcome)
+        if size > self._limit // 2:
+            return
+        key = asked.key
+        with self._lock:
+            self._bytes -= self._found.pop(key, (None, None, 0))[2]
+            self._found[key] = asked, outcome, size
+            self._bytes += size
+            while self._bytes > self._limit or len(self._found) > _MOST:
+                self._bytes -= self._found.popitem(last=False)[1][2]
+
+
+def _size(outcome: Outcome) -> int:
+    """Bytes, about: the files, the predicate, and the sources with the answers that they keep (`key_source.KEPT_BYTES`;
+    a truth a file where few leaves were asked one by one)."""
+    if not isinstance(outcome, PruneResult):
+        return 1_000
+    named = len(leaves(outcome.walked))
+    masks = 3 * (named + 1) * outcome.total_files
+    return (
+        10_000
+        + 1_000 * named
+        + int(outcome.files.table.get_total_buffer_size())
+        + (min(masks, 2 * KEPT_BYTES) if named > 8 else masks)
+    )

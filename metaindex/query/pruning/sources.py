@@ -1,0 +1,255 @@
+"""Answers about one set of files, put together: from both levels of a run and its keys, from several runs and indexes,
+from the table's own log."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from metaindex.core.records import dataclass
+from metaindex.core.vectors import Matrix
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.questions import Asking, Question, answers, pieces
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef, Comparison, In, Predicate
+from metaindex.formats.model import CountsNested, PartitionHashes, Snapshot
+from metaindex.index.kinds.columns import columns_of
+from metaindex.index.kinds.registry import FACT_ROWS
+from metaindex.index.log.entry import RunRef
+from metaindex.index.open_index import OpenIndex, Ordinals
+
+from .key_source import KeySource, KindSource
+from .known import Known
+
+logger = logging.getLogger("metaindex")
+
+LEAVES = (Comparison, In)
+"""Predicates whose walk asks the same of every file, whatever it is told."""
+
+
+class KnowsRowGroups(Asking):
+    """A source that can say more of a file than one truth, and whose answers are of several kinds."""
+
+    @abstractmethod
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        """A truth for every row group of the file at a position of the source."""
+
+    @abstractmethod
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        """A source for each kind of answers that are put together here."""
+
+
+class RunSource(KnowsRowGroups):
+    """The files of one run: a partition column is answered by partition, any other column by its keys, and by the
+    file's statistics where no exact key has answered."""
+
+    def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
+        super().__init__(run.files)
+        self.columns = known.columns
+        self._statistics = FACT_ROWS.source(index.reader(run), known.stored, scope)
+        self._keys = known.keys
+
+    def _ask(self, question: Question) -> Mask:
+        answers = self._keys.answers(question)
+        exact = any(answer.asked.exact for answer in answers)
+        out = self.constant(True) if exact else question.ask(self._statistics).copy()
+        for answer in answers:
+            out &= answer.files
+        return out
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        """A row a question: as `_ask`."""
+        if not self._keys:
+            return self._statistics.many(questions)
+        out = np.ones((len(questions), self.count), np.bool_)
+        of_questions = self._keys.answers_to(questions)
+        others = [place for place, told in enumerate(of_questions) if not any(answer.asked.exact for answer in told)]
+        if others:
+            out[others] = self._statistics.many([questions[place] for place in others])
+        for row, key_answers in zip(out, of_questions, strict=True):
+            for answer in key_answers:
+                row &= answer.mask()
+        return out
+
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        answers = self._keys.answers(question)
+        out = np.ones(groups, np.bool_)
+        for answer in answers:
+            out &= answer.in_file(position, groups)
+        if not any(answer.asked.exact for answer in answers):
+            out &= question.ask(self._statistics)[position]
+        return out
+
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        return {FACT_ROWS.name: self._statistics, **self._keys.by_kind()}
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Files at `positions` (ascending) of the asked set are files `ordinals` of the source."""
+
+    source: PruningStatistics[Mask]
+    positions: Ordinals
+    ordinals: Ordinals
+
+    def ordinal(self, position: int) -> int | None:
+        at = int(np.searchsorted(self.positions, position))
+        return int(self.ordinals[at]) if at < len(self.positions) and self.positions[at] == position else None
+
+
+class JoinedSources(KnowsRowGroups):
+    """A set of files, portions of which other sources know under their own numbers. What no source knows is True."""
+
+    def __init__(self, count: int, portions: Sequence[Portion]) -> None:
+        super().__init__(count)
+        self._portions = portions
+
+    def _ask(self, question: Question) -> Mask:
+        answer = self.constant(True)
+        for portion in self._portions:
+            answer[portion.positions] &= question.ask(portion.source)[portion.ordinals]
+        return answer
+
+    def many(self, questions: Sequence[Question]) -> Matrix:
+        out = np.ones((len(questions), self.count), np.bool_)
+        for portion in self._portions:
+            first = 0
+            for some in pieces(
+                questions, len(portion.source.constant(True))
+            ):  # a run may have more files than are asked of
+                last = first + len(some)
+                out[first:last, portion.positions] &= answers(portion.source, some)[:, portion.ordinals]
+                first = last
+        return out
+
+    @property
+    def parts(self) -> list[PruningStatistics[Mask]]:
+        """The sources that are joined."""
+        return [portion.source for portion in self._portions]
+
+    @property
+    def known(self) -> Mask:
+        """The files of which some run knows some column."""
+        out = np.zeros(self.count, np.bool_)
+        for portion in self._portions:
+            if isinstance(portion.source, RunSource) and portion.source.columns:
+                if len(portion.positions) == self.count:  # of a million files it is soon said
+                    return np.ones(self.count, np.bool_)
+                out[portion.positions] = True
+        return out
+
+    def knowing(self, column: ColumnRef) -> Mask:
+        """The files of which the run in a portion knows the column."""
+        out = np.zeros(self.count, np.bool_)
+        for portion in self._portions:
+            if isinstance(portion.source, RunSource) and column in portion.source.columns:
+                out[portion.positions] = True
+        return out
+
+    def in_file(self, question: Question, position: int, groups: int) -> Mask:
+        out = np.ones(groups, np.bool_)
+        for portion in self._portions:
+            ordinal = portion.ordinal(position)
+            if ordinal is not None:
+                out &= in_file(portion.source, question, ordinal, groups)
+        return out
+
+    def by_kind(self) -> Mapping[str, PruningStatistics[Mask]]:
+        of_kind: dict[str, list[Portion]] = {}
+        for portion in self._portions:
+            for kind, source in by_kind(portion.source).items():
+                of_kind.setdefault(kind, []).append(Portion(source, portion.positions, portion.ordinals))
+        return {kind: JoinedSources(self.count, portions) for kind, portions in of_kind.items()}
+
+
+def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
+    """What a source knows of the row groups of a file: where it does not tell them apart, what it knows of the file."""
+    if isinstance(source, KnowsRowGroups | KeySource):
+        return source.in_file(question, position, groups)
+    return np.full(groups, question.ask(source)[position], np.bool_)
+
+
+def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[Mask]]:
+    """A source for each kind of answers."""
+    return source.by_kind() if isinstance(source, KnowsRowGroups) else {"log": source}
+
+
+def asked_and_answered(source: PruningStatistics[Mask]) -> tuple[int, int]:
+    """How often the keys of a source of `by_kind` were asked so far, and how often they answered."""
+    match source:
+        case KindSource():
+            return source.asked, source.answered
+        case JoinedSources():
+            asked, answered = zip(*map(asked_and_answered, source.parts), strict=True) if source.parts else ((), ())
+            return sum(asked), sum(answered)
+        case _:
+            return 0, 0
+
+
+class FileSource(Asking):
+    """PruningStatistics[Mask] over the row groups of one file, from sources that know the file at a position of theirs.
+    Whatever goes wrong in one of them proves nothing."""
+
+    def __init__(self, groups: int, sources: Sequence[PruningStatistics[Mask]], position: int) -> None:
+        super().__init__(groups)
+        self._sources, self._position = list(sources), position
+        self._told: list[tuple[Question, Mask]] = []
+
+    def _ask(self, question: Question) -> Mask:
+        out = self.told(question)
+        self._told.append((question, out))
+        return out
+
+    def may_match(self, predicate: Predicate) -> tuple[Mask, Question | None]:
+        """The row groups that may match; and the question that all of the walk came down to, if it was one: then its
+        answer (`told`) for any other file is all of the walk there."""
+        self._told.clear()
+        mask = may_match(predicate, self)
+        told = self._told[0] if len(self._told) == 1 and isinstance(predicate, LEAVES) else None
+        return mask, told[0] if told is not None and told[1] is mask else None
+
+    def told(self, question: Question) -> Mask:
+        """What is known of the row groups."""
+        out = self.constant(True)
+        for source in list(self._sources):
+            try:
+                out &= in_file(source, question, self._position, self.count)
+            except Exception as error:  # noqa: BLE001 - as for whole files: an index never gets in the way of a query
+                logger.warning("an index is not asked for row groups, and more is read: %s", error)
+                self._sources.remove(source)
+        return out
+
+
+def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef, ColumnBounds]:
+    """What the log says of lists and maps."""
+    details = snapshot.details
+    if not refs or not isinstance(details, CountsNested):
+        return {}
+    nested = {leaf.parts: leaf for leaf in columns_of(snapshot.schema) if not leaf.field.children}
+    said = {ref: details.null_lists(nested[ref.parts]) for ref in refs if ref.parts in nested}
+    return {ref: bounds for ref, bounds in said.items() if bounds is not None}
+
+
+def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatistics[Mask]:
+    """What the table itself says of its files: partition values, and statistics in its log."""
+    count = len(snapshot.files)
+    leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
+    asked = {ref: leaves[ref.parts] for ref in refs if ref.parts in leaves}
+    by_partition, by_log = {}, _null_lists(snapshot, [ref for ref in refs if ref not in asked])
+    for ref, leaf in asked.items():
+        if (bounds := snapshot.details.partition_bounds(leaf)) is not None:
+            by_partition[ref] = bounds
+        if (bounds := snapshot.details.log_bounds(leaf)) is not None:
+            by_log[ref] = bounds
+    sources: list[PruningStatistics[Mask]] = [ArrowStatistics(count, by_partition), ArrowStatistics(count, by_log)]
+    if (
+        isinstance(snapshot.details, PartitionHashes)
+        and (hashes := snapshot.details.partition_hashes(asked)) is not None
+    ):
+        sources.append(hashes)
+    return CompositeStatistics(sources)

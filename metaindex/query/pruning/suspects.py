@@ -1,0 +1,92 @@
+"""Indexes whose record of a version does not fit the table: found out when rows could not be read by it, and left out
+of the queries of this handle from then on.
+
+What an index recorded of a version (its columns, its files) stands in for the table's log, so that the log need not be
+replayed for three files. Whoever seals an entry may have written anything; no query fails for that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from metaindex.core.telemetry import record_index_left_out
+from metaindex.formats.model import FileTable, Schema, Snapshot
+from metaindex.index.log.entry import IndexLogEntry
+from metaindex.index.log.schema_codec import schema_from_json, schema_to_json
+from metaindex.index.open_index import FULL_REFRESH, OpenIndex
+
+from .result import IndexReport
+
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(slots=True)
+class Suspects:
+    """By name: the entry that recorded something else than the table has, and what."""
+
+    _held: dict[str, tuple[IndexLogEntry, str]] = field(default_factory=dict)
+
+    def taken_out(
+        self, indexes: list[OpenIndex], refused: list[IndexReport]
+    ) -> tuple[list[OpenIndex], list[IndexReport]]:
+        """The indexes that are left, and why others are not. A newer entry of one is no suspect."""
+        if not self._held:
+            return indexes, refused
+        out = {index.name: self._held[index.name][1] for index in indexes if self._suspected(index)}
+        left = [index for index in indexes if index.name not in out]
+        return left, [*refused, *(IndexReport(name, False, reason) for name, reason in out.items())]
+
+    def find(self, indexes: Iterable[OpenIndex], snapshot: Snapshot, kept: FileTable | None = None) -> bool:
+        """Did some of them record another schema for the snapshot's version than the table has, or give files (`kept`)
+        that it has not?"""
+        strange = "" if kept is None else _strange_file(kept, snapshot)
+        any_found = False
+        for index in indexes:
+            recorded = index.versions.find(snapshot.version)
+            if recorded is None:
+                continue
+            what = _other_columns(recorded.schema, snapshot.schema) or strange
+            if what:
+                any_found = True
+                reason = (
+                    f"an index records a version as the table has it; of version {snapshot.version} it recorded {what};"
+                    f" {FULL_REFRESH}"
+                )
+                logger.warning("index %r is not used any more: %s", index.name, reason)
+                record_index_left_out(index.storage.root)
+                self._held[index.name] = (index.entry, reason)
+        return any_found
+
+    def _suspected(self, index: OpenIndex) -> bool:
+        held = self._held.get(index.name)
+        return held is not None and (held[0] is index.entry or held[0] == index.entry)
+
+
+def _other_columns(recorded: Schema, own: Schema) -> str:
+    """What an index recorded of the columns that the table does not say, or nothing."""
+    own = schema_from_json(schema_to_json(own))  # as an index would have recorded it
+    known = {own_field.name: own_field for own_field in own}
+    for column in recorded:
+        if column.name not in known:
+            return f"a column {column.name!r}, which the table has not"
+        if column != known[column.name]:
+            told = _told(known[column.name].type, column.type)
+            return f"column {column.name!r} as {column.type}, which in the table is {told}"
+    missing = known.keys() - {column_.name for column_ in recorded}
+    return f"no column {min(missing)!r}, which the table has" if missing else ""
+
+
+def _told(own: pa.DataType, recorded: pa.DataType) -> str:
+    return str(own) if own != recorded else f"another {own}"
+
+
+def _strange_file(kept: FileTable, snapshot: Snapshot) -> str:
+    import pyarrow.compute as pc  # only where something failed
+
+    known = pc.is_in(kept.paths, value_set=snapshot.files.paths.combine_chunks())
+    strange = kept.paths.filter(pc.invert(known))
+    return f"a file {strange[0].as_py()!r}, which is no file of it" if len(strange) else ""

@@ -1,0 +1,8 @@
+"""Rows of chosen files of a snapshot: exactly those that Spark returns, deletes applied, the predicate applied
+again."""
+
+from metaindex.formats.parquet.errors import ScanError
+
+from .scan import Scan
+
+__all__ = ["Scan", "ScanError"]

@@ -1,0 +1,269 @@
+"""A scan's rows as Arrow batches: each file read, its deletes applied, its columns brought to the table's, the
+predicate applied again."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from metaindex.core.expression_errors import ObjectNotFoundError
+from metaindex.core.vectors import from_truths, from_vector
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.tree import Opaque, Predicate
+from metaindex.formats.model import EqualityDelete, Field, Leaf
+from metaindex.formats.parquet.errors import ScanError, describe
+from metaindex.formats.parquet.opened import HeldFooters
+from metaindex.formats.parquet.partitions import PartitionValues
+from metaindex.formats.parquet.projection import FileNames, constant
+from metaindex.formats.parquet.rows import check_columns, read_parquet
+from metaindex.formats.text import TextReader
+
+from .ahead import in_order
+from .deletes import DeletedPositions, ValueDeletes
+from .first_rows import best_batches, first_batches
+from .plan import ScanPlan
+from .replaced import seen
+from .row_filter import RowFilter
+from .row_groups import RowGroups
+
+_LOOKED_AT_ONCE = 16
+_Part = tuple[int, int, list[pa.Array]]
+
+
+def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
+    comes."""
+    first = scan.first
+    if first is None or not first.keys:
+        read = _FileReader(scan).read
+        return read(scan.file_rows) if first is None else first_batches(first, scan.file_rows, read)
+    shown = [field.name for field in scan.fields]
+    keys = [key.column for key in first.keys if key.column not in shown]
+    read = _FileReader(replace(scan, columns=(*shown, *keys))).read
+    return best_batches(first, scan.file_rows, read, scan.schema, ahead="://" in scan.storage.root)
+
+
+def try_out(scan: ScanPlan) -> None:
+    """Raises where the scan cannot be answered, or a file's columns cannot be read as those asked, as far as footers
+    tell: of Parquet files whose columns all stand in them."""
+    reader = _FileReader(scan)
+    rows = scan.file_rows.tolist()
+    if "://" not in scan.storage.root:
+        for row in rows:
+            reader.check(row)
+        return
+    with ThreadPoolExecutor(_LOOKED_AT_ONCE, thread_name_prefix="metaindex-look") as pool:
+        deque(pool.map(reader.check, rows), maxlen=0)
+
+
+def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
+    """Of each batch: the file's row in the snapshot, the place of its first row in the file, how many of its rows are
+    live and match. A batch is of one row group."""
+    reader = _FileReader(scan, apart=True)
+    for row in scan.file_rows.tolist():
+        for first, batch in reader.matching(row):
+            yield row, first, batch.num_rows
+
+
+_TIME_LITERAL = re.compile(r"\b(DATE|TIMESTAMP\w*) '")
+
+
+def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
+    """Why a comparison with a date cannot be applied, where it is one with a column of texts."""
+    names = [column.name for column in part.columns if schema is not None and column.name in schema.names]
+    if (
+        schema is None
+        or not names
+        or not pa.types.is_string(schema.field(names[0]).type)
+        or not _TIME_LITERAL.search(part.text)
+    ):
+        return ""
+    return (
+        f" ({names[0]} is a column of texts: compare it with texts, or open CSV and JSON with schema= that names its"
+        " type)"
+    )
+
+
+def refuse_opaque(predicate: Predicate, engine: str, schema: pa.Schema | None = None, *, applied: bool = False) -> None:
+    """A part that could not be read cannot be applied, and leaving it out would return rows that do not match.
+    `applied`: parts whose meaning is known are."""
+    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque) and (leaf.scalar is None or not applied)]
+    if opaque:
+        why = f" ({opaque[0].why}: what that means is not known here)" if opaque[0].why else ""
+        raise ScanError(
+            f"every part of a predicate is applied to the rows; {engine} cannot apply"
+            f' "{opaque[0].text}"{_of_texts(opaque[0], schema) or why}; rewrite it with comparisons, IN, IS NULL,'
+            " LIKE 'p%' and the functions of docs/guides/conditions.md, or read with .to_spark(spark)"
+        )
+
+
+class _FileReader:
+    def __init__(self, scan: ScanPlan, *, apart: bool = False) -> None:
+        snapshot = scan.snapshot
+        self._storage = scan.storage
+        self._snapshot = snapshot
+        self._shown = scan.fields
+        self._schema = scan.schema
+        self._predicate = None
+        wanted = list(self._shown)
+        if scan.predicate is not None:
+            refuse_opaque(scan.predicate, "the Arrow reader", snapshot.schema.arrow(), applied=True)
+            self._predicate = RowFilter(scan.predicate, snapshot.schema.arrow())
+            asked = {column.parts[0] for column in columns(scan.predicate)}
+            wanted += [f for f in snapshot.schema.shown if f.name in asked and f not in wanted]
+        self._keys = scan.keys
+        if scan.keys is not None:
+            wanted += [f for f in snapshot.schema.shown if f.name in scan.keys.columns and f not in wanted]
+        self._fields = tuple(wanted)
+        self._all_schema = pa.schema([pa.field(f.name, f.type) for f in self._fields])
+        self._all_shown = len(wanted) == len(self._shown) and all(f.nullable for f in wanted)  # the same schema
+        self._partitions = PartitionValues(snapshot, scan.time_zone)
+        options = snapshot.details.read_options()
+        self._format = str(options.get("file_format", "parquet")).lower()
+        self._text = None
+        if self._format in ("csv", "json"):
+            self._text = TextReader(self._format, options, snapshot.schema)
+        elif self._format != "parquet":
+            raise ScanError(
+                f"data files are read as Parquet, CSV or JSON; those of {snapshot.format} table {snapshot.table} are"
+                f" {self._format}; read with .to_spark(spark)"
+            )
+        self._names = FileNames.of(snapshot)
+        self._row_groups = RowGroups(scan.asked, snapshot.schema, scan.result, apart=apart, held=scan.footers)
+        self._footers = HeldFooters(0) if scan.footers is None else scan.footers
+        self._lock = threading.Lock()  # what several files share is loaded once
+        self._value_deletes: dict[int, tuple[EqualityDelete, ValueDeletes]] = {}
+
+    def read(self, rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        if "://" not in self._storage.root:
+            for row in rows.tolist():
+                yield from self._file(row)
+            return
+        sizes = self._snapshot.files.table.column("size_bytes").take(from_vector(rows, None, pa.int64()))
+        yield from in_order(rows.tolist(), sizes.to_pylist(), self._file)
+
+    def _file(self, row: int) -> Iterator[pa.RecordBatch]:
+        for _, batch in self.matching(row):
+            if batch.num_rows:
+                if not self._all_shown:
+                    shown = [batch.column(i) for i in range(len(self._shown))]
+                    batch = pa.RecordBatch.from_arrays(shown, schema=self._schema)
+                yield batch
+
+    def matching(self, row: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Of each batch of a file: the place of its first row, and its live rows that match."""
+        files = self._snapshot.files.table
+        path = files.column("path")[row].as_py()
+        where = describe(self._snapshot, path)
+        self._refuse_format(row, where)
+        with self._lock:
+            positions, equality = self._deletes(row)
+        extra = tuple(dict.fromkeys(leaf for delete, _ in equality for leaf in delete.columns))
+        for first, count, arrays in self._parts(row, path, where, extra):
+            batch = pa.RecordBatch.from_arrays(arrays[: len(self._fields)], schema=self._all_schema)
+            live = positions.live(first, count) if positions is not None else None
+            if equality:
+                keys = dict(zip(extra, arrays[len(self._fields) :], strict=True))
+                for delete, values in equality:
+                    kept = values.live([keys[leaf] for leaf in delete.columns])
+                    live = kept if live is None else live & kept
+            if live is not None and not live.all():
+                batch = batch.filter(from_truths(live))
+            if self._predicate is not None:
+                batch = self._predicate.matching(batch)
+            if self._keys is not None and batch.num_rows:
+                batch = self._keys.matching(batch)
+            yield first, batch
+
+    def check(self, row: int) -> None:
+        """Raises where the footer of a Parquet file tells that its columns are others than those of the scan."""
+        path = self._snapshot.files.table.column("path")[row].as_py()
+        where = describe(self._snapshot, path)
+        with self._storage.open_input(path) as source:
+            now = seen(self._storage, self._snapshot, row)
+            check_columns(source, self._fields, names=self._names, where=where, held=self._footers, now=now)
+
+    def _parts(self, row: int, path: str, where: str, extra: tuple[Leaf, ...]) -> Iterator[_Part]:
+        """Batches of the file's physical rows: the scan's fields, then the columns that equality deletes compare."""
+        wanted = self._fields + tuple(_chain(leaf) for leaf in extra)
+        shared: dict[str, pa.Scalar] = {}
+        for f in wanted:
+            if f.partition and (value := self._shared(f, row)) is not None:
+                shared[f.name] = value
+        in_file = tuple(self._partitions.missing(f, row) for f in wanted if f.name not in shared)
+        try:
+            source = self._storage.open_input(path)
+        except ObjectNotFoundError as error:
+            raise ObjectNotFoundError(
+                f"a scan reads every file of the version or none; {where} is gone; scan anew, ask a version that is"
+                " still whole, or restore the file"
+            ) from error
+        with source:
+            now = seen(self._storage, self._snapshot, row)
+            if self._text is not None:
+                parts = self._text.read(source, path, in_file, where)
+            else:
+                parts = read_parquet(
+                    source, in_file, names=self._names, where=where, row_groups=self._row_groups, path=path, now=now
+                )
+            for first, count, arrays in parts:
+                given = iter(arrays)
+                columns = [constant(shared[f.name], f.type, count) if f.name in shared else next(given) for f in wanted]
+                yield first, count, columns
+
+    def _shared(self, field: Field, row: int) -> pa.Scalar | None:
+        """The value that all rows of the file have. Iceberg files written under another partition spec hold the column
+        themselves."""
+        if self._snapshot.format == "iceberg":
+            return self._partitions.known(field, row)
+        return self._partitions.value(field, row)
+
+    def _deletes(self, row: int) -> tuple[DeletedPositions | None, list[tuple[EqualityDelete, ValueDeletes]]]:
+        if self._snapshot.files.table.column("deletes")[row].as_py() is None:
+            return None, []
+        deletes = self._snapshot.details.deletes(row)
+        equality = []
+        for delete in deletes.equality:
+            if id(delete) not in self._value_deletes:  # one delete file serves many data files
+                keys = [
+                    _as(column, _chain(leaf).type)
+                    for column, leaf in zip(delete.rows.columns, delete.columns, strict=True)
+                ]
+                self._value_deletes[id(delete)] = (delete, ValueDeletes(keys))
+            equality.append(self._value_deletes[id(delete)])
+        if self._text is not None:
+            raise ScanError(
+                f"deletes are applied to rows of Parquet files; {self._format} files of table {self._snapshot.table}"
+                " carry some; read with .to_spark(spark)"
+            )
+        return (DeletedPositions.of(deletes) if len(deletes.positions) else None), equality
+
+    def _refuse_format(self, row: int, where: str) -> None:
+        files = self._snapshot.files.table
+        if "iceberg_file_format" in files.schema.names:
+            kind = files.column("iceberg_file_format")[row].as_py()
+            if kind.lower() != "parquet":
+                raise ScanError(
+                    f"data files are read as Parquet, CSV or JSON; {where} is {kind.upper()}; read with"
+                    " .to_spark(spark)"
+                )
+
+
+def _chain(leaf: Leaf) -> Field:
+    """The leaf's top-level field with nothing else inside it."""
+    field = leaf.path[-1]
+    for above in reversed(leaf.path[:-1]):
+        field = replace(above, children=(field,), type=pa.struct([pa.field(field.name, field.type)]))
+    return field
+
+
+def _as(column: pa.ChunkedArray, t: pa.DataType) -> pa.ChunkedArray:
+    return column if column.type.equals(t) else column.cast(t)

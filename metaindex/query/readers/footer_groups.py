@@ -1,0 +1,129 @@
+"""The row groups of kept files that may match parts of a predicate, told without reading data: by what the indexes know
+of them, and by the files' footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from metaindex.core.expression_errors import MetaIndexError, ObjectNotFoundError, StorageError
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.references import columns
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import Predicate
+from metaindex.formats.model import Leaf, Schema
+from metaindex.formats.parquet.file import Layouts, askable_in, open_footer
+from metaindex.query.pruning.result import PruneResult
+from metaindex.storage.protocol import Storage
+
+from .row_groups import footer_statistics
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGroups:
+    """The row groups of a file: rows of each, and which are kept. A file without row groups, or whose footer cannot be
+    read, is one of no number."""
+
+    rows: tuple[int | None, ...]
+    kept: Mask
+    numbered: bool = True
+
+    def __iter__(self) -> Iterator[tuple[int | None, int | None]]:
+        """Number and rows of each that is kept."""
+        return ((at if self.numbered else None, self.rows[at]) for at in np.flatnonzero(self.kept).tolist())
+
+    def holding(self, first: int) -> int | None:
+        """The number of the row group in which the row at a place of the file lies."""
+        if not self.numbered:
+            return None
+        ends = np.cumsum([rows or 0 for rows in self.rows])
+        return int(np.searchsorted(ends, first, side="right"))
+
+
+_Footer = tuple[bytes, pq.FileMetaData]
+
+
+@dataclass(slots=True)
+class FooterGroups:
+    """Reads each footer once, whatever version of the table it is asked for. `remembered`: of so many sets of columns
+    the statistics of a file are kept."""
+
+    storage: Storage
+    remembered: int = 1
+    _read: dict[str, _Footer | None] = field(default_factory=dict)
+    _stated: dict[str, dict[tuple[Leaf, ...], list[PruningStatistics[Mask]]]] = field(default_factory=dict)
+
+    def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
+        """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file
+        is gone, StorageError where the store does not answer."""
+        footer = self._footer(path)
+        if footer is None:
+            return [KeptGroups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
+        data, metadata = footer
+        rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
+        stated = self._said(path, data, metadata, _leaves(result.schema, parts)) if rows else []
+        return [KeptGroups(rows, self._judged(part, result, path, len(rows), stated)) for part in parts]
+
+    def _said(
+        self, path: str, data: bytes, metadata: pq.FileMetaData, leaves: tuple[Leaf, ...]
+    ) -> list[PruningStatistics[Mask]]:
+        """The statistics of these columns."""
+        known = self._stated.setdefault(path, {})
+        if leaves in known:
+            return known[leaves]
+        try:
+            stated: list[PruningStatistics[Mask]] = [footer_statistics(data, metadata, Layouts(leaves))]
+        except (MetaIndexError, pa.ArrowException, ValueError, TypeError, ArithmeticError, LookupError):
+            stated = []  # whatever a footer says that cannot be understood proves nothing
+        if len(known) >= self.remembered:
+            del known[next(iter(known))]
+        known[leaves] = stated
+        return stated
+
+    def chunk_bytes(self, path: str) -> dict[str, int]:
+        """By dotted path of a leaf in the file, what its chunks take, compressed; nothing of one that is encrypted, or
+        where the footer cannot be read."""
+        footer = self._footer(path)
+        by_column: dict[str, int] = {}
+        try:
+            hidden = askable_in(footer[0]).encrypted if footer is not None else ()
+        except MetaIndexError:
+            footer = None
+        if footer is None:
+            return by_column
+        for group in range(footer[1].num_row_groups):
+            chunks = footer[1].row_group(group)
+            for place in (at for at in range(chunks.num_columns) if at not in hidden):
+                chunk = chunks.column(place)
+                by_column[chunk.path_in_schema] = by_column.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
+        return by_column
+
+    def _judged(
+        self, part: Predicate, result: PruneResult, path: str, count: int, stated: Sequence[PruningStatistics[Mask]]
+    ) -> Mask:
+        known = result.in_file(path, count)
+        sources = [*stated, *([] if known is None else [known])]
+        return may_match(part, CompositeStatistics(sources)) if sources else np.ones(count, np.bool_)
+
+    def _footer(self, path: str) -> _Footer | None:
+        if path not in self._read:
+            try:
+                with self.storage.open_input(path) as source:
+                    self._read[path] = open_footer(lambda start, length: source.read_at(length, start), source.size())
+            except (ObjectNotFoundError, StorageError):
+                raise
+            except (MetaIndexError, pa.ArrowException, OSError):
+                self._read[path] = None  # no Parquet, or damaged
+        return self._read[path]
+
+
+def _leaves(schema: Schema, parts: Sequence[Predicate]) -> tuple[Leaf, ...]:
+    asked = {ref.parts for part in parts for ref in columns(part)}
+    return tuple(
+        leaf for leaf in schema.leaves() if leaf.parts in asked and not any(level.partition for level in leaf.path)
+    )

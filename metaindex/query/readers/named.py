@@ -1,0 +1,68 @@
+"""Files as an index names them, in place of the table's own snapshot: enough to read them where nothing else is known
+of them that a reader asks.
+
+The table's log then need not be replayed for the three files that hold a value. Who needs more of the table (Spark, or
+a file whose rows are deleted in part) loads its snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from metaindex.expressions.statistics import ColumnBounds
+from metaindex.formats.model import Deletes, Field, Leaf, Snapshot
+from metaindex.formats.protocol import TableFormat, TableRef, tells_reading
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.pruning.result import PruneResult
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDetails:
+    """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files. `options`: how they are
+    read."""
+
+    options: Mapping[str, object]
+
+    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        return None
+
+    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
+        return None
+
+    def deletes(self, row: int) -> Deletes:
+        raise AssertionError("files with deletes are read by the table's own snapshot")
+
+    def read_options(self) -> Mapping[str, object]:
+        return self.options
+
+
+def snapshot_of_kept(
+    result: PruneResult, indexes: Iterable[OpenIndex], table_format: TableFormat, ref: TableRef
+) -> Snapshot | None:
+    """The kept files of an answer that was given without the table's snapshot, as a snapshot of just them; None where
+    more has to be known of them to read them: deletes, values of partitions, defaults that the recorded schema does not
+    tell, how texts are read."""
+    if result.files.table.column("deletes").null_count < len(result.files):
+        return None
+    if any(field.partition or not field.default_known for field in _fields(result.schema.fields)):
+        return None
+    recorded = next((i for i in indexes if i.versions.find(result.version) is not None), None)
+    recorded_ = recorded.versions.find(result.version) if recorded is not None else None
+    if recorded is None or recorded_ is None or recorded.entry.table.options.get("file_format") != "parquet":
+        return None
+    options: Mapping[str, object] = {"file_format": "parquet"}
+    if tells_reading(table_format):
+        options = table_format.read_options(ref)
+    if result.format == "iceberg" and not all(path.endswith(".parquet") for path in result.files.paths.to_pylist()):
+        return None  # it may be of another format: the manifests tell
+    when = recorded_.record.timestamp_ms
+    return Snapshot(
+        result.table, result.format, result.version, when, result.schema, result.files, NamedDetails(options)
+    )
+
+
+def _fields(fields: Iterable[Field]) -> Iterable[Field]:
+    for field in fields:
+        yield field
+        yield from _fields(field.children)

@@ -1,0 +1,73 @@
+"""Plain files may be replaced in place: another file is no part of a version, even where it has the same size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from metaindex.core.expression_errors import ObjectNotFoundError, StorageError
+from metaindex.formats.model import Snapshot
+from metaindex.formats.parquet.errors import ScanError, describe
+from metaindex.storage.opening import is_remote
+from metaindex.storage.protocol import ObjectInfo, Storage
+
+_LISTED_FROM = 64
+
+
+def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
+    """What a file is that was just opened, refused as by `refuse_replaced`. None where that is not to be told by a look
+    at a local disk."""
+    plain, local = snapshot.format == "files", "://" not in storage.root
+    if not plain and not local:
+        return None
+    path = snapshot.files.table.column("path")[row].as_py()
+    try:
+        info = storage.head(path)
+    except ObjectNotFoundError as error:
+        if plain:
+            raise _gone(snapshot, path) from error
+        return None  # it is open: what is read is the file
+    except StorageError:
+        if plain:
+            raise
+        return None
+    if plain:
+        _refuse_other(snapshot, row, path, info)
+    return info if local else None
+
+
+def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -> None:
+    """ScanError where one of the files is no longer what the snapshot lists (size, time, and inode and change time or
+    ETag); ObjectNotFoundError where one is gone."""
+    if snapshot.format != "files":
+        return
+    asked = list(rows)
+    # One request a file would take long on a store: many files are listed instead, a thousand at a time.
+    listed: dict[str, ObjectInfo] = {}
+    if is_remote(storage.root) and len(asked) > _LISTED_FROM:
+        listed = {info.path: info for info in storage.list("")}
+    for row in asked:
+        path = snapshot.files.table.column("path")[row].as_py()
+        try:
+            info_ = listed.get(path) or storage.head(path)
+        except ObjectNotFoundError as error:
+            raise _gone(snapshot, path) from error
+        _refuse_other(snapshot, row, path, info_)
+
+
+def _gone(snapshot: Snapshot, path: str) -> ObjectNotFoundError:
+    return ObjectNotFoundError(
+        f"a scan reads every file of the version or none; {describe(snapshot, path)} is gone; scan anew, ask a version"
+        " that is still whole, or restore the file"
+    )
+
+
+def _refuse_other(snapshot: Snapshot, row: int, path: str, info: ObjectInfo) -> None:
+    table = snapshot.files.table
+    now = {"size_bytes": info.size_bytes, "modified_ms": info.modified_ns // 1_000_000, "etag": info.etag}
+    for name, value in now.items():
+        had = table.column(name)[row].as_py()
+        if had is not None and value is not None and had != value:
+            raise ScanError(
+                f"a scan reads the files of its snapshot; {describe(snapshot, path)} was replaced ({name} is {value},"
+                f" it was {had}); ask the present version"
+            )

@@ -1,0 +1,134 @@
+"""Which row groups of a Parquet file can hold rows that match: asked of the keys of indexes, and of the footer, which
+the reader needs anyway.
+
+Any doubt keeps the row group. Row positions count from the file's first row, so that deletes by position find their
+rows behind row groups left out.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyarrow._parquet import FileMetaData
+
+from metaindex.expressions.arrow_statistics import ArrowStatistics
+from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.questions import Question
+from metaindex.expressions.references import columns, leaves
+from metaindex.expressions.skipping import may_match
+from metaindex.expressions.statistics import Mask, PruningStatistics
+from metaindex.expressions.tree import ColumnRef, In, Predicate
+from metaindex.formats.model import Schema
+from metaindex.formats.parquet.file import Layouts, open_footer
+from metaindex.formats.parquet.footers import row_group_columns
+from metaindex.formats.parquet.opened import DOUBTS, FileFooter, HeldFooters, OpenedFile, open_file
+from metaindex.query.pruning.sources import FileSource
+from metaindex.storage.protocol import ObjectInfo
+
+if TYPE_CHECKING:
+    from metaindex.query.pruning.result import PruneResult
+
+MOST_VALUES = 1_000  # of a predicate that is judged row group by row group
+SMALL_BYTES = 1 << 20  # of a file, or of row groups that are left: read sooner than statistics are judged
+
+
+class RowGroups:
+    """The choice for the files of one scan. `result`: the answer that chose them, whose keys may tell row groups apart.
+    Columns that the partition gives are no columns of the file. `apart`: row groups are not read together, so that a
+    batch is of one. `held`: footers that were read before."""
+
+    def __init__(
+        self,
+        predicate: Predicate | None,
+        schema: Schema,
+        result: PruneResult | None = None,
+        *,
+        apart: bool = False,
+        held: HeldFooters | None = None,
+    ) -> None:
+        self._predicate = predicate
+        self._apart = apart
+        self._held = HeldFooters(0) if held is None else held
+        # What another predicate was answered by says nothing of this one. Of very many values some is in every row
+        # group, and to find that out again for each file takes its time.
+        known = result is not None and result.knows_row_groups and result.predicate == predicate
+        self._result = result if known and _values(predicate) <= MOST_VALUES else None
+        asked = set() if predicate is None else {column.parts for column in columns(predicate)}
+        asked_leaves = [
+            leaf for leaf in schema.leaves() if leaf.parts in asked and not any(f.partition for f in leaf.path)
+        ]
+        self._layouts = Layouts(tuple(asked_leaves))
+        self._question: Question | None = (
+            None  # what the predicate comes down to for each file, where it is one question
+        )
+
+    def open(
+        self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
+    ) -> tuple[OpenedFile, list[range]]:
+        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what
+        it is since it was opened, where its footer may be held."""
+        # What keys leave of a local file is little: to gather its reads first costs more than the reads.
+        gather = self._result is None or not isinstance(source, pa.OSFile)
+        worth = (
+            bool(self._layouts.leaves) and source.size() > SMALL_BYTES
+        )  # statistics are judged sooner than it is read
+        file = open_file(source, self._held, now, gather=gather, stated=worth and self._result is None)
+        count = file.footer.metadata.num_row_groups
+        kept = np.ones(count, np.bool_)
+        if self._predicate is not None and count:
+            with suppress(*DOUBTS):
+                if self._result is not None:
+                    kept = self._by_keys(self._result, source if worth else None, file.footer, path)
+                elif file.footer.raw:
+                    kept = may_match(self._predicate, self._stated(file.footer.raw, file.footer))
+        return file, [range(at, at + 1) for at in np.flatnonzero(kept).tolist()] if self._apart else _runs(kept)
+
+    def _stated(self, raw: bytes, footer: FileFooter) -> ArrowStatistics:
+        return footer_statistics(raw, footer.metadata, self._layouts)
+
+    def _by_keys(self, result: PruneResult, source: pa.NativeFile | None, footer: FileFooter, path: str) -> Mask:
+        """By the keys first: what they leave is mostly so little that no statistics are looked at. `source`: of a file
+        of which they are worth a look."""
+        count = footer.metadata.num_row_groups
+        known = result.in_file(path, count)
+        kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)
+        if source is not None and footer.bytes_of(np.flatnonzero(kept).tolist()) > SMALL_BYTES:
+            raw = footer.raw or open_footer(lambda start, length: source.read_at(length, start), source.size())[0]
+            stated = self._stated(raw, footer)
+            sources = [stated] if known is None else [stated, known]
+            kept = may_match(result.walked, CompositeStatistics(sources))
+        return kept
+
+    def _known(self, known: PruningStatistics[Mask], walked: Predicate) -> Mask:
+        if not isinstance(known, FileSource):
+            return may_match(walked, known)
+        if self._question is None:
+            kept, self._question = known.may_match(walked)
+            return kept
+        return known.told(self._question)
+
+
+def _values(predicate: Predicate | None) -> int:
+    return 0 if predicate is None else sum(len(leaf.values) for leaf in leaves(predicate) if isinstance(leaf, In))
+
+
+def footer_statistics(footer: bytes, metadata: FileMetaData, layouts: Layouts) -> ArrowStatistics:
+    """What a file's footer says of its row groups."""
+    group_columns = row_group_columns(footer, metadata, layouts)
+    return ArrowStatistics(
+        metadata.num_row_groups, {ColumnRef(column.leaf.parts): column.bounds for column in group_columns}
+    )
+
+
+def _runs(kept: Mask) -> list[range]:
+    """Neighbours as one."""
+    out: list[range] = []
+    for at in np.flatnonzero(kept).tolist():
+        if out and out[-1].stop == at:
+            out[-1] = range(out[-1].start, at + 1)
+        else:
+            out.append(range(at, at + 1))
+    return out

@@ -1,7 +1,0 @@
-"""Rows of chosen files of a snapshot: exactly those that Spark returns, deletes applied, the predicate applied
-again."""
-
-from .errors import ScanError
-from .scan import Scan
-
-__all__ = ["Scan", "ScanError"]

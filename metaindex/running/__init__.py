@@ -1,2 +1,0 @@
-"""What does a statement about indexes do? Runs what `metaindex.statements` reads, by the verbs of `Table`. Which
-tables its names mean says whoever runs it: a session of Spark, or paths (`files`)."""

@@ -1,0 +1,189 @@
+"""Aggregates of a Spark query: which files are answered for, and what they bring in to each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from metaindex.core.vectors import Mask, from_vector, numbers, one_array, valid_mask, vector
+from metaindex.core.words import counted
+from metaindex.formats.model import Leaf
+from metaindex.index.kinds.states import StatState
+from metaindex.query.aggregates.aggregating import from_metadata
+from metaindex.query.aggregates.asked import AggregateQuestion
+from metaindex.query.aggregates.each_value import TooManyValues
+from metaindex.query.aggregates.kept import LeftOut, sums_of
+from metaindex.query.aggregates.known import KnownColumn, KnownFiles
+from metaindex.query.aggregates.live import physical_rows, with_deletes
+from metaindex.query.aggregates.measures import How, Measure
+from metaindex.query.aggregates.partial import PartialAnswers
+from metaindex.query.bounds import ColumnFacts
+from metaindex.query.pruning.result import PruneResult
+
+from .different_values import EachDifferent, each_different, kept_values, nulls_are_known, place_shown, told_apart
+from .reasons import Reason
+from .request import AggregateAsked
+from .stored_values import as_texts
+from .whole_files import Rows, WholeFiles, indexes_of
+
+_MORE_DIGITS: Final = 10  # of a sum of decimals than of its values
+_MOST_DIGITS: Final = 28  # of a sum that is answered
+MOST_GROUPS: Final = 10_000
+"""So many rows of what is known stand in a plan at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """`files`: those that are not read, as `rows` says what they bring in: a group each, keys and then answers."""
+
+    known: WholeFiles
+    files: Rows
+    rows: list[list[str | None]]
+    result: PruneResult
+    indexes: tuple[str, ...]
+    values: int = 0  # different ones, that stand in the plan
+
+    def __str__(self) -> str:
+        values = f" ({counted(self.values, 'different value')})" if self.values else ""
+        return f"{len(self.files):,} files are answered for by what is known of them{values}"
+
+    def reply(self, before: str) -> dict[str, object]:
+        """`before`: what the filters' answer is called."""
+        label = ", ".join(part for part in (before, f"{len(self.files)} files answered") if part)
+        return {"label": label, "proof": self.known.proof(self.files), "rows": self.rows}
+
+
+def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
+    """What files bring in of which every row passes, and all that is asked is known exactly. NaN, zeros of floats and
+    deletes: where what the rows would give is not sure to the bit, the file is read."""
+    try:
+        found = _answered(asked, known)
+    except LeftOut:
+        found = Reason.NOTHING_ANSWERED
+    except TooManyValues:
+        found = Reason.TOO_MANY_GROUPS
+    if isinstance(found, Answered) or not _tells_apart(asked):
+        return found
+    try:
+        constants = _answered(asked, known, values_kept=False)  # there may be files of one value each
+    except TooManyValues:
+        return found
+    if isinstance(constants, Answered):
+        return constants
+    of_text = known.scan.text is not None and found is Reason.NOTHING_ANSWERED
+    return Reason.TEXT_VALUES if of_text else found
+
+
+def _tells_apart(asked: AggregateAsked) -> bool:
+    return not asked.measures or any(how is How.COUNT_DISTINCT for how, _ in asked.measures)
+
+
+def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = True) -> Answered | Reason:
+    """`values_kept`: an index that keeps each value is asked of them. LeftOut where it is damaged; TooManyValues."""
+    meant: dict[str, Leaf] = {}
+    for name in asked.columns:
+        leaf = known.leaf(name)
+        if isinstance(leaf, Reason):
+            return leaf
+        meant[name] = leaf
+    if known.scan.text is not None and not known.scan.needs:
+        return Reason.LINES
+    told = list(known.bounds.columns(list(meant.values())))
+    columns = {facts.leaf.field: KnownColumn.of(facts) for facts in told}
+    measures = tuple(Measure(how, None if name is None else meant[name].field) for how, name in asked.measures)
+    question = AggregateQuestion(tuple(meant[name].field for name in asked.keys), measures)
+    if len(question.told_apart) > 1:
+        return Reason.NOTHING_ANSWERED
+    live = known.live
+    added = {field: sums_of(known.bounds, Leaf((field,))) for field in question.asked(How.SUM)}
+    sums = {field: kept for field, kept in added.items() if kept is not None}
+    asks = values_kept and known.scan.text is None
+    values = kept_values(question, known.bounds) if asks else {}
+    files_known = KnownFiles(live, with_deletes(known.files), columns, sums, {}, values)
+    asked_first, question = question, told_apart(question, files_known, known.certain)
+    shown = place_shown(asked_first, question)
+    sure, keys, partials = from_metadata(question, files_known)
+    if shown is not None:
+        sure &= nulls_are_known(question, files_known)
+    extremes = zip(question.added_up, partials, strict=True)
+    for field, compared in (
+        *zip(question.keys, keys, strict=True),
+        *((measure.field, partial) for measure, partial in extremes if measure.compares),
+    ):
+        if field is not None and pa.types.is_floating(field.type):
+            sure &= ~_zero(compared)
+    for facts in told:
+        if facts.leaf.field in sums:
+            sure &= _cannot_overflow(facts, known) | (numbers(facts.facts.column("state")) == StatState.ALL_NULL)
+    files = np.flatnonzero(sure & known.certain)
+    files = files[~known.changed(files)]
+    if not len(files):
+        return Reason.NOTHING_ANSWERED
+    each: EachDifferent | None = None
+    if question.told_apart:
+        each = each_different(question, shown, files_known, files, keys, MOST_GROUPS)
+        if each is None or not len(each.files):
+            return Reason.NOTHING_ANSWERED
+        files = each.files
+    rows: list[list[str | None]] = []
+    if shown is None and (question.keys or question.added_up):
+        gathered = PartialAnswers(question.keys, question.added_up)
+        some = files[live.values[files] > 0]
+        if len(some):
+            at = from_vector(some, None, pa.int64())
+            gathered.add([key.take(at) for key in keys], [partial.take(at) for partial in partials])
+        rows = _in_their_places(question, gathered.table())
+    count = 0 if each is None else len(each.values)
+    if len(rows) + count > MOST_GROUPS:
+        return Reason.TOO_MANY_GROUPS
+    rows += [] if each is None else each.rows()
+    out = np.zeros(len(known.kept), np.bool_)
+    out[files] = True
+    by = {*known.certain_by, *(name for facts in told for name in indexes_of(facts))}
+    by |= {name for kept in sums.values() for name in kept.indexes}
+    by |= {name for kept in files_known.values.values() for name in kept.indexes} if each is not None else set()
+    return Answered(known, files, rows, known.without(out), tuple(sorted(by)), count)
+
+
+def _in_their_places(question: AggregateQuestion, table: pa.Table) -> list[list[str | None]]:
+    """A row a group: keys and answers, and NULL for what is told apart in other rows."""
+    columns = [as_texts(column) for column in table.columns]
+    for at, measure in enumerate(question.measures, len(question.keys)):
+        if measure.tells_apart:
+            columns.insert(at, [None] * table.num_rows)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
+    """Can the values of all files that the filters leave be added up in any order without one sum on the way that does
+    not fit its type, as far as bounds and counts say? Spark's sum fails at the first that does not, or wraps; one that
+    was added up in another order would not. Of files that no index knows the type bounds the values, and the table's
+    log the rows: a wrong number there makes an error of a sum that is one, or not, by the order of its rows."""
+    type_ = facts.leaf.type
+    digits = type_.precision + _MORE_DIGITS if pa.types.is_decimal(type_) else 0
+    if digits > _MOST_DIGITS:
+        return False
+    state = numbers(facts.facts.column("state"))
+    bounded: Mask = state == StatState.VALUES
+    farthest = np.zeros(len(state))
+    for side in ("lower", "upper"):
+        bound = one_array(facts.facts.column(side))
+        stands = valid_mask(bound)
+        bounded &= True if stands is None else stands
+        farthest = np.maximum(farthest, np.abs(vector(bound, np.int64).astype(np.float64)))
+    widest = float(10**type_.precision) if digits else 2.0 ** (type_.bit_width - 1)
+    logged = physical_rows(known.files)
+    rows = np.where(known.live.known, known.live.values, np.where(logged.known, logged.values, np.inf))
+    most = np.where(bounded, farthest, widest) * rows
+    asked = known.kept & (state != StatState.ALL_NULL)
+    limit = float(10**digits) if digits else 2.0**63
+    return bool(most[asked].sum() < limit / 2)  # half: what floats round away is far less
+
+
+def _zero(values: pa.Array) -> Mask:
+    """Which of these floats, as they are compared, is 0.0 or -0.0: one for the other."""
+    zeros: Mask = vector(values, np.int64) == 0
+    return zeros

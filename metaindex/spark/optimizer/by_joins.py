@@ -1,0 +1,40 @@
+"""Scans that are narrowed once their query runs: by the keys of the other sides of joins, files are left out that an
+index proves to hold none of them (`Narrowing.java`). When the query is planned it is only said for which keys that is
+worth asking, and within which limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metaindex.core.expression_errors import UnknownColumnError
+from metaindex.expressions.tree import ColumnRef, IsNull
+from metaindex.table.face import Table, queries_of
+
+from .request import SparkScan
+from .scans import at_version
+from .settings import RuleConfig
+
+
+def known_columns(table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> tuple[str, ...]:
+    """The keys of which an index may know in which files they are."""
+    return tuple(name for name in scan.joins if _is_known(name, table, scan, allowed))
+
+
+def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] | None) -> bool:
+    try:
+        return queries_of(table).knows(at_version(IsNull(ColumnRef((name,))), scan), allowed)
+    except UnknownColumnError:
+        return False
+
+
+def join_reply(columns: Sequence[str], rule: RuleConfig) -> dict[str, object]:
+    """What the rule is told of a scan (`Narrowed.java`)."""
+    return {
+        "columns": list(columns),
+        "queries": rule.join_queries,
+        "keys": rule.join_keys,
+        "seconds": rule.join_seconds,
+        "side_bytes": rule.join_side_bytes,
+        "scan_bytes": rule.join_scan_bytes,
+    }

@@ -1,0 +1,286 @@
+"""Spark uses the indexes by itself: `enable(spark)`, and existing SQL and DataFrame code reads fewer files.
+
+A rule of Spark's optimizer, in Java source that the Janino inside Spark compiles (no jar, no build step, executors
+never see it), asks this process once a plan: these scans, with these filters, at these versions of their tables; which
+files hold no matching row? All logic of indexes stays in Python (`skipping`). A query never fails or changes its answer
+because of the rule: what goes wrong, takes too long or is in doubt leaves the plan as it was, is counted and logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from metaindex.core.config import Config
+from metaindex.core.expression_errors import ArgumentError, UnsupportedFeatureError
+from metaindex.core.jvm.callbacks import java_function
+from metaindex.core.jvm.gateway import gateway_of, jvm_of
+from metaindex.core.jvm.jobs import setting
+from metaindex.core.jvm.releases import release_of
+from metaindex.core.jvm.running import check_running
+from metaindex.core.records import dataclass
+from metaindex.query.pruning.ranking import CORES
+from metaindex.table.configuration import config_of
+
+from . import remote
+from .parsing import ANSWERS, Handed
+from .placing import Placed, is_on_class_path, is_own, made, place, placed_in, take_out, value_of
+from .reading import read_survey
+from .reasons import Reason, Unasked
+from .request import Survey
+from .settings import ENABLED, HINT, RuleConfig, put_back
+from .skipping import Skipping
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger("metaindex")
+_LOCK = threading.Lock()
+_ENABLED: dict[tuple[int, int], Enabled] = {}
+_SWITCHED_OFF: Final[dict[tuple[int, int], str | None]] = {}
+"""Sessions that `disable` has told to stay without what Spark's configuration gives them, and the setting that they
+had."""
+_SERVING: Final[list[Skipping]] = []
+"""One, in a process that answers for sessions which are not in `_ENABLED`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCounts:
+    """What the rule of one session did since it was enabled."""
+
+    plans: int  # seen
+    asked: int  # plans of which metaindex was asked
+    rewritten: int  # scans that leave files out
+    failed: int  # in Spark or in metaindex; the plan was left as it was
+    timed_out: int  # of plans, and of answers of metaindex; the plan was left as it was
+    bad_settings: int  # values in the session's configuration that could not be read
+    seconds: float  # in the optimizer, metaindex's answers included
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """The rule in one session, and what answers it."""
+
+    placed: Placed
+    skipping: Skipping
+
+    @property
+    def rule(self) -> Any:
+        return self.placed.rule
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What cannot be had in this Spark, and how it plans without."""
+        return self.placed.missing
+
+    def planned(self, query: DataFrame, *, rewritten: bool) -> tuple[Any, Reason | None]:
+        """A query execution of Spark's with, or without, the rule; it is planned and not run. And what went wrong, for
+        which the rule left it as it was."""
+        state = query.sparkSession._jsparkSession.sessionState()
+        execution = state.executePlan(query._jdf.queryExecution().logical(), getattr(state, "executePlan$default$2")())
+        left = str(self.rule.plan(execution, rewritten))
+        return execution, Reason[left] if left else None
+
+    def unasked(self) -> dict[tuple[str, str], Unasked]:
+        """Of the query that was planned last with the rule: by root and column, keys of joins that leave none out."""
+        told = json.loads(str(self.rule.unasked()))
+        return {(each["root"], each["column"]): Unasked[each["why"]] for each in told}
+
+    def survey(self, execution: Any) -> Survey:
+        """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""
+        return read_survey(str(self.rule.survey(execution.optimizedPlan())))
+
+    def settings(self) -> RuleConfig:
+        """As a query is planned with now."""
+        return self.skipping.settings(json.loads(str(self.rule.settings())))
+
+
+def enable(
+    spark: SparkSession,
+    *,
+    config: Config | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    rule: RuleConfig | None = None,
+) -> None:
+    """Has this session's queries leave out the files that an index proves to hold no matching row: Delta, Iceberg, and
+    folders of Parquet, CSV and JSON files that have indexes. Its SQL takes statements about indexes from then on
+    (`CREATE INDEX ...`, docs/guides/sql.md). Where Spark's configuration switches metaindex on (docs/guides/switch.md)
+    this is not needed, and takes the session over.
+
+    Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
+    `storage_options` are those of `open_table`, for all tables; without `config` Spark's configuration may say where
+    indexes lie (`spark.metaindex.indexLocation`, `.namespace`, `.confine`; docs/guides/switch.md). `rule` has the knobs
+    of the rule; what `spark.metaindex.*` in the session's configuration says when a query is planned goes before it.
+    Enabling twice takes the newer values. Of Spark Connect the server has to be configured for it:
+    UnsupportedFeatureError says how, where it is not; so it does for a Spark with insides that metaindex does not know:
+    the session is as it was then.
+    """
+    if _is_remote(spark):
+        if config is not None or storage_options is not None or rule is not None:
+            raise ArgumentError(
+                "a Spark Connect server is configured by itself; config, storage_options and rule are not sent to it;"
+                " leave them out, and set spark.metaindex.* in the session"
+            )
+        remote.enable(spark)
+        return
+    check_running(spark)
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    release_of(spark.version)
+    config, storage_options = config or config_of(spark), dict(storage_options or {})
+    _disable(spark)
+    if _key(spark) in _SWITCHED_OFF:
+        put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
+    ensure_callback_server_started(gateway_of(spark))
+    rule = rule or RuleConfig()
+    skipping = Skipping(config, storage_options, rule, cores_of(spark))
+    with _LOCK:
+        try:
+            stated = ANSWERS[0](lambda: spark, config, storage_options)
+            placed = place(spark, rule, java_function(skipping, in_pieces=True), java_function(stated, in_pieces=True))
+        except UnsupportedFeatureError:
+            skipping.close()
+            raise
+        _ENABLED[_key(spark)] = Enabled(placed, skipping)
+
+
+def serve(
+    spark: SparkSession, skipping: Skipping, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
+) -> None:
+    """As `enable`, for a process that answers for every session of an application (`sidecar`): nothing of the session
+    is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a cloned
+    session has of the one that it was made of is put in anew, and so is what nobody answers any more (`has_ended`, of a
+    rule)."""
+    _SERVING[:] = [skipping]
+    with _LOCK:
+        placed = placed_in(spark)
+        if placed is not None and (not is_own(spark, placed) or has_ended(placed.rule)):
+            take_out(spark, placed)
+            placed = None
+        if placed is None:
+            place(spark, skipping.rule, asked, stated)
+
+
+def surveyor(spark: SparkSession) -> Any:
+    """The rule of the session; where it is not enabled one that is not the session's, and looks at plans alone."""
+    enabled = _ENABLED.get(_key(spark))
+    if enabled is not None:
+        return enabled.rule
+    with _LOCK:
+        return made(spark, RuleConfig(), None, "", False)[0]
+
+
+def cores_of(spark: SparkSession) -> int:
+    """That work on a query. Executors of a cluster may still be on their way, which has some at least."""
+    context = spark.sparkContext
+    return max(1 if str(context.master).startswith("local") else CORES, int(context.defaultParallelism))
+
+
+def disable(spark: SparkSession) -> None:
+    """Queries of the session are planned as without metaindex, whoever enabled it. Nothing happens where it is not
+    enabled. ArgumentError for what is no session."""
+    if _is_remote(spark):
+        remote.disable(spark)
+        return
+    _check_session(spark)
+    if not _disable(spark) and _key(spark) not in _SWITCHED_OFF and is_on_class_path(spark):
+        # The configuration has not come to this session yet, and would with its first query.
+        _SWITCHED_OFF[_key(spark)] = spark.conf.get(ENABLED, None)
+        spark.conf.set(ENABLED, "false")
+
+
+def _disable(spark: SparkSession) -> bool:
+    """Was there anything to be taken out?"""
+    with _LOCK:
+        enabled = _ENABLED.pop(_key(spark), None)
+        placed = placed_in(spark) if enabled is None else enabled.placed
+        if placed is not None:
+            take_out(spark, placed)
+        if enabled is not None:
+            enabled.skipping.close()
+    return placed is not None
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """Do the session's queries use indexes by themselves?"""
+    if _is_remote(spark):
+        return remote.is_enabled(spark)
+    _check_session(spark)
+    return _key(spark) in _ENABLED or placed_in(spark) is not None
+
+
+@contextmanager
+def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
+    """Queries of the session that are planned inside, in whatever thread, use no other index than these. A query is
+    planned by the action on it (`collect`, `count`), not where it is written.
+
+    ArgumentError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again
+    afterwards.
+    """
+    if not indexes:
+        raise ArgumentError(
+            "a hint names indexes; none was given; name one, or set spark.metaindex.enabled=false to use none"
+        )
+    RuleConfig(hint=indexes)  # says what is wrong with a name
+    with setting(spark, HINT, ",".join(indexes)):
+        yield
+
+
+def counts(spark: SparkSession) -> RuleCounts:
+    """What the rule did in this session. ArgumentError where it is not enabled."""
+    enabled = rule_of(spark)
+    java = {name: value_of(enabled.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
+    ours, every = enabled.skipping.counts, (enabled.rule, *enabled.placed.strategies)
+    failed, late = (sum(int(value_of(part, name)) for part in every) for name in ("failed", "late"))
+    error = next((said for said in (str(value_of(part, "lastError")) for part in every) if said), "")
+    return RuleCounts(
+        int(java["plans"]),
+        int(java["asked"]),
+        int(java["rewritten"]),
+        failed + ours.failed,
+        ours.timed_out + late,
+        ours.bad_settings,
+        int(java["nanos"]) / 1e9,
+        ours.last_error or error,
+    )
+
+
+def rule_of(spark: SparkSession) -> Enabled:
+    """The rule of a session. One that Spark's configuration has enabled (`sidecar`) is this process's from now on, for
+    what answers its rule is not to be seen from here. ArgumentError where it is not enabled."""
+    enabled = None
+    if not _is_remote(spark) and _is_session(spark):
+        enabled = _ENABLED.get(_key(spark))
+        placed = placed_in(spark) if enabled is None else None
+        if placed is not None and _SERVING:
+            return Enabled(placed, _SERVING[0])
+        if placed is not None:
+            enable(spark)
+            enabled = _ENABLED[_key(spark)]
+    if enabled is None:
+        raise ArgumentError(
+            "metaindex tells of sessions that it is enabled for; this one is not; call metaindex.enable(spark)"
+        )
+    return enabled
+
+
+def _is_remote(spark: object) -> bool:
+    return "pyspark.sql.connect" in type(spark).__module__
+
+
+def _is_session(spark: object) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def _check_session(spark: object) -> None:
+    if not _is_session(spark):
+        raise ArgumentError(f"the rule is of a SparkSession; got {spark!r}; give the session")
+
+
+def _key(spark: SparkSession) -> tuple[int, int]:
+    return id(gateway_of(spark)), int(jvm_of(spark).java.lang.System.identityHashCode(spark._jsparkSession))

@@ -1,0 +1,143 @@
+"""What the scans of a query have read when it was run, by Spark's own metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from metaindex.core.jvm.interrupts import interrupts_first
+from metaindex.core.jvm.jobs import setting, stage_ids, tagged
+from metaindex.query.pruning.result import human_bytes
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+_VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRead:
+    """One scan of an executed plan. None where Spark does not count it: Iceberg counts files and bytes before a rule
+    leaves any out; `splits` are then the pieces of files that were read. `joins`: which keys of joins left out how many
+    of its files once it ran, or why none."""
+
+    scan: str
+    files: int | None
+    size_bytes: int | None
+    rows: int | None
+    splits: int | None = None
+    joins: str = ""
+
+    def __str__(self) -> str:
+        said = [
+            f"{self.files:,} files" if self.files is not None else "",
+            f"{self.splits:,} splits" if self.splits is not None else "",
+            human_bytes(self.size_bytes) if self.size_bytes is not None else "",
+            f"{self.rows:,} rows" if self.rows is not None else "",
+            self.joins,
+        ]
+        return f"{self.scan}: {', '.join(part for part in said if part) or 'not counted'}"
+
+
+def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], int, tuple[str, ...]]:
+    """Runs a query execution of Spark's, throws its rows away, and tells what its scans read, the bytes that its tasks
+    read in all: of the needed columns, row groups and footers alone, and none that came out of a cache, and the scans
+    that an adaptive plan dropped as it ran. Raises what Spark raises."""
+    context = session.sparkContext
+    planned = _scans(execution.executedPlan())
+    with tagged(context) as tag, counted_bytes(session):
+        execution.toRdd().count()
+        read = sum(int(stage.inputBytes()) for stage in stages(context, tag))
+    ran = execution.executedPlan()
+    return reads(ran), read, tuple(sorted((planned - _scans(ran)).elements()))
+
+
+def reads(plan: Any) -> tuple[ScanRead, ...]:
+    """What the scans of a plan have read that was run."""
+    return tuple(scan_read for leaf in leaves(plan) if (scan_read := _read(leaf)) is not None)
+
+
+def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:
+    """Parquet is read in the tasks' own threads: what others read for them (vectored reads, the default) is in no
+    metric of Spark's."""
+    return setting(session, _VECTORED, "false")
+
+
+def stages(context: SparkContext, tag: str) -> Iterator[Any]:
+    """What Spark noted of each stage (`StageData`) of the jobs with the tag."""
+    from py4j.protocol import Py4JJavaError
+
+    context._jsc.sc().listenerBus().waitUntilEmpty()  # notes of the last tasks are on their way
+    store = context._jsc.sc().statusStore()
+    for stage in stage_ids(context, tag):
+        try:
+            with interrupts_first():
+                yield store.lastStageAttempt(stage)
+        except Py4JJavaError:
+            continue  # a stage that was skipped, its rows are there from an earlier job, has no attempt
+
+
+def _scans(plan: Any) -> Counter[str]:
+    """How many scans of each kind a plan has outside of its subqueries, what is reused counted wherever it is."""
+    return Counter(_first_words(leaf) for leaf in leaves(plan, once=False) if _is_scan(leaf))
+
+
+def leaves(plan: Any, *, once: bool = True) -> Iterator[Any]:
+    """The scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like leaves;
+    what was reused has been counted where it was made. `once=False`: it counts again, and subqueries do not."""
+    name = str(plan.getClass().getSimpleName())
+    if name == "AdaptiveSparkPlanExec":
+        yield from leaves(plan.executedPlan(), once=once)
+        return
+    if name.startswith("Reused"):
+        if not once:
+            yield from leaves(plan.child(), once=once)
+        return
+    if name.endswith("QueryStageExec"):
+        yield from leaves(plan.plan(), once=once)
+        return
+    children = _each(plan.children())
+    if not children:
+        yield plan
+    for child in (*children, *(_each(plan.subqueries()) if once else ())):
+        yield from leaves(child, once=once)
+
+
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def _is_scan(leaf: Any) -> bool:
+    metrics = leaf.metrics()
+    return bool(metrics.contains("numFiles") or metrics.contains("numSplits"))
+
+
+def _read(leaf: Any) -> ScanRead | None:
+    metrics = leaf.metrics()
+
+    def of(name: str) -> int | None:
+        return int(metrics.apply(name).value()) if metrics.contains(name) else None
+
+    files, splits = of("numFiles"), of("numSplits")
+    if files is None and splits is None:
+        return None
+    pieces = splits if files is None else None
+    return ScanRead(_first_words(leaf), files, of("filesSize"), of("numOutputRows"), pieces, _by_joins(leaf))
+
+
+def _by_joins(leaf: Any) -> str:
+    """What the rule's own list of files, or scan of Iceberg, says of a scan that ran; "" of any other."""
+    name = str(leaf.getClass().getSimpleName())
+    if name not in ("FileSourceScanExec", "BatchScanExec"):
+        return ""
+    held = leaf.relation().location() if name == "FileSourceScanExec" else leaf.scan()
+    return str(held.said()) if str(held.getClass().getName()).startswith("metaindex.Narrowed") else ""
+
+
+def _first_words(leaf: Any) -> str:
+    text = str(leaf.simpleString(8))
+    return text.split("[", 1)[0].strip() if "[" in text else text

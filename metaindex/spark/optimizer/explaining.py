@@ -1,0 +1,312 @@
+"""A Spark query explained: its plan with and without the indexes, what each index does for each scan or why not, the
+files expected, and when it was run those read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError
+from metaindex.core.plain_result import named
+from metaindex.core.shown import Shown
+from metaindex.query.pruning.result import PruneResult, human_bytes
+from metaindex.table.asked import at_version
+from metaindex.table.face import handle_of
+
+from .covers import Cover
+from .display import Display, differing
+from .enabling import Enabled, rule_of
+from .executed import ScanRead
+from .executed import run as executed
+from .reasons import Reason, Unasked
+from .request import SparkScan
+from .settings import DisplayMode, RuleConfig
+from .skipping import Planned, Taken
+from .why_not import IndexVerdict, verdicts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_NARROWED: Final = re.compile(r"fewer by joins on ([^>]*)>")  # `Narrowed.java`
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ExplainedScan(Shown):
+    """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
+    covering index that is read in its place. `taken`: what is proved where the plan takes the first rows of an order,
+    an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting.
+    `joins`: columns whose keys in other sides of joins may leave out more files once the query runs; `unasked`: those
+    whose keys leave none out, and why; `whole`: files and bytes of all that it could read, where they are known."""
+
+    scan: str
+    result: PruneResult | None
+    reason: Reason | None
+    indexes: tuple[IndexVerdict, ...] = ()
+    cover: Cover | None = None
+    taken: Taken | Reason | None = None
+    joins: tuple[str, ...] = ()
+    unasked: Mapping[str, Unasked] = field(default_factory=dict)
+    whole: tuple[int, int] | None = field(default=None, compare=False)
+
+    @property
+    def refused(self) -> dict[str, Reason]:
+        """The indexes that are not used."""
+        return {verdict.index: verdict.reason for verdict in self.indexes if verdict.reason is not None}
+
+    def _printed(self) -> str:
+        on = ", ".join(self.joins)
+        may = [f"once it runs, the keys of a join on {on} may leave files out"] if on else []
+        return "; ".join([self._planned(), *may, *self._of_keys])
+
+    @property
+    def expected(self) -> PruneResult | None:
+        """The files that are expected to be read: where the plan takes some of its rows, for these."""
+        if self.cover is None and self.taken is not None and not isinstance(self.taken, Reason):
+            return self.taken.result
+        return self.result
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why what the plan takes, and the keys of joins, leave nothing more out."""
+        taken = [f"{self.taken.name}: {self.taken.value}"] if isinstance(self.taken, Reason) else []
+        return (*(taken if self.cover is None else ()), *self._of_keys)
+
+    @property
+    def _of_keys(self) -> list[str]:
+        return [
+            f"the keys of a join on {name} leave nothing out: {why.name}: {why.value}"
+            for name, why in self.unasked.items()
+        ]
+
+    def _planned(self) -> str:
+        if self.cover is not None:
+            return f"{self.scan}: {self.cover}"
+        if self.taken is not None and not isinstance(self.taken, Reason):
+            return f"{self.scan}: {_reads(self.taken.result, _told(self.taken, self._filtered))}"
+        more = f"; {self.taken.name}: {self.taken.value}" if self.taken is not None else ""
+        if self.result is None:
+            assert self.reason is not None
+            return f"{self.scan}: read whole: {self.reason.name}: {self.reason.value}{more}"
+        return f"{self.scan}: {_reads(self.result, self._filtered)}{more}"
+
+    @property
+    def _filtered(self) -> str:
+        """By whom files are left out: none is named that the table does without."""
+        if self.result is None:
+            return ""
+        own = {verdict.index for verdict in self.indexes if verdict.reason is Reason.TABLES_OWN}
+        helped = [report for report in self.result.indexes if report.used and report.dropped_files]
+        named = [f"{report.name} by {', '.join(report.columns)}" for report in helped if report.name not in own]
+        return ", ".join(named) or ("the table's own statistics" if helped else "")
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        result = (
+            None
+            if self.result is None
+            else {name: value for name, value in self.result.to_json().items() if name != "paths"}
+        )
+        indexes = [
+            {
+                "index": verdict.index,
+                "reason": verdict.reason.name if verdict.reason else None,
+                "detail": verdict.detail,
+            }
+            for verdict in self.indexes
+        ]
+        reason = self.reason.name if self.reason else None
+        covering = self.cover.to_json() if self.cover is not None else None
+        return {
+            "scan": self.scan,
+            "reason": reason,
+            "result": result,
+            "covering": covering,
+            "taken": self._taken_json(),
+            "joins": list(self.joins),
+            "unasked": {name: why.name for name, why in self.unasked.items()},
+            "indexes": indexes,
+        }
+
+    def _taken_json(self) -> dict[str, object] | None:
+        taken = self.taken
+        if taken is None or isinstance(taken, Reason):
+            return None if taken is None else {"reason": taken.name}
+        return {"what": str(taken), "indexes": list(taken.indexes), "read_files": taken.result.kept_files}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class QueryExplanation(Shown):
+    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune
+    by themselves as well. `read`: what its scans did read, where it was run; `read_bytes`: what its tasks read in all,
+    of the needed columns alone."""
+
+    scans: tuple[ExplainedScan, ...]
+    with_indexes: str  # physical plan
+    without_indexes: str
+    read: tuple[ScanRead, ...] | None = None
+    read_bytes: int | None = None
+    display: Display = field(default_factory=Display)
+    missing: tuple[str, ...] = ()
+    """What this Spark lacks, and how it plans without."""
+    dropped_scans: tuple[str, ...] = ()
+    """Scans of the plan that Spark dropped as the query ran."""
+
+    @property
+    def expected_bytes(self) -> int | None:
+        """What the ranker expects the scans to read of the needed columns; None where a covering index does not stand
+        for all of them: the bytes of whole files say nothing about columns."""
+        covers = [scan.cover.read_bytes for scan in self.scans if scan.cover is not None]
+        return sum(covers) if covers and len(covers) == len(self.scans) else None
+
+    @property
+    def brief(self) -> str:
+        return "; ".join(map(str, self.scans)) or "no scan"
+
+    def _printed(self) -> str:
+        return self._shown(self.display)
+
+    def text(self, mode: DisplayMode) -> str:
+        """In another mode than the session's setting says."""
+        return self._shown(Display(mode))
+
+    def _repr_html_(self) -> str:
+        own = self.display if self.display.mode == "html" else Display("html")
+        return self._shown(own)
+
+    def _shown(self, display: Display) -> str:
+        told = [
+            (f"{scan.scan}: " if len(self.scans) > 1 else "", verdict)
+            for scan in self.scans
+            for verdict in scan.indexes
+            if scan.indexes
+        ]
+        sections = [
+            ("Scans, as expected", [str(scan) for scan in self.scans] or ["none"]),
+            ("Indexes used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is None] or ["none"]),
+            ("Indexes not used", [f"{of}{verdict}" for of, verdict in told if verdict.reason is not None] or ["none"]),
+            *([("Not to be had in this Spark", list(self.missing))] if self.missing else []),
+            *([("Scans, as read", self._as_read(self.read))] if self.read is not None else []),
+            ("Plan with indexes", self.with_indexes.splitlines()),
+            ("Plan without indexes", self.without_indexes.splitlines()),
+        ]
+        return display.titled(sections, differing(self.with_indexes, self.without_indexes))
+
+    def _as_read(self, read: Sequence[ScanRead]) -> list[str]:
+        dropped = [
+            f"{scan}: dropped from the plan as the query ran, which needs no row of it; what it had read is in the sum"
+            for scan in self.dropped_scans
+        ]
+        return [*map(str, read), *dropped, self._in_all()]
+
+    def _in_all(self) -> str:
+        expected = f", {human_bytes(self.expected_bytes)} expected" if self.expected_bytes is not None else ""
+        return f"in all: {human_bytes(self.read_bytes or 0)} of the needed columns and of footers{expected}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        names = ("scan", "files", "size_bytes", "rows", "splits", "joins")
+        read = None if self.read is None else [named(scan_read, *names) for scan_read in self.read]
+        told = named(self, "scans", "with_indexes", "without_indexes")
+        return {**told, "read": read, **named(self, "read_bytes", "expected_bytes", "missing", "dropped_scans")}
+
+
+def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
+    """How Spark would run the query with and without the indexes, and of each index of its tables what it does, or why
+    it is not used.
+
+    Nothing is run, but with `run=True`: then the query is, with the indexes, its rows are thrown away, and `read` has
+    what its scans read by Spark's own metrics. ArgumentError where its session is not enabled, and for what is no
+    DataFrame.
+    """
+    return explained(query, run=run)
+
+
+def explained(query: DataFrame, *, run: bool = False, counted: bool = False) -> QueryExplanation:
+    """See `explain`. `counted`: the files of a table that no index knows are counted, too, for which its log is
+    read."""
+    if not hasattr(query, "sparkSession"):
+        raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
+    enabled = rule_of(query.sparkSession)
+    before, _ = enabled.planned(query, rewritten=False)
+    survey = enabled.survey(before)
+    rule = enabled.settings()
+    after, wrong = enabled.planned(query, rewritten=True)
+    if survey.refused is not None or wrong is not None or not rule.enabled:
+        refused = Reason[survey.refused] if survey.refused is not None else wrong
+        reason = refused if refused is not None and rule.enabled else Reason.DISABLED
+        scans = [ExplainedScan("the whole query", None, reason)]
+    else:
+        scans = _scans(enabled, survey.scans, rule, _narrowed(_text(after)), enabled.unasked(), counted)
+        scans += [ExplainedScan(each.scan, None, Reason[each.why], whole=each.listed) for each in survey.passed]
+    shown = _text(after)
+    read, read_bytes, dropped = executed(query.sparkSession, after) if run else (None, None, ())
+    display = Display(rule.display_mode, rule.highlight_begin, rule.highlight_end)
+    return QueryExplanation(tuple(scans), shown, _text(before), read, read_bytes, display, enabled.missing, dropped)
+
+
+def _narrowed(plan: str) -> frozenset[str]:
+    """The keys of joins by which scans of a plan leave files out once it runs."""
+    return frozenset(name for names in _NARROWED.findall(plan) for name in names.split(", "))
+
+
+def _scans(
+    enabled: Enabled,
+    asked: Sequence[SparkScan],
+    rule: RuleConfig,
+    narrowed: frozenset[str],
+    unasked: Mapping[tuple[str, str], Unasked],
+    counted: bool,
+) -> list[ExplainedScan]:
+    scans = []
+    for scan, planned in zip(asked, enabled.skipping.plan(asked, rule), strict=True):
+        answer = planned.skipping
+        joins = tuple(name for name in enabled.skipping.joinable(scan, rule) if name in narrowed)
+        why = {name: why for (root, name), why in unasked.items() if root == scan.root and name not in joins}
+        known = enabled.skipping.joinable(replace(scan, joins=tuple(why)), rule) if rule.joins else ()
+        scans.append(
+            ExplainedScan(
+                str(scan),
+                answer if isinstance(answer, PruneResult) else None,
+                answer if isinstance(answer, Reason) else None,
+                verdicts(enabled.skipping, scan, planned, rule, joins),
+                planned.cover,
+                planned.taken,
+                joins,
+                {name: why[name] for name in known},
+                _whole(enabled, scan, planned, rule, counted),
+            )
+        )
+    return scans
+
+
+def _whole(
+    enabled: Enabled, scan: SparkScan, planned: Planned, rule: RuleConfig, counted: bool
+) -> tuple[int, int] | None:
+    if isinstance(planned.asked, PruneResult):
+        return planned.asked.total_files, planned.asked.total_bytes
+    if scan.listed is not None or scan.plain or scan.source.version is None or not counted:
+        return scan.listed
+    try:
+        files = handle_of(enabled.skipping.table_of(scan, rule)).snapshot(at_version(scan.source.version, None)).files
+    except MetaIndexError:
+        return None
+    return len(files), files.size_bytes
+
+
+def _reads(result: PruneResult, why: str) -> str:
+    return (
+        f"reads {result.kept_files:,} of {result.total_files:,} files, {human_bytes(result.kept_bytes)} of"
+        f" {human_bytes(result.total_bytes)}, at version {result.version}: {why}"
+    )
+
+
+def _told(taken: Taken, filtered: str) -> str:
+    by = f" by {', '.join(taken.indexes)}" if taken.indexes else ""
+    return ", ".join(part for part in (filtered, f"{taken}{by}") if part)
+
+
+def _text(execution: Any) -> str:
+    return str(execution.executedPlan().toString()).rstrip()

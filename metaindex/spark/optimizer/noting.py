@@ -1,0 +1,118 @@
+"""Scans of Spark's queries, noted for the query logs of their tables.
+
+A row is a scan of a plan that metaindex answered for: once a plan is made, whether it is run after that or not. What
+Spark runs again from a plan that it has (a cached table, the same DataFrame collected twice, stages that are planned
+anew as they run) is no new row; `metaindex.explain` makes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from metaindex.core.config import QueryLog
+from metaindex.core.telemetry import listening
+from metaindex.expressions.reads import without_said
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import And
+from metaindex.query.pruning.result import PruneResult
+from metaindex.query.query_log.noted import helpers, now_us
+from metaindex.query.query_log.row import QueryRow, bounded
+from metaindex.query.query_log.writer import Recorder
+from metaindex.table.face import Table, handle_of
+from metaindex.table.noting import recorder_of, tell
+
+from .covers import Cover
+from .reasons import Reason
+from .request import Group, JoinSide, SparkScan
+from .settings import Noted
+
+NotedScan: TypeAlias = tuple[Recorder | None, str, QueryRow]
+"""Who writes the table's query log, the table's place, and the row."""
+
+
+def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
+    """As the session's own setting says, else as it was given. ArgumentError where values are to be hashed without a
+    salt."""
+    if word == "off" or word == "":
+        return None if word else given
+    return replace(given or QueryLog(), literals=word)
+
+
+def note(noted: Sequence[NotedScan]) -> None:
+    """What was planned, once it was answered."""
+    for recorder, table, row in noted:
+        if recorder is not None:
+            recorder.note(row)
+        tell(table, row)
+
+
+def noted_scans(
+    setting: QueryLog | None,
+    scans: Sequence[SparkScan],
+    answers: Sequence[tuple[PruneResult | Reason, Cover | None]],
+    tables: Sequence[Table | None],
+    seconds: float,
+    limit: int | None,
+) -> Sequence[NotedScan]:
+    """A row for each scan whose table was opened. `answers`: what is proved about its files, and the index that stands
+    for it; of the time each scan has an equal share."""
+    noted = []
+    for scan, (answer, cover), table in zip(scans, answers, tables, strict=True):
+        if table is None:
+            continue
+        recorder = None if setting is None else recorder_of(handle_of(table), setting)
+        if recorder is not None or listening():
+            noted.append(
+                (recorder, table.path, replace(_row(scan, answer, cover, seconds * 1000 / len(scans)), limit=limit))
+            )
+    return noted
+
+
+def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, milliseconds: float) -> QueryRow:
+    conditions = scan.conditions
+    named = [column.name for condition in conditions for column in columns(condition)]
+    row = QueryRow(
+        at_us=now_us(),
+        engine="spark",
+        predicate=bounded(without_said(And(conditions))) if conditions else None,
+        columns=tuple(dict.fromkeys((*(need.name for need in scan.needs), *named))),
+        join_keys=_keys(key for want in scan.wants if isinstance(want, JoinSide) for key in want.keys),
+        group_keys=_keys(key for want in scan.wants if isinstance(want, Group) for key in want.keys),
+        order=scan.order,
+        bytes_read=scan.bytes,
+        version=scan.source.version,
+        milliseconds=milliseconds,
+    )
+    if cover is not None:
+        return _covered(row, cover)
+    if not isinstance(answer, PruneResult):
+        return row
+    return replace(
+        row,
+        files_read=answer.kept_files,
+        files_left_out=answer.dropped_files,
+        bytes_read=answer.kept_bytes,
+        bytes_left_out=answer.total_bytes - answer.kept_bytes,
+        indexes=helpers(answer),
+        version=str(answer.version.id),
+    )
+
+
+def _covered(row: QueryRow, cover: Cover) -> QueryRow:
+    """By a covering index that is read in the table's place."""
+    served = cover.candidate.serving
+    return replace(
+        row,
+        files_read=served.total_files - len(served.files),
+        files_left_out=len(served.files),
+        bytes_read=cover.read_bytes,
+        bytes_left_out=max(cover.source_bytes - cover.read_bytes, 0),
+        indexes=(cover.index,),
+        version=str(served.version.id),
+    )
+
+
+def _keys(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,197 @@
+"""What of metaindex stands in a session, in its JVM: the rule, the strategies, what listens to its queries, and the
+parser. It is put there, found again by whoever else looks (another process may have put it there), and taken out."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from metaindex.core.expression_errors import UnsupportedFeatureError, first_line
+from metaindex.core.jvm.classes import JavaClasses, room_classes
+from metaindex.core.jvm.gateway import gateway_of, jvm_of
+from metaindex.core.jvm.interrupts import interrupts_first
+from metaindex.core.jvm.releases import scala_of
+from metaindex.core.records import dataclass
+from metaindex.spark.extension_jar import EXTENSION
+
+from .parsing import PARSER, Handed, installed
+from .settings import RuleConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
+"""Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering
+index are. The session's own setting stands, where it has one; where it has none, other tables are planned as without it
+(`Unsorted.java`)."""
+_WITHOUT: Final = {
+    "merging": "joins sort the rows of an index again, where they are read beside files that it lacks",
+    "grouping": "groups by the keys of an index are hashed",
+    "few": "a task is made for each bucket of an index, also for those that are left out",
+    "narrowing": "joins leave no files out once the query runs",
+}
+_RULE: Final = "MetaIndexRule"
+_STRATEGIES: Final = {
+    "merging": "MergeStrategy",
+    "grouping": "GroupStrategy",
+    "few": "BucketStrategy",
+    "narrowing": "NarrowStrategy",
+}
+logger = logging.getLogger("metaindex")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """In one session. `held`: what py4j holds by its number for as long as this is held."""
+
+    rule: Any
+    strategies: tuple[Any, ...]
+    parser: Any | None = None  # that takes statements about indexes
+    sorted_buckets: bool = False  # was told to Spark, and is taken back
+    missing: tuple[str, ...] = ()  # what cannot be had in this Spark, and how it plans without
+    held: tuple[Any, ...] = ()
+
+
+def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) -> Placed:
+    """Puts all of it into a session that has none. `asked` answers the rule, `stated` the parser.
+    UnsupportedFeatureError for a Spark with other insides: the session is as it was then."""
+    token, callback = asked
+    classes = room_classes(spark, __package__)
+    ordered = spark.conf.get(SORTED_BUCKETS, None) is None
+    added, limit = made(spark, rule, callback, token, ordered)
+    planner = spark._jsparkSession.sessionState().planner()
+    more = {"grouping": (planner.Aggregation(), SORTED_BUCKETS), "narrowing": (added,)}
+    strategies = {name: _strategy(spark, classes, of, limit, *more.get(name, ())) for name, of in _STRATEGIES.items()}
+    missing = tuple(_WITHOUT[name] for name, strategy in strategies.items() if strategy is None)
+    there = tuple(strategy for strategy in strategies.values() if strategy is not None)
+    _add(spark, "extraOptimizations", added)
+    for strategy in there:
+        _add(spark, "extraStrategies", strategy)
+    spark._jsparkSession.listenerManager().register(value_of(added, "failures"))
+    if ordered:
+        spark.conf.set(SORTED_BUCKETS, "true")
+    parser = installed(spark, classes, stated)
+    return Placed(added, there, parser, ordered, missing, (callback, stated[1]))
+
+
+def placed_in(spark: SparkSession) -> Placed | None:
+    """What stands there, whoever put it there. Where somebody has put another parser around ours, that is not seen."""
+    rules = [rule for rule in _listed(spark, "extraOptimizations") if _kind(rule) == _RULE]
+    if not rules:
+        return None
+    strategies = [strategy for strategy in _listed(spark, "extraStrategies") if _kind(strategy) in _STRATEGIES.values()]
+    missing = tuple(
+        _WITHOUT[name] for name, of in _STRATEGIES.items() if of not in [_kind(strategy) for strategy in strategies]
+    )
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    ours = parser if _kind(parser).startswith(PARSER) else None
+    return Placed(rules[0], tuple(strategies), ours, bool(value_of(rules[0], "ordered")), missing)
+
+
+def is_on_class_path(spark: SparkSession) -> bool:
+    """Has the application the jar by which its configuration switches metaindex on?"""
+    from py4j.protocol import Py4JJavaError
+
+    jvm = jvm_of(spark)
+    try:
+        with interrupts_first():
+            jvm.java.lang.Class.forName(EXTENSION, False, jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def is_own(spark: SparkSession, placed: Placed) -> bool:
+    """Was it made for this session, and not for one of which this is a clone?"""
+    return bool(spark._jsparkSession.sessionState().conf().equals(value_of(placed.rule, "conf")))
+
+
+def take_out(spark: SparkSession, placed: Placed) -> None:
+    """Queries of the session are planned as without it. By Java's reflection: py4j remembers methods by the name of
+    their class, and a class of the same name may have been compiled by another process."""
+    for point, parts in (("extraOptimizations", (placed.rule,)), ("extraStrategies", placed.strategies)):
+        for part in parts:
+            _set(spark, point, [other for other in _listed(spark, point) if not other.equals(part)])
+    spark._jsparkSession.listenerManager().unregister(value_of(placed.rule, "failures"))
+    if placed.sorted_buckets and spark.conf.get(SORTED_BUCKETS, None) == "true":
+        spark.conf.unset(SORTED_BUCKETS)
+    if placed.parser is not None:
+        # Where somebody has put another parser around ours, that stays, and ours takes nothing out any more.
+        arguments = gateway_of(spark).new_array(jvm_of(spark).java.lang.Object, 1)
+        arguments[0] = spark._jsparkSession.sessionState()
+        remove = next(method for method in placed.parser.getClass().getMethods() if method.getName() == "remove")
+        remove.invoke(placed.parser, arguments)
+
+
+def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, ordered: bool) -> tuple[Any, Any]:
+    """The rule, which is not the session's yet, and how long its work may take."""
+    from py4j.protocol import Py4JJavaError
+
+    conf = spark._jsparkSession.sessionState().conf()
+    classes = room_classes(spark, __package__)
+    try:
+        with interrupts_first():
+            off = [name for name, on in _switches(rule).items() if not on]
+            scans = classes.new("Scans", ",".join(off))
+            limit = classes.new("Limit", conf, float(rule.timeout_seconds))
+            return classes.new(_RULE, callback, token, scans, conf, limit, ordered), limit
+    except Py4JJavaError as error:
+        raise UnsupportedFeatureError(
+            "the rule is compiled by the session's Spark, against what that has inside; this one"
+            f" ({spark.version}, Scala {scala_of(jvm_of(spark))}) has something else: {_said(error)}; take the rows by"
+            " table.scan(predicate).to_arrow(), or the names of the files by table.prune(predicate).paths"
+        ) from error
+
+
+def _switches(rule: RuleConfig) -> dict[str, bool]:
+    """What Java looks at before it asks, by its name in the session's settings."""
+    return {"topK": rule.top_k, "limit": rule.limit, "aggregates": rule.aggregates, "joins": rule.joins}
+
+
+def value_of(part: Any, name: str) -> Any:
+    """A public field."""
+    return part.getClass().getField(name).get(part)
+
+
+def _kind(part: Any) -> str:
+    """The name of its class, where that is one of ours."""
+    package, _, name = str(part.getClass().getName()).rpartition(".")
+    return name if package == "metaindex" else ""
+
+
+def _strategy(spark: SparkSession, classes: JavaClasses, name: str, *arguments: Any) -> Any | None:
+    """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than
+    those that it is built upon: joins sort such scans then, groups are hashed."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        with interrupts_first():
+            return classes.new(name, *arguments)
+    except Py4JJavaError as error:
+        logger.warning("this Spark has other insides; it plans without %s: %s", name, _said(error))
+        return None
+
+
+def _said(error: Any) -> str:
+    """By Java, of what lies at the bottom."""
+    thrown = error.java_exception
+    while thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    return first_line(Exception(str(thrown)))[:300]
+
+
+def _add(spark: SparkSession, point: str, part: Any) -> None:
+    """`point`: a list of Spark's `experimental`, of rules or of strategies."""
+    _set(spark, point, [*_listed(spark, point), part])
+
+
+def _listed(spark: SparkSession, point: str) -> list[Any]:
+    listed = getattr(spark._jsparkSession.experimental(), point)()
+    return [listed.apply(i) for i in range(listed.size())]
+
+
+def _set(spark: SparkSession, point: str, ones: list[Any]) -> None:
+    listed = jvm_of(spark).java.util.ArrayList()
+    for part in ones:
+        listed.add(part)
+    getattr(spark._jsparkSession.experimental(), f"{point}_$eq")(jvm_of(spark).PythonUtils.toSeq(listed))

@@ -1,0 +1,75 @@
+"""Are the parts of a covering index there, each the one that its manifest names? Looked at when a query is planned:
+Spark's reader, which opens them later, knows no manifest.
+
+One listing of a run says whether all parts are there, as long as they should be; a footer names the run, the key and
+the bucket of its part, so that its digest tells a part from every other one (`parts.MARK`). Runs are immutable, so what
+was seen holds for `SEEN_SECONDS`; then the run is listed again, and footers are read again of parts that have changed
+since. The bytes of pages have checksums of their own, which Spark's reader verifies; a whole part put in another one's
+place in the meantime is no error to it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from metaindex.index.kinds.served import StoredPart
+from metaindex.index.log.entry import RunRef
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.layout import run_folder
+from metaindex.storage.protocol import ObjectInfo
+
+SEEN_SECONDS = 10.0
+_HELD: Final = 1_000
+_lock = threading.Lock()
+_seen: OrderedDict[tuple[str, str, str], _Seen] = OrderedDict()
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Of one run: when it was listed, and of the parts whose footers were right what the listing said of them."""
+
+    until: float
+    right: dict[str, ObjectInfo] = field(default_factory=dict)
+
+
+def check(
+    index: OpenIndex, run: RunRef, partition: str, every: Sequence[StoredPart], wanted: Sequence[StoredPart]
+) -> None:
+    """Looks at the parts of a key in a run (`every`), and into those that are to be read (`wanted`). DamagedIndexError
+    where one is not as the manifest says; StorageError."""
+    key = (index.storage.root, run.run, partition)
+    with _lock:
+        seen = _seen.get(key)
+    if seen is not None and time.monotonic() < seen.until and all(part.path in seen.right for part in wanted):
+        return
+    reader = index.reader(run)
+    listed = {info.path: info for info in index.storage.list(run_folder(partition, run.run))}
+    for part in every:
+        object_ = listed.get(part.path)
+        if object_ is None:
+            raise reader.damaged(part.path, "it is not there")
+        if object_.size_bytes != part.info.size_bytes:
+            raise reader.damaged(
+                part.path, f"{part.info.size_bytes} bytes are expected, {object_.size_bytes} are there"
+            )
+    right = {path: info for path, info in seen.right.items() if listed.get(path) == info} if seen is not None else {}
+    left = [part for part in wanted if part.path not in right]
+    reader.each(left, lambda part: reader.vouch(part.info))
+    right |= {part.path: listed[part.path] for part in left}
+    with _lock:
+        _seen[key] = _Seen(time.monotonic() + SEEN_SECONDS, right)
+        _seen.move_to_end(key)
+        while len(_seen) > _HELD:
+            _seen.popitem(last=False)
+
+
+def forget(runs: Collection[str] | None = None) -> None:
+    """Whatever was seen of these runs (None: of all) is looked at again."""
+    with _lock:
+        for key in [key for key in _seen if runs is None or key[1] in runs]:
+            del _seen[key]

@@ -1,0 +1,458 @@
+"""Answers the optimizer's rule: which files of these scans hold no row that their filters let pass?
+
+A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a
+reply names, for some of them, files by full identity (path, size and time; in Iceberg path, size and sequence number)
+that an index proves out. Spark's own list decides what is read: a file that is not in the reply stays. For plain files
+the newest version that an index recorded answers, without a listing: a file that was written since is not in the proof,
+one that was replaced has another identity, which is looked at (`replaced`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow.compute as pc
+
+from metaindex.core.config import Config, QueryLog, noting
+from metaindex.core.deadline import TooLate, look, until
+from metaindex.core.expression_errors import UnknownColumnError, UnsupportedFeatureError, first_line
+from metaindex.core.jvm.said import said_by_spark
+from metaindex.core.telemetry import listening, record_spark_query
+from metaindex.expressions.references import columns
+from metaindex.expressions.tree import And, Opaque, Predicate
+from metaindex.query.pruning.ranking import CORES
+from metaindex.query.pruning.result import PruneResult
+from metaindex.table.face import Table, handle_of, queries_of
+
+from . import scans, seen_parts, text_scans
+from .alike import are_rows_alike, is_read_as_written, judged_of_files
+from .answered import Answered, answered
+from .by_joins import join_reply, known_columns
+from .candidates import Offered, offered
+from .cover_reply import told
+from .covers import Cover, cover_now, ranked
+from .first_rows import CertainFirst, FirstFound, certain_first, first_rows
+from .reading import Requests
+from .reasons import Reason
+from .replaced import looked_at_once, proved_now
+from .replies import normal, packed, signs
+from .request import AggregateAsked, Files, FirstAsked, Iceberg, Request, SparkScan
+from .scans import at_version
+from .settings import RuleConfig
+from .tables import Tables
+from .whole_files import whole_files
+
+if TYPE_CHECKING:
+    from .noting import NotedScan
+
+logger = logging.getLogger("metaindex")
+Taken: TypeAlias = FirstFound | Answered | CertainFirst
+_PARTS = {FirstFound: "first", Answered: "aggregate", CertainFirst: "certain"}
+_TOLD = 1_000  # of what is not supported: more is not told
+
+
+@dataclass(slots=True)
+class AnswerCounts:
+    """Of the answers of one session."""
+
+    failed: int = 0
+    timed_out: int = 0
+    stopped: int = 0  # of those, how many were being computed: their threads are free again
+    bad_settings: int = 0
+    last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """How one scan of a query is to be read. `refused`: the covering indexes that do not stand for it; `damaged`: what
+    is wrong with some of them."""
+
+    skipping: PruneResult | Reason
+    cover: Cover | None
+    refused: Mapping[str, Reason]
+    table: Table | None
+    asked: PruneResult | Reason  # the same, with an answer that proves nothing for what it is
+    taken: Taken | Reason | None = None  # for what the plan takes of its rows; None: all of them
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Skipping:
+    """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark
+    may ask at once."""
+
+    config: Config
+    storage_options: Mapping[str, str]
+    rule: RuleConfig
+    cores: int = CORES  # that work on a query
+    counts: AnswerCounts = field(default_factory=AnswerCounts)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="metaindex-rule")
+    )
+    _tables: Tables = field(init=False)
+    _noting: QueryLog | None = field(init=False)
+    _requests: Requests = field(default_factory=Requests)
+    _read: tuple[Mapping[str, str], RuleConfig] | None = None  # the session's settings of ours, as they were last
+    _told: set[str] = field(default_factory=set)  # what is not supported, of the tables that were asked
+    _told_lock: threading.Lock = field(default_factory=threading.Lock)
+    _broken: frozenset[str] = frozenset()  # runs of covering indexes that queries of the session failed to read
+
+    def __post_init__(self) -> None:
+        self._tables = Tables(self.config, self.storage_options)
+        self._noting = noting(self.config.query_log)
+
+    def __call__(self, request: str) -> str:
+        rule = self.rule
+        try:
+            asked = self._requests.read(request)
+            rule = self.settings(asked.settings)
+            self._note(asked.broken)
+            seconds = rule.timeout_seconds if asked.running is None else min(asked.running, rule.timeout_seconds)
+            answer = self._pool.submit(self._answer_until, time.monotonic() + seconds, asked, rule)
+            try:
+                reply, noted = answer.result(seconds)
+                if noted:
+                    from .noting import note
+
+                    note(noted)
+                if not asked.explained and asked.running is None:
+                    record_spark_query("answered")
+                return reply
+            finally:
+                answer.cancel()  # where no thread has begun with it
+        except (LateError, TooLate):
+            self.counts.timed_out += 1
+            record_spark_query("timed_out")
+            self.counts.last_error = f"no answer within {rule.timeout_seconds} s"
+            logger.warning("a Spark query is planned without indexes: %s", self.counts.last_error)
+        except Exception as error:  # noqa: BLE001 - a query never fails because of an index
+            self._failed(error)
+        return ""
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _note(self, broken: Mapping[str, str]) -> None:
+        """What Spark failed to read is not read again, by this session; whoever else plans with it looks at it
+        again."""
+        new = {run: part for run, part in broken.items() if run not in self._broken}
+        if not new:
+            return
+        self._broken |= new.keys()
+        seen_parts.forget(new)
+        for part in new.values():
+            index = part.partition("/")[0]
+            self.counts.failed += 1
+            record_spark_query("failed")
+            self.counts.last_error = (
+                f"a part of an index is as its manifest says; Spark could not read {part}, and its query failed; run it"
+                " again: this session reads the table instead; "
+                f"verify_index({index!r}) tells what is wrong, repair_index({index!r}) mends it"
+            )
+            logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)
+
+    def settings(self, conf: Mapping[str, str]) -> RuleConfig:
+        """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once,
+        and as if it were not there."""
+        read = self._read
+        if read is None or read[0] != conf:
+            rule, bad = self.rule.with_conf(conf)
+            for complaint in bad:
+                self.counts.bad_settings += 1
+                self.counts.last_error = f"a setting is left out: {complaint}"
+                logger.warning("a setting of the Spark session is left out: %s", complaint)
+            read = self._read = conf, rule
+        return read[1]
+
+    def _answer_until(self, late: float, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
+        """An answer that nobody waits for any more is not computed to its end."""
+        try:
+            with until(late):
+                return self._answer(asked, rule)
+        except TooLate:
+            self.counts.stopped += 1
+            raise
+
+    def _answer(self, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
+        """The reply, and what is noted of the query once that is given."""
+        if not rule.enabled:
+            return "", ()
+        if asked.running is not None:
+            narrowed = {str(at): self._narrowed(scan, rule) for at, scan in enumerate(asked.scans)}
+            return json.dumps(narrowed), ()
+        started = time.perf_counter()
+        replies = {}
+        plans = self.plan(asked.scans, rule)
+        for number, (scan, planned) in enumerate(zip(asked.scans, plans, strict=True)):
+            reply: dict[str, object] = {}
+            if isinstance(planned.skipping, PruneResult):
+                reply = {"label": _by(planned.skipping), "dropped": _dropped(planned.skipping)}
+            if planned.cover is None and planned.taken is not None and not isinstance(planned.taken, Reason):
+                reply[_PARTS[type(planned.taken)]] = planned.taken.reply(str(reply.get("label", "")))
+            if planned.cover is not None and planned.table is not None:
+                reply["cover"] = told(planned.cover, scan, handle_of(planned.table).root(None))
+            if scan.joins and rule.joins and not _is_one_file(planned.skipping):
+                columns_ = self.joinable(scan, rule)
+                reply |= {"joins": join_reply(columns_, rule)} if columns_ else {}
+            if reply:
+                replies[str(number)] = reply
+        noted: Sequence[NotedScan] = ()
+        if (self._noting is not None or rule.query_log or listening()) and not asked.explained:
+            noted = self._noted(asked, plans, rule, time.perf_counter() - started)
+        return (json.dumps(replies) if replies else ""), noted
+
+    def _noted(self, asked: Request, plans: Sequence[Planned], rule: RuleConfig, seconds: float) -> Sequence[NotedScan]:
+        from .noting import noted_scans, setting_of  # most sessions note nothing
+
+        try:
+            setting = setting_of(self._noting, rule.query_log)
+            if setting is None and not listening():
+                return ()
+            tables = [self._tables.held(scan) for scan in asked.scans]
+            answers = [(planned.asked, planned.cover) for planned in plans]
+            return noted_scans(setting, asked.scans, answers, tables, seconds, asked.limit)
+        except Exception as error:  # noqa: BLE001 - a query never fails of its log
+            self._say_once(error, "queries of a Spark session are not noted: %s")
+            return ()
+
+    def plan(self, scans: Sequence[SparkScan], rule: RuleConfig) -> list[Planned]:
+        """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
+        other covering index why not."""
+        with self._tables.looked_at_once(), looked_at_once():
+            pruned = [self.pruned(scan, rule) for scan in scans]
+            decided = [decided_by(answer) for answer in pruned]
+            look()
+            taken = [self._taken(scan, rule) for scan in scans]
+            offers = [self._offered(scan, skipping, rule) for scan, skipping in zip(scans, decided, strict=True)]
+            chosen = ranked(scans, [some for _, some in offers], rule)
+            now = [
+                cover
+                if cover is None or table is None or not scan.plain
+                else cover_now(cover, handle_of(table).root(None), some, rule)
+                for scan, cover, (table, some) in zip(scans, chosen, offers, strict=True)
+            ]
+        return [_planned(*parts) for parts in zip(decided, now, offers, pruned, taken, strict=True)]
+
+    def _taken(self, scan: SparkScan, rule: RuleConfig) -> Taken | Reason | None:
+        """What is proved for the first rows of an order, an aggregate, or some rows, where the plan takes those
+        alone."""
+        asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
+        if asked is None and not (scan.any and rule.limit):
+            return None
+        look()
+        try:
+            table = self._tables.usable(scan, rule)
+            if isinstance(table, Reason):
+                return table
+            allowed = self._allowed(table, rule)
+            known = Reason.NOT_ALLOWED if allowed == [] else whole_files(table, scan, allowed)
+            if isinstance(known, Reason):
+                return known
+            match asked:
+                case FirstAsked():
+                    return first_rows(asked, known)
+                case AggregateAsked():
+                    return answered(asked, known)
+                case _:
+                    return certain_first(known)
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+            return Reason.UNSUPPORTED
+        except Exception as error:  # noqa: BLE001 - the plan stays as it was
+            self._failed(error)
+            return Reason.FAILED
+
+    def _allowed(self, table: Table, rule: RuleConfig) -> list[str] | None:
+        """Names of the indexes that may be used; None: all."""
+        return [name for name in handle_of(table).usable_indexes() if rule.allows(name)] if rule.restricted else None
+
+    def _offered(
+        self, scan: SparkScan, skipping: PruneResult | Reason, rule: RuleConfig
+    ) -> tuple[Table | None, Offered]:
+        """The covering indexes that may stand for a scan."""
+        source = scan.source
+        try:
+            if (isinstance(source, Files) and source.catalog) or not is_read_as_written(source):
+                return None, Offered()
+            table = self._tables.usable(scan, rule)
+            if not isinstance(table, Reason) and are_rows_alike(table, source):
+                kept = skipping.kept_bytes if isinstance(skipping, PruneResult) else None
+                some = offered(table, scan, rule, kept, self._broken, self.cores)
+                for error in some.damaged.values():
+                    self._failed(error)
+                if scan.text is not None:
+                    lists = [[candidate.serving.files.paths] for candidate in some.candidates]
+                    told = [text_scans.tabs_are_told(table, paths) for paths in lists]
+                    some.candidates = [candidate for candidate, said in zip(some.candidates, told, strict=True) if said]
+                return table, some
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+        except Exception as error:  # noqa: BLE001 - the other scans are still answered
+            self._failed(error)
+        return None, Offered()
+
+    def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
+        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
+        return self._tables.table_of(scan, rule)
+
+    def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
+        """Of the keys of joins those columns that an index knows, so that keys may leave files out; that this index
+        does, where one is named."""
+        look()
+        try:
+            return self._joinable(scan, rule, index)
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+        except Exception as error:  # noqa: BLE001 - the scan is read as it is
+            self._failed(error)
+        return ()
+
+    def _joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None) -> tuple[str, ...]:
+        source = scan.source
+        if (isinstance(source, Iceberg) and source.version is None) or not is_read_as_written(source):
+            return ()
+        table = self._tables.usable(scan, rule)
+        allowed = None if isinstance(table, Reason) else self._allowed(table, rule)
+        if isinstance(table, Reason) or allowed == []:
+            return ()
+        return known_columns(table, scan, allowed if index is None else [index])
+
+    def _narrowed(self, scan: SparkScan, rule: RuleConfig) -> dict[str, object]:
+        """What is left out of a scan that runs."""
+        with self._tables.looked_at_once(), looked_at_once():
+            result = self.pruned(scan, rule)
+        if not isinstance(result, PruneResult) or not result.dropped_files:
+            return {}
+        return {"dropped": _dropped(result), "by": _by(result)}
+
+    def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
+        """What is proved about one scan of a request, or why nothing is."""
+        return decided_by(self.pruned(scan, rule))
+
+    def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
+        """The same, with an answer that proves nothing for what it is."""
+        look()
+        try:
+            return self._scan(scan, rule)
+        except UnsupportedFeatureError as error:
+            self._say_once(error)
+            return Reason.UNSUPPORTED
+        except Exception as error:  # noqa: BLE001 - the other scans are still answered
+            self._failed(error)
+            return Reason.FAILED
+
+    def _say_once(
+        self, error: Exception, said: str = "Spark queries of a table are planned without indexes: %s"
+    ) -> None:
+        """What is not read here is no failure, and is so at every query."""
+        with self._told_lock:
+            new = str(error) not in self._told and len(self._told) < _TOLD
+            self._told |= {str(error)} if new else set()
+        if new:
+            logger.warning(said, error)
+
+    def _failed(self, error: Exception) -> None:
+        self.counts.failed += 1
+        record_spark_query("failed")
+        self.counts.last_error = said_by_spark(error)
+        logger.warning("a Spark query is planned without indexes, which reads more: %s", self.counts.last_error)
+        logger.debug("the request that failed", exc_info=error)
+
+    def _scan(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
+        filters = [
+            condition for condition in scan.conditions if not isinstance(condition, Opaque) and columns(condition)
+        ]
+        if not filters:
+            return Reason.NOT_UNDERSTOOD if scan.filters else Reason.NO_FILTER
+        if isinstance(scan.source, Iceberg) and scan.source.version is None:
+            return Reason.NO_VERSION
+        if not is_read_as_written(scan.source):
+            return Reason.READER_OPTIONS
+        table = self._tables.usable(scan, rule)
+        if isinstance(table, Reason):
+            return table
+        allowed = self._allowed(table, rule)
+        if allowed == []:
+            return Reason.NOT_ALLOWED
+        if not isinstance(scan.source, Files):
+            return _pruned(table, filters, scan, allowed)
+        asked = judged_of_files(table, filters, scan.source)
+        if isinstance(asked, Reason):
+            return asked
+        result = _pruned(table, asked, scan, allowed)
+        if isinstance(result, Reason):
+            return result
+        if scan.text and not text_scans.tabs_are_told(table, (result.files.paths, result.dropped.paths)):
+            return Reason.READER_OPTIONS
+        return proved_now(result)
+
+
+def _planned(
+    skipping: PruneResult | Reason,
+    cover: Cover | None,
+    offer: tuple[Table | None, Offered],
+    answer: PruneResult | Reason,
+    taken: Taken | Reason | None,
+) -> Planned:
+    """Of an index in the scan's place and files left out of it for what the plan takes, what reads less."""
+    table, some = offer
+    if taken is not None and not isinstance(taken, Reason):
+        if cover is not None and (isinstance(taken, CertainFirst) or taken.result.kept_bytes > cover.read_bytes):
+            taken = None
+        else:
+            cover, answer = None, taken.result
+    damaged = {name: first_line(error) for name, error in some.damaged.items()}
+    return Planned(skipping, cover, some.refused, table, answer, taken, damaged)
+
+
+def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:
+    """What is proved; or why nothing is."""
+    if isinstance(pruned, Reason) or pruned.dropped_files:
+        return pruned
+    return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
+
+
+def _pruned(
+    table: Table, filters: Sequence[Predicate], scan: SparkScan, allowed: Sequence[str] | None
+) -> PruneResult | Reason:
+    """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's
+    statistics by itself."""
+    if not filters:
+        return Reason.NOT_UNDERSTOOD
+    try:
+        asked = at_version(And(tuple(filters)), scan)
+        result = queries_of(table).proved(asked, scan.source.version, allowed)
+        if result is None:
+            return Reason.OTHER_COLUMNS
+        return result if scans.of_this_table(scan, result.version) else Reason.OTHER_TABLE
+    except UnknownColumnError:
+        if len(filters) == 1:
+            return Reason.NOT_UNDERSTOOD
+    known = [
+        condition for condition in filters if _pruned(table, [condition], scan, allowed) is not Reason.NOT_UNDERSTOOD
+    ]
+    return _pruned(table, known, scan, allowed)
+
+
+def _is_one_file(skipping: PruneResult | Reason) -> bool:
+    """Or none: keys of joins have nothing to leave out."""
+    return isinstance(skipping, PruneResult) and skipping.kept_files <= 1
+
+
+def _by(result: PruneResult) -> str:
+    """The indexes that left files out, for people."""
+    return ", ".join(each.name for each in result.indexes if each.used and each.dropped_files)
+
+
+def _dropped(result: PruneResult) -> str:
+    """The dropped files, path and sign by turns."""
+    paths = normal(result.dropped, result.table)
+    return packed(pc.binary_join_element_wise(paths, signs(result.dropped), "\0").to_pylist())

@@ -1,0 +1,355 @@
+"""Statements about indexes in a session of Spark: its tables by their names, with the rights that the session has."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from metaindex.advisor.workloads.taking import workload
+from metaindex.advisor.workloads.template import Workload
+from metaindex.core.config import Config
+from metaindex.core.errors import StatementError
+from metaindex.core.expression_errors import (
+    ArgumentError,
+    ExpressionError,
+    MetaIndexError,
+    NotATableError,
+)
+from metaindex.core.jvm.gateway import jvm_of
+from metaindex.core.jvm.interrupts import interrupts_first
+from metaindex.core.jvm.said import said_by_spark
+from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
+from metaindex.statements.execution.cures import StatementWords, in_statement
+from metaindex.statements.execution.files import FORMATS, explained
+from metaindex.statements.execution.results import FORMATTED, StatementResult, result, schema_of
+from metaindex.statements.execution.run import run
+from metaindex.statements.execution.tables import AskedTables, not_asked
+from metaindex.statements.grammar.errors import line_and_column
+from metaindex.statements.grammar.parsing import is_ours, parsed, slip
+from metaindex.statements.grammar.places import placed
+from metaindex.statements.grammar.query_tables import begins_as_query, no_query, path_between_quotes
+from metaindex.statements.grammar.scripts import indexes_in, is_script
+from metaindex.table.face import Table
+from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
+from metaindex.table.opening import check_options, open_table
+from metaindex.table.sql_text.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
+
+from .enabling import rule_of
+from .quiet import unlogged
+from .reasons import Reason
+from .text_scans import as_indexed, check_refreshed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from metaindex.index.build.protocol import Progress
+
+    from .explaining import ExplainedScan
+
+_TYPES: Final = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+_NO_TABLE: Final = re.compile(r"\[(?:TABLE_OR_VIEW|PATH|SCHEMA)_NOT_FOUND")
+_INDEXED: Final = "org.apache.spark.sql.connector.catalog.index.SupportsIndex"
+
+
+class OthersIndexError(MetaIndexError):
+    """The table is of a catalog that has indexes of its own: the statement is Spark's."""
+
+
+class Answering:
+    """What the session's parser asks (`StatementParser.java`): is a text a statement of ours, and what does it give?
+    Nothing is raised: what goes wrong is told. `session` gives the session; `config`, `storage_options`: those of
+    `open_table`."""
+
+    def __init__(self, session: Callable[[], SparkSession], config: Config, storage_options: Mapping[str, str]) -> None:
+        self._session = session
+        self._how = {"config": config, "storage_options": dict(storage_options)}
+
+    def __call__(self, request: str) -> str:
+        asked = json.loads(request)
+        text = str(asked["text"])
+        try:
+            with interrupts_first(), unlogged():
+                return json.dumps(
+                    {"parse": self._parsed, "script": self._script, "slip": self._slip, "run": self._run}[
+                        str(asked["what"])
+                    ](text)
+                )
+        except OthersIndexError:
+            return json.dumps({"other": True})
+        except Exception as error:  # noqa: BLE001 - told to whoever runs the statement
+            return json.dumps({"error": self._said(error, text)})
+
+    def _parsed(self, text: str) -> dict[str, object]:
+        if not is_ours(text):
+            return {"other": True}
+        try:
+            statement = parsed(text)
+        except StatementError as error:
+            if self._theirs(text):
+                return {"other": True}
+            return _placed(text, str(error).partition(": ")[2], error.at, error.end)
+        return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
+
+    def _slip(self, text: str) -> dict[str, object]:
+        """Of a text that Spark cannot parse, and that begins nearly as ours do."""
+        error = slip(text)
+        if error is None:
+            return {"other": True}
+        return _placed(text, str(error).partition(": ")[2], error.at, error.end)
+
+    def _script(self, text: str) -> dict[str, object]:
+        """Of a script, which Spark parses whole: the first statement of ours in it, which is refused."""
+        try:
+            inside = [*indexes_in(text)] if is_script(text) else []
+        except StatementError:
+            return {"other": True}  # Spark has its own error
+        for at, statement in inside:
+            if not self._theirs(statement):
+                first = " ".join(statement.split()[:2])
+                told = (
+                    "a script has no statements about indexes; give it to sql() by itself, or say EXECUTE IMMEDIATE"
+                    f" '{first} ...' in its place"
+                )
+                return _placed(text, told, at, at + len(first))
+        return {"other": True}
+
+    def _theirs(self, text: str) -> bool:
+        """Is a statement that is wrong as one of ours right as Spark's, of a table that has indexes of its own?"""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        spark = self._session()
+        parser, state = rule_of(spark).placed.parser, spark._jsparkSession.sessionState()
+        try:
+            with interrupts_first():
+                if parser is None:
+                    return False
+                named = parser.theirs(text)
+                return named is not None and bool(parser.hasIndexes(state.analyzer().execute(named)))
+        except (PySparkException, Py4JJavaError):
+            return False  # the statement has the error that ours found
+
+    def _run(self, text: str) -> dict[str, object]:
+        statement = parsed(text)
+        rows = run(statement, SparkTables(self._session(), self._how, statement)).rows
+        return {"rows": [[_plain(value) for value in row.values()] for row in rows.to_pylist()]}
+
+    def _said(self, error: Exception, text: str) -> str:
+        known = isinstance(error, MetaIndexError)
+        said = str(error) if known else said_by_spark(error)
+        place = placed(text, said) if known else None
+        at = "" if place is None else "; line {}, column {}".format(*line_and_column(text, place[0]))
+        return f"[{type(error).__name__}] {said}{at}"
+
+
+def _placed(text: str, said: str, at: int, end: int) -> dict[str, object]:
+    """An error at a place of the text."""
+    line, column = line_and_column(text, at)
+    place = {"line": line, "column": column - 1, "start": at, "stop": max(at, end - 1)}
+    return {"error": said, "near": f"'{text[at:end] or 'end of input'}'", **place}
+
+
+def _ddl(kind: pa.DataType) -> str:
+    return f"ARRAY<{_ddl(kind.value_type)}>" if pa.types.is_list(kind) else _TYPES[kind]
+
+
+def _fact(error: Exception) -> str:
+    """What Spark says, as a part of a line of ours."""
+    return f"Spark says: {said_by_spark(error)[:300].rstrip(' .;')}"
+
+
+def _plain(value: object) -> object:
+    """JSON has no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class SparkTables:
+    """The tables of a session: temporary views, catalogs, and formats with a path."""
+
+    def __init__(self, spark: SparkSession, how: Mapping[str, Any], statement: Statement | None = None) -> None:
+        self.spark, self._how = spark, how
+        self._passed_on = isinstance(statement, CreateIndex) or (
+            isinstance(statement, ChangeIndex) and statement.verb == "drop"
+        )
+        self._refreshed = statement.name if isinstance(statement, RefreshIndex) else None
+        self.in_spark = True
+        self.names: Mapping[str, str] = {}
+        self.naming = "a view behind ON (CREATE TEMPORARY VIEW name AS SELECT * FROM table)"
+        self.builder: str | None = None
+        self.progress: Progress | None = None
+
+    def open(self, name: TableName) -> Table:
+        options: dict[str, Any] = dict(name.options)
+        if name.path:
+            return open_table(name.path, spark=self.spark, **self._how, **options)
+        if not options:
+            frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
+            return table_of(frame, **self._how, others=self._others, as_read=self._as_read)
+        if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
+            raise ArgumentError(
+                f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
+                " behind it; leave it out"
+            )
+        check_options(options)
+        said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+        return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
+
+    def takes_options(self, name: TableName) -> bool:
+        return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in FORMATS)
+
+    def _is_in_catalog(self, parts: Sequence[str]) -> bool:
+        """A database may be named as a format is: Spark looks there first."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            with interrupts_first():
+                return bool(self.spark.catalog.tableExists(column_sql(parts)))
+        except (PySparkException, Py4JJavaError) as error:
+            raise NotATableError(f"a table is one that Spark finds; {_fact(error)}; check the name") from None
+
+    def _read(self, format_: str, path: str, options: Mapping[str, str]) -> DataFrame:
+        from pyspark.errors import PySparkException
+
+        options = dict(options)
+        schema = options.pop("schema", None)
+        reader = self.spark.read.format(format_).options(**options)
+        try:
+            with interrupts_first():
+                return (reader if schema is None else reader.schema(schema)).load(path)
+        except PySparkException as error:
+            said = f"a table is one that Spark can read; {_fact(error)}; check the path and the options"
+            raise NotATableError(said) from None
+
+    def _as_read(self, table: Table, relation: Any) -> Table:
+        opened = as_indexed(table, relation)
+        if self._refreshed is not None:
+            check_refreshed(opened, self._refreshed, relation)
+        return opened
+
+    def _others(self, table: Any) -> None:
+        """Of a table that no catalog of ours has."""
+        names = [str(interface.getName()) for interface in table.getClass().getInterfaces()]
+        if self._passed_on and _INDEXED in names:
+            raise OthersIndexError
+
+    def _frame(self, query: str, *, named: bool = False) -> DataFrame:
+        """A query, and nothing that changes anything. `named`: it is the name of a table."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            with interrupts_first():
+                self._check(query)
+                return self.spark.sql(query)
+        except (PySparkException, Py4JJavaError) as error:
+            said = _fact(error)
+            if named or _NO_TABLE.search(said):
+                cure = "check the name, or the path"
+                raise NotATableError(f"a statement names tables that Spark can read; {said}; {cure}") from None
+            rule = "a statement has a query that Spark can analyse"
+            path = path_between_quotes(query)
+            if path:
+                rule, said = "queries of a session name a path behind its format", f"this one has {path!r} alone"
+            raise ExpressionError(f"{rule}; {said}; {self._named(path) or 'correct the query'}") from None
+
+    def _named(self, path: str) -> str:
+        """How a query of a session names the table at a path, which statements may name between quotes; empty where
+        there is none."""
+        if not path:
+            return ""
+        try:
+            snapshot = open_table(path, **self._how).snapshot()
+            read_as = snapshot.details.read_options().get("file_format", "parquet")
+            format_ = str(read_as) if snapshot.format == "files" else snapshot.format
+        except NotATableError:
+            return "check the path, at which there is no table"
+        except MetaIndexError:
+            return f"write the format before it, as in parquet.{quoted(path)}"
+        if format_ == "iceberg":
+            return "write the table's name in its catalog"
+        if format_ == "csv":
+            view = f"CREATE TEMPORARY VIEW name USING csv OPTIONS (path {text_sql(path)}, header true)"
+            return f"write a view's name, of {view}"
+        return f"write {format_}.{quoted(path)}"
+
+    def _check(self, query: str) -> None:
+        """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an
+        expression. Nothing is run by that."""
+        parser, state = rule_of(self.spark).placed.parser, self.spark._jsparkSession.sessionState()
+        if parser is None or not begins_as_query(query):
+            raise no_query(query)
+        plan = state.sqlParser().parsePlan(query)
+        other = parser.changes(plan)
+        if other is None:
+            mode = jvm_of(self.spark).org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+            other = parser.changes(state.executePlan(plan, mode).analyzed())
+        if other is not None:
+            raise ArgumentError(f"a query changes nothing; this one has {other}; give the query alone")
+
+    def asked(self, query: str) -> AskedTables:
+        frame = self._frame(query)
+        queries = workload(frame)
+        opened: dict[str, Table] = {}
+        for table in tables_in(frame, **self._how, as_read=as_indexed):
+            opened.setdefault(table.path, table)
+        if not opened:
+            why = queries.problems[0].reason if queries.problems else "it reads none"
+            raise not_asked("none can", why)
+        return AskedTables(queries, tuple(opened.values()), {})
+
+    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
+        return workload(Path(path), time_zone=tables[0].config.time_zone, spark=self.spark)
+
+    def explained(self, query: str, *, formatted: bool) -> StatementResult:
+        from .explaining import explained as explained_here
+
+        frame = self._frame(query)
+        told = explained_here(frame, counted=not formatted)
+        if formatted:
+            return result(FORMATTED, [{"plan": told.text("plaintext")}], told.text("plaintext"))
+        rows = [row for scan in told.scans for row in _scan_rows(scan)]
+        return explained(rows) if rows else explained(rows, _why_unread(frame))
+
+
+def _why_unread(frame: DataFrame) -> str:
+    """Of a query without a scan. Delta puts what its log says in the place of an aggregate, as a row at hand."""
+    execution = frame._jdf.queryExecution()
+    leaves = [leaf for plan in _with_subqueries(execution.analyzed()) for leaf in each_of(plan.collectLeaves())]
+    if not any(leaf.getClass().getSimpleName() in ("LogicalRelation", "DataSourceV2Relation") for leaf in leaves):
+        return "the query reads no table"
+    left = _with_subqueries(execution.optimizedPlan())
+    at_hand = any(plan.getClass().getSimpleName() == "LocalRelation" and not plan.data().isEmpty() for plan in left)
+    by_log = at_hand and any(is_of_delta(leaf) for leaf in leaves)
+    return "Spark reads no file for it" + (" (Delta answers it from its log)" if by_log else "")
+
+
+def _with_subqueries(plan: Any) -> list[Any]:
+    """A plan of Spark's, and those of the subqueries in its expressions."""
+    return [plan, *each_of(plan.subqueriesAll())]
+
+
+def _scan_rows(scan: ExplainedScan) -> Iterator[dict[str, object]]:
+    row: dict[str, object] = {"scan": scan.scan}
+    pruned, more = scan.expected, scan.remarks
+    if pruned is not None:
+        row |= {"files": pruned.kept_files, "total_files": pruned.total_files}
+        row |= {"size_bytes": pruned.kept_bytes, "total_bytes": pruned.total_bytes}
+    elif scan.whole is not None and scan.cover is None:
+        files, size = scan.whole
+        row |= {"files": files, "total_files": files, "size_bytes": size, "total_bytes": size}
+    if not scan.indexes:
+        code = [] if scan.reason is None else [f"{scan.reason.name}: {scan.reason.value}"]
+        yield {**row, "reason": "; ".join([*code, *more]) or None}
+    for verdict in scan.indexes:
+        code = [] if verdict.reason is None else [f"{verdict.reason.name}: {verdict.reason.value}"]
+        said = "; ".join(part for part in (*code, verdict.detail, *(more if code else ())) if part)
+        if verdict.reason is Reason.NOT_USABLE or "mode='full'" in said:
+            said = in_statement(said, StatementWords(index=verdict.index, in_spark=True))
+        yield {**row, "index": verdict.index, "used": verdict.reason is None, "reason": said}

@@ -1,0 +1,133 @@
+"""The tables of a session's queries, opened once a thread and held. Where no index of one can be used, that is
+remembered for some seconds, or until this process writes to one of them: who creates one sees it in the next query."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from metaindex.core.config import Config
+from metaindex.table.face import Table, handle_of
+
+from . import text_scans
+from .reasons import Reason
+from .request import Files, SparkScan
+from .settings import RuleConfig
+
+
+@dataclass(slots=True)
+class _HeldTable:
+    """A table of one thread, and why its indexes are not looked at again until then, or until more was written here."""
+
+    table: Table
+    why: Reason | None
+    until: float = 0.0
+    written: int = 0
+    fits: bool = True  # else an index of it was built with other columns than the scan's; one of its own may come
+
+    @property
+    def for_now(self) -> bool:
+        """Is it to be looked at again?"""
+        return self.why is not None or not self.fits
+
+
+class Tables:
+    """`config` and `storage_options` are those of `open_table`, for all of them. For threads: each has its own
+    handles."""
+
+    def __init__(self, config: Config, storage_options: Mapping[str, str]) -> None:
+        self._config, self._storage_options = config, storage_options
+        self._local = threading.local()
+
+    @contextmanager
+    def looked_at_once(self) -> Iterator[None]:
+        """All scans of a query, which this thread asks about inside, are answered by one look at the indexes."""
+        with ExitStack() as once:
+            self._local.once = once
+            try:
+                yield
+            finally:
+                self._local.once = None
+
+    def table_of(self, scan: SparkScan, rule: RuleConfig) -> Table:
+        """A handle of this thread's own on the table of a scan, whether an index can be used or not."""
+        return self._held(scan, rule).table
+
+    def held(self, scan: SparkScan) -> Table | None:
+        """The handle that this thread has, without a look at anything."""
+        tables: dict[object, _HeldTable] = self._local.__dict__.get("tables", {})
+        held = tables.get(_key(scan))
+        return None if held is None else held.table
+
+    def usable(self, scan: SparkScan, rule: RuleConfig) -> Table | Reason:
+        """The same; or, for some seconds, why no index can be used."""
+        held = self._held(scan, rule)
+        return held.table if held.why is None else held.why
+
+    def _held(self, scan: SparkScan, rule: RuleConfig) -> _HeldTable:
+        tables: dict[object, _HeldTable] = self._local.__dict__.setdefault("tables", {})
+        key = _key(scan)
+        held = tables.get(key)
+        # Counted before the look: what comes after it is looked for again.
+        written = 0 if held is None or not held.for_now else handle_of(held.table).indexes().appended_here()
+        if held is None or (held.for_now and (time.monotonic() >= held.until or written != held.written)):
+            held = tables[key] = self._opened(scan)
+            held.written = written
+        once: ExitStack | None = self._local.__dict__.get("once")
+        if once is not None and held.why is None:
+            once.enter_context(handle_of(held.table).looked_at_once())
+        if held.why is None and not handle_of(held.table).recorded():
+            held = tables[key] = _HeldTable(held.table, Reason.NO_INDEX, written=written)
+        if held.for_now and held.until == 0.0:
+            held.until = time.monotonic() + rule.cache_expiry_seconds
+        return held
+
+    def _opened(self, scan: SparkScan) -> _HeldTable:
+        from metaindex.table.opening import open_table
+
+        source = scan.source
+        table = open_table(
+            _place(scan.root),
+            format=(source.text or "parquet") if isinstance(source, Files) else source.name,
+            storage_options=self._storage_options,
+            config=self._config,
+            **({"trust_index": True} if scan.plain else {}),
+        )
+        if not isinstance(source, Files):
+            return _HeldTable(table, None)
+        if source.text is None:
+            return _HeldTable(_with_schema(table), None)
+        as_read = text_scans.as_spark_reads(table, source.text, source)
+        if as_read is not None:
+            columns = (schema for _, schema in handle_of(as_read).recorded())
+            fits = all(text_scans.same_columns(schema, source.text, source) for schema in columns)
+            return _HeldTable(as_read, None, fits=fits)
+        return _HeldTable(table, Reason.READER_OPTIONS if handle_of(table).entries() else Reason.NO_INDEX)
+
+
+def _with_schema(table: Table) -> Table:
+    """Parquet files with the schema that their indexes were built with, where all have the same: versions that were
+    recorded with it are others without, and the columns may be told by none of the files."""
+    handle = handle_of(table)
+    schemas = {str(each.table.options.get("schema", "")): each for each in handle.entries() if each.readable}
+    entry = next(iter(schemas.values()), None)
+    if entry is None or len(schemas) > 1 or not handle.lacks_schema(entry):
+        return table
+    return Table(handle.with_options("parquet", {"schema": entry.table.options["schema"]}, trust_index=True))
+
+
+def _key(scan: SparkScan) -> object:
+    """By which a table is held: that of text files is opened as the options of their reader and its columns say."""
+    source, place = scan.source, _place(scan.root)
+    if not isinstance(source, Files) or source.text is None:
+        return place
+    return place, source.text, tuple(sorted(source.options.items())), source.schema.text
+
+
+def _place(root: str) -> str:
+    """Where Spark says that a table is, as `open_table` takes it."""
+    return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))

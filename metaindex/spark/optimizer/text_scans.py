@@ -1,0 +1,342 @@
+"""CSV and JSON in a Spark plan: does Spark read of the files what the index was built from?
+
+The bytes of a text file mean what schema and reader options make of them, so both have to be those of the index: the
+same columns in the same order with the same types, and every option that has a say, with Spark's default where nothing
+is said. Options that the index's own reader does not honour (`metaindex.formats.text`) are never equal: modes that drop
+or refuse records, corrupt records as a column, patterns that it cannot read. Settings of the session that change what a
+text means count as options; its time zone does for columns of instants.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from metaindex.core.expression_errors import MetaIndexError, UnsupportedFeatureError
+from metaindex.core.shown import between_quotes
+from metaindex.formats.files.only_spark import without_only_spark
+from metaindex.formats.files.options import FilesOptions
+from metaindex.formats.files.schema import plain_type
+from metaindex.formats.files.schema_said import schema_said
+from metaindex.formats.files.table import is_named
+from metaindex.formats.model import Schema
+from metaindex.formats.protocol import At
+from metaindex.formats.text import TextReader
+from metaindex.index.log.entry import IndexLogEntry
+from metaindex.query.pruning.folder import SAME_NAME, built_otherwise, differing_options, options_cure, options_in_words
+from metaindex.query.pruning.folder import other_options as told_options
+from metaindex.table.face import Table, handle_of
+from metaindex.table.frames import each_of
+
+from .request import Files, Session, SparkColumns, SparkScan
+
+logger = logging.getLogger("metaindex")
+_NO_SAY: Final = frozenset(
+    {
+        *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter"),
+        *("modifiedbefore", "modifiedafter", "mergeschema", "file_format", "schema", "inferschema", "samplingratio"),
+        *("infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
+        *("ignorecorruptfiles", "ignoremissingfiles"),
+    }
+)  # fmt: skip
+"""Options that choose files, or columns and types that are compared as such; the time zone is asked for where it
+matters."""
+_DEFAULTS: Final = {
+    "csv": {
+        "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "",
+        "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
+        "nanvalue": "NaN", "positiveinf": "Inf", "negativeinf": "-Inf",
+        "enforceschema": "true", "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+    },
+    "json": {
+        "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+        "primitivesasstring": "false",
+    },
+}  # fmt: skip
+_ANY_CASE: Final = frozenset(
+    {
+        *("header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "enforceschema", "multiline", "mode"),
+        *("encoding", "prefersdate", "primitivesasstring"),
+    }
+)
+_OTHER_NAMES: Final = {"delimiter": "sep", "charset": "encoding", "wholefile": "multiline", "preferdate": "prefersdate"}
+_ZULU: Final = frozenset({"utc", "z", "gmt", "etc/utc", "+00:00"})
+_HARMLESS: Final = re.compile(
+    r"spark\.sql\.((csv|json)\.filterPushdown\.enabled|csv\.parser\.columnPruning\.enabled)", re.IGNORECASE
+)
+_EXPECTED: Final = {
+    "spark.sql.legacy.timeparserpolicy": "corrected",
+    "spark.sql.columnnameofcorruptrecord": "_corrupt_record",
+}
+_OF_TYPES: Final = ("schema", "inferschema")
+_CORRUPT: Final = "_corrupt_record"
+
+
+def meaning(file_format: str, options: Mapping[str, object]) -> dict[str, str]:
+    """The options that have a say in what is read, without those that are Spark's defaults."""
+    meanings = {}
+    for key, value in options.items():
+        name = _OTHER_NAMES.get(key.lower(), key.lower())
+        if name in _NO_SAY or value is None:
+            continue
+        text = str(value).lower() if name in _ANY_CASE or isinstance(value, bool) else str(value)
+        if _DEFAULTS[file_format].get(name) != text:
+            meanings[name] = text
+    return meanings
+
+
+def zone_of(options: Mapping[str, object], default: str) -> str:
+    """The time zone that texts without one are read in."""
+    for name, value in options.items():
+        if name.lower() == "timezone":
+            default = str(value)
+    return "UTC" if default.lower() in _ZULU else default
+
+
+def usual_session(session: Session | None) -> bool:
+    """Is nothing set in the session that changes what texts mean? `session` is None where the relation belongs to
+    another one."""
+    if session is None:
+        return False
+    for key, value in session.settings.items():
+        expected = _EXPECTED.get(key.lower())
+        if expected is not None:
+            if value.strip().lower() != expected:
+                return False
+        elif not _HARMLESS.fullmatch(key):
+            return False
+    return True
+
+
+def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
+    """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None
+    where there is no such index. Of several those whose columns are the scan's go first.
+
+    `table` is the same as it is opened without any option.
+    """
+    asked = meaning(file_format, scan.options)
+    first: Table | None = None
+    for entry in handle_of(table).entries():
+        stored = entry.table.options
+        if not entry.readable or stored.get("file_format") != file_format:
+            continue
+        left_out = {"file_format"} | ({"schema"} if str(stored.get("schema", "")).startswith("?") else set())
+        given = {name: value for name, value in stored.items() if name not in left_out}
+        options = FilesOptions.of(given).read_options(file_format)
+        if meaning(file_format, options) == asked:
+            opened = _opened(table, entry, file_format, given)
+            if opened is None or not _is_read_alike(file_format, options, opened):
+                continue
+            if all(same_columns(schema, file_format, scan) for _, schema in handle_of(opened).recorded()):
+                return opened
+            first = first or opened
+    return first
+
+
+def as_indexed(table: Table, relation: Any) -> Table:
+    """The table of a relation, opened as an index of it was built that a query of the relation uses, so that statements
+    tell of the index what the query finds; where there is none, with the relation's options that are not Spark's
+    defaults."""
+    handle = handle_of(table)
+    if handle.ref.patterns:
+        return table
+    scan = _scan_of(relation)
+    file_format = scan.text
+    assert file_format is not None, "a table of texts"
+    try:
+        indexed = as_spark_reads(Table(handle.with_options(file_format, {}, trust_index=False)), file_format, scan)
+        if indexed is not None and _is_of_scan(indexed, file_format, scan):
+            return _with_header(indexed, file_format) if "header" in meaning(file_format, scan.options) else indexed
+    except MetaIndexError as error:
+        logger.warning("statements tell of no index of %s what queries find: %s", table.path, error)
+    options = {name: value for name, value in handle.ref.options.items() if _tells(file_format, name, value)}
+    return Table(handle.with_options(file_format, options, trust_index=False))
+
+
+def check_refreshed(table: Table, name: str, relation: Any) -> None:
+    """UnsupportedFeatureError where an index was built with other reader options than those of the relation that
+    `table` is opened for (`as_indexed`), or has other types: of what somebody said, for Spark's relations have a schema
+    whether one was said or not."""
+    from pyspark.errors import PySparkException
+
+    handle = handle_of(table)
+    entry = handle.log(name).latest()
+    if entry is None or not entry.readable or not handle.ref.options:
+        return  # the verb tells
+    stored, asked = entry.table.options, handle.ref.options
+    said = {key: value for key, value in asked.items() if key.lower() not in _OF_TYPES}
+    alike = said | {key: value for key, value in stored.items() if key.lower() in _OF_TYPES}
+    rule = "an index is refreshed with the reader options that it was built with"
+    if other := told_options(stored, alike):
+        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)} {SAME_NAME}")
+    if not differing_options(stored, asked) or not entry.content.versions:
+        return
+    try:
+        theirs = {field.name: field for field in _scan_of(relation).schema.types[1]}
+    except PySparkException:
+        return  # a type that Arrow has not
+    for field in entry.content.schemas[entry.content.versions[-1].schema]:
+        here = theirs.get(field.name)
+        read = str(stored.get("file_format"))
+        if here is not None and as_compared(here.type, read) != as_compared(field.type, read):
+            now, then = type_said(here.type), type_said(field.type)
+            raise UnsupportedFeatureError(
+                f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
+                f" {then}, and Spark reads it as {now}; name its type where the table or view is created, or create"
+                f" another index {SAME_NAME}"
+            )
+
+
+def type_said(type_: pa.DataType) -> str:
+    """As SQL names it."""
+    return schema_said(pa.schema([("t", type_)])).removeprefix("? ").removeprefix("`t` ").upper()
+
+
+def _with_header(table: Table, file_format: str) -> Table:
+    """With a header that is said, as the relation says it: files need not tell that they have one."""
+    handle = handle_of(table)
+    said = {name: value for name, value in handle.ref.options.items() if name.lower() not in ("format", "header")}
+    return Table(handle.with_options(file_format, {**said, "header": "true"}, trust_index=False))
+
+
+def _scan_of(relation: Any) -> Files:
+    schema, partitions = (json.loads(struct.json()) for struct in (relation.dataSchema(), relation.partitionSchema()))
+    return Files(
+        str(relation.fileFormat().getClass().getSimpleName()),
+        SparkColumns([field["name"] for field in schema["fields"]], schema),
+        SparkColumns([field["name"] for field in partitions["fields"]], partitions),
+        session=None,
+        options={str(pair._1()): str(pair._2()) for pair in each_of(relation.options().toSeq())},
+    )
+
+
+def _is_of_scan(table: Table, file_format: str, scan: Files) -> bool:
+    handle = handle_of(table)
+    alike = all(same_columns(schema, file_format, scan) for _, schema in handle.recorded())
+    return alike and tabs_are_told(table, (handle.snapshot(At()).files.paths,))
+
+
+def _tells(file_format: str, name: str, value: object) -> bool:
+    """Is an option of a relation not Spark's default, or one whose default is another here?"""
+    if name.lower() == "format":
+        return False  # said apart
+    known = _OTHER_NAMES.get(name.lower(), name.lower())
+    return known in _NO_SAY or known in ("header", "sep") or bool(meaning(file_format, {name: value}))
+
+
+def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> str:
+    """How an index was built otherwise than a scan reads, where reader options say it, and what to do; empty where none
+    do. `table` is as it is opened for the scan: with `none_fits` without any option, as no index was built with those
+    of the scan."""
+    stored, opened = entry.table.options, handle_of(table).ref.options
+    source = scan.source
+    if not isinstance(source, Files) or source.text is None or stored.get("file_format") != source.text:
+        return _in_words(*built_otherwise(stored, opened))
+    built = FilesOptions.of({name: value for name, value in stored.items() if name not in ("file_format", "schema")})
+    ours, theirs = meaning(source.text, built.read_options(source.text)), meaning(source.text, source.options)
+    differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    other_schema = not none_fits and "schema" in differing_options(stored, opened)
+    schema = ["another schema"] if other_schema else []
+    with_ = [f"{name}={between_quotes(ours[name])}" for name in sorted(differing & ours.keys())]
+    told = _in_words([*with_, *schema], sorted(differing - ours.keys()))
+    return told if told or none_fits else _in_words(*built_otherwise(stored, opened))
+
+
+def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:
+    built = options_in_words(with_, without)
+    return f"built {built}; read the files so, or create another index" if built else ""
+
+
+def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping[str, object]) -> Table | None:
+    """With the schema that was given to the index, where that was no text: the one of its newest record."""
+    record = entry.content.versions[-1] if entry.content.versions else None
+    if record is None:
+        return None
+    schema = entry.content.schemas[record.schema]
+    handle = handle_of(table)
+    for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
+        opened = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
+        if is_named(handle_of(opened).ref, record.version):
+            return opened
+    return None
+
+
+def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table) -> bool:
+    """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise,
+    or not known to be read alike. Files that only Spark reads are of an index that it built."""
+    try:
+        for _, schema in handle_of(table).recorded():
+            TextReader(file_format, without_only_spark(options), schema)
+    except MetaIndexError:
+        return False
+    return True
+
+
+def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
+    """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a
+    column by its place, JSON by its name, as the fields of structs."""
+    from pyspark.errors import PySparkException
+
+    try:
+        theirs, partitions = scan.schema.types[1], scan.partitions.types[1]
+    except PySparkException:
+        return False  # a type that Arrow has not
+    ours = [(f.name, as_compared(f.type, file_format)) for f in schema if not f.partition]
+    asked = [(f.name, as_compared(f.type, file_format)) for f in theirs]
+    if file_format == "json":
+        ours, asked = sorted(ours, key=_by_name), sorted(asked, key=_by_name)
+    return (
+        ours == asked
+        and {f.name for f in schema if f.partition} == set(partitions.names)
+        and not any(name.lower() == _CORRUPT for name, _ in ours)
+    )
+
+
+def _by_name(column: tuple[str, pa.DataType]) -> str:
+    return column[0]
+
+
+def as_compared(type_: pa.DataType, file_format: str | None) -> pa.DataType:
+    """A type that is another's where both read the same values: fields of JSON are in any order (Spark infers them by
+    name, other readers as they come)."""
+    return _by_names(plain_type(type_)) if file_format == "json" else plain_type(type_)
+
+
+def _by_names(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct(sorted(((f.name, _by_names(f.type)) for f in type_), key=_by_name))
+    if pa.types.is_map(type_):
+        return pa.map_(_by_names(type_.key_type), _by_names(type_.item_type))
+    return pa.list_(_by_names(type_.value_type)) if pa.types.is_list(type_) else type_
+
+
+def same_zone(table: Table, scan: Files) -> bool:
+    """Are texts without a time zone read in the same one?"""
+    ours, theirs = zones(table, scan)
+    return ours == theirs
+
+
+def zones(table: Table, scan: Files) -> tuple[str, str]:
+    """In which zone texts without one are read by an index, which takes UTC where its options name none, and by a scan;
+    that of another session is not known."""
+    ours = zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC")
+    return ours, "" if scan.session is None else zone_of(scan.options, scan.session.zone)
+
+
+def has_instants(type_: pa.DataType) -> bool:
+    """Does what a text says as this type depend on a time zone?"""
+    return bool(pa.types.is_timestamp(type_) and type_.tz is not None)
+
+
+def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
+    """The index reads files by tabs where all are called .tsv and no separator was said, which Spark does not."""
+    said = FilesOptions.of(handle_of(table).ref.options).reader
+    return "sep" in said or not any(
+        pc.any(pc.match_substring(paths, ".tsv", ignore_case=True)).as_py() for paths in lists if len(paths)
+    )

@@ -1,0 +1,241 @@
+"""A scan as a Spark DataFrame: Spark's own readers read the kept files and nothing else, on the executors.
+
+    plain files   spark.read over the list of files, with the snapshot's schema and options; so for Spark Connect
+    Delta         Delta's own relation of the version, over the `add` actions of the kept files (deletion vectors,
+                  column mapping)
+    Iceberg       scan tasks of the kept files, staged for a scan of the table (delete files, field ids)
+
+Spark asks the table for its schema and its protocol, not for its files: those are given to it, with all that the log
+says of them. Plain files have no log: a file that was replaced since it was listed is refused here; one that is
+replaced between this call and Spark's job is not noticed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from metaindex.core.jvm.frames import spark_schema
+from metaindex.core.jvm.gateway import is_here, jvm_of
+from metaindex.core.jvm.running import check_running
+from metaindex.expressions.engines.spark import check_as_written, to_spark
+from metaindex.expressions.references import columns, conjuncts, leaves
+from metaindex.expressions.tree import And, Opaque, Predicate
+from metaindex.formats.model import Snapshot
+from metaindex.formats.parquet.errors import ScanError
+from metaindex.query.readers.plan import ScanPlan
+from metaindex.query.readers.replaced import refuse_replaced
+
+from .jvm import java_list
+from .spark_delta import delta_frame
+from .spark_iceberg import iceberg_frame
+from .spark_parquet import CALENDARS, SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# Of our own making, and nothing to Spark's readers.
+_NOT_FOR_SPARK = {"file_format", "columns_by", "name_mapping", "partition_columns", "partition_types", "schema"}
+_WORDS = {"spark.sql.parser.escapedStringLiterals": "\\", "spark.sql.ansi.doubleQuotedIdentifiers": '"'}
+"""Settings by which the session's parser takes a mark otherwise than Spark does by default."""
+
+
+def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
+    """The scan's rows; nothing is read yet."""
+    check_running(spark)
+    if not is_here(spark) and scan.snapshot.format != "files":
+        raise ScanError(
+            "a Spark Connect server is given names of plain files; those of Delta and Iceberg have rows that were"
+            " deleted, and names of columns, of which its driver is told inside; use .to_arrow(), a session of this"
+            " process, or a server that leaves files out by itself (mi.enable(spark) says how)"
+        )
+    _refuse_missing_files(spark)
+    _refuse_other_values(scan.snapshot, spark)
+    scan = _known_to_spark(scan)
+    snapshot = scan.snapshot
+    rows = scan.file_rows
+    if not len(rows):
+        frame = _no_rows(snapshot, spark)
+    else:
+        match snapshot.format:
+            case "delta":
+                frame = delta_frame(snapshot, rows, spark)
+            case "iceberg":
+                frame = iceberg_frame(snapshot, rows, spark)
+            case _:
+                refuse_replaced(scan.storage, snapshot, rows.tolist())
+                frame = _files(snapshot, snapshot.files.paths.take(pa.array(rows)).to_pylist(), spark)
+    frame = _filtered(scan, frame)
+    return frame if _has_just_the_columns(scan) else frame.select(*(_quoted(f.name) for f in scan.fields))
+
+
+def _known_to_spark(scan: ScanPlan) -> ScanPlan:
+    """With all that Spark is told of the files. An index knows it of plain files that are read without options of their
+    own."""
+    from metaindex.formats.files.options import FilesOptions
+
+    plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
+    return scan if plain else scan.whole()
+
+
+def _has_just_the_columns(scan: ScanPlan) -> bool:
+    """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes
+    longer than to find the rows.
+
+    Spark puts partition columns of folders behind the others, Delta may leave out columns without a type, and Iceberg
+    adds those of row lineage.
+    """
+    if scan.snapshot.format == "iceberg":
+        return False
+    fields = scan.snapshot.schema.fields
+    moved = scan.snapshot.format == "files" and any(f.partition for f in fields)
+    return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
+
+
+def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
+    """The rows that match, whatever Spark's readers make of a condition that is pushed into them: by footers that know
+    nothing of NaN, and hold -0.0 for less than 0.0, the one of Parquet leaves out row groups with rows that match;
+    those of CSV and JSON leave out broken records, which are rows of NULLs."""
+    predicate = scan.predicate
+    if predicate is None:
+        return frame
+    texts = scan.snapshot.details.read_options().get("file_format") in ("csv", "json")
+    floats = {leaf.parts for leaf in scan.snapshot.schema.leaves() if pa.types.is_floating(leaf.type)}
+    opaque = [leaf for leaf in leaves(predicate) if isinstance(leaf, Opaque)]
+    _refuse_other_arithmetic(opaque, frame.sparkSession)
+    if opaque and scan.predicate_text is None and all(leaf.scalar is not None for leaf in opaque):
+        _refuse_other_zone(scan, predicate, frame.sparkSession)
+        return frame.where(_held_back(to_spark(predicate, session=frame.sparkSession)))
+    if not opaque and texts:
+        return frame.where(_held_back(to_spark(predicate, session=frame.sparkSession)))
+    if not opaque:
+        of_floats: list[Predicate] = []
+        others: list[Predicate] = []
+        for part in conjuncts(predicate):
+            (of_floats if any(ref.parts in floats for ref in columns(part)) else others).append(part)
+        if not of_floats:
+            return frame.where(to_spark(predicate, session=frame.sparkSession))
+        return frame.where(to_spark(And(tuple(others))) & _held_back(to_spark(And(tuple(of_floats)))))
+    if scan.predicate_text is None:
+        raise ScanError(
+            f"every part of a predicate is applied to the rows; {opaque[0].text!r} is not SQL text that Spark was"
+            " given; write the predicate as SQL"
+        )
+    from pyspark.sql import functions
+
+    _refuse_other_zone(scan, predicate, frame.sparkSession)
+    check_as_written(scan.predicate_text, frame.sparkSession)
+    _refuse_other_words(scan.predicate_text, frame.sparkSession)
+    condition = functions.expr(scan.predicate_text)
+    return frame.where(_held_back(condition) if texts or floats else condition)
+
+
+def _held_back(condition: Column) -> Column:
+    """The same in a form that no reader of files takes, and that the optimizer does not undo."""
+    from pyspark.sql import functions
+
+    return functions.array_contains(functions.array(condition), True)
+
+
+def _refuse_other_zone(scan: ScanPlan, predicate: Predicate, spark: SparkSession) -> None:
+    """Spark reads the whole text in its session's zone; the files were chosen in the table's."""
+    zone = spark.conf.get("spark.sql.session.timeZone") or ""
+    types = {leaf.parts: leaf.type for leaf in scan.snapshot.schema.leaves()}
+    temporal = [c for c in columns(predicate) if c.parts in types and pa.types.is_temporal(types[c.parts])]
+    if temporal and zone != scan.time_zone:
+        raise ScanError(
+            f"times without a zone mean the same when files are chosen and when rows are; {temporal[0].name!r} is"
+            f" compared in {scan.time_zone} here and in {zone} by the session; set spark.sql.session.timeZone, or"
+            f" Config(time_zone={zone!r})"
+        )
+
+
+def _refuse_other_arithmetic(parts: Sequence[Opaque], spark: SparkSession) -> None:
+    """A number that does not fit is an error here, and so no file is read for what it would be without its highest
+    bits."""
+    for part in parts:
+        if part.scalar is not None and (spark.conf.get("spark.sql.ansi.enabled", "true") or "").lower() == "false":
+            raise ScanError(
+                "arithmetic and functions mean what they mean in ANSI mode, where what does not fit is an error; the"
+                f" session has spark.sql.ansi.enabled=false, and {part.text[:200]!r} may mean something else; set it to"
+                " true, or compare columns alone"
+            )
+
+
+def _refuse_other_words(text: str, spark: SparkSession) -> None:
+    """Spark reads the whole text as its session's parser does; the files were chosen by Spark's default one."""
+    for name, mark in _WORDS.items():
+        if mark in text and (spark.conf.get(name, "false") or "false").lower() == "true":
+            raise ScanError(
+                f"a condition means the same when files are chosen and when rows are; the session reads {mark} in"
+                f" {text[:200]!r} otherwise, as it has {name}=true; set it to false"
+            )
+
+
+def _refuse_missing_files(spark: SparkSession) -> None:
+    for name in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
+        if (spark.conf.get(name, "false") or "false").lower() == "true":
+            raise ScanError(
+                f"a scan returns every row of its files or fails; the session has {name}=true; set it to false"
+            )
+
+
+def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
+    """Iceberg reads by itself; of plain files the calendar is told to the reader."""
+    names = SETTINGS if snapshot.format == "delta" else ["spark.sql.parquet.int96TimestampConversion"]
+    for name in names if snapshot.format != "iceberg" else ():
+        value = spark.conf.get(name, min(SETTINGS[name]))  # Spark refuses a default that the setting could not have
+        if value and value.strip().lower() not in SETTINGS[name]:
+            raise ScanError(
+                "files are chosen by the values that stand in them; the session shows others, as it has"
+                f" {name}={value}; unset it"
+            )
+
+
+def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFrame:
+    from pyspark.sql import DataFrame
+
+    options = dict(snapshot.details.read_options())
+    file_format = str(options.get("file_format", "parquet"))
+    reader = spark.read.format(file_format).schema(spark_schema(snapshot.schema.arrow()))
+    if file_format in ("csv", "json"):
+        reader = reader.option(
+            "timeZone", "UTC"
+        )  # as indexes and the Arrow reader take texts without a zone; the table's own option wins
+    for name, value in options.items():
+        if name.lower() not in _NOT_FOR_SPARK and value is not None:
+            reader = reader.option(name, value if isinstance(value, bool | int | float) else str(value))
+    reader = reader.option("ignoreMissingFiles", "false").option("ignoreCorruptFiles", "false")
+    if file_format == "parquet":
+        for name in CALENDARS:
+            reader = reader.option(name, "CORRECTED")
+    if any(f.partition for f in snapshot.schema) and "basepath" not in options:
+        reader = reader.option("basePath", snapshot.table)
+    named = [_literal_path(snapshot.uri(path)) for path in paths]
+    if not is_here(spark):
+        return reader.load(named)
+    java_paths = java_list(jvm_of(spark), named)
+    return DataFrame(reader._jreader.load(jvm_of(spark).PythonUtils.toSeq(java_paths)), spark)
+
+
+def _no_rows(snapshot: Snapshot, spark: SparkSession) -> DataFrame:
+    """A local relation: asking it runs no job, where a list of Python rows would be handed to workers first."""
+    from pyspark.sql import DataFrame
+
+    if not is_here(spark):
+        return spark.createDataFrame([], spark_schema(snapshot.schema.shown.arrow()))
+    session = spark._jsparkSession
+    schema = session.parseDataType(spark_schema(snapshot.schema.shown.arrow()).json())
+    return DataFrame(session.createDataFrame(java_list(jvm_of(spark), []), schema), spark)
+
+
+def _literal_path(path: str) -> str:
+    """Spark takes a path for a pattern: what has a meaning in one is escaped."""
+    return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

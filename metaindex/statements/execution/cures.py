@@ -1,0 +1,163 @@
+"""The cures of errors and notes in words of statements: the library says them in those of Python.
+
+How files are read stands behind a table (``csv.`/data/x` WITH (escape = '"')``), or was said where a session's table or
+view was created. Of several such options in one message the first that has a value, else the last, is said with the
+table, together with those behind it in one list, so that it can be pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.records import dataclass
+from metaindex.expressions.engines.sql_words import quoted, text_sql, word
+from metaindex.table.sql_text.tree import Options, TableName, Value
+from metaindex.table.sql_text.using import value_text
+from metaindex.table.views.cures import ALIKE, READER, Cure, argument, cured, value_of
+
+_READER: Final = re.compile(argument(READER))
+_NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")
+NAMING: Final = "tables={'name': 'path'}"
+"""How `mi.sql` is told what a name means."""
+_CLAUSES: Final = {"version": "VERSION AS OF", "timestamp": "TIMESTAMP AS OF", "where": "WHERE"}
+_IN_A_SESSION: Final[tuple[Cure, ...]] = (
+    (r"(?<!mi\.)Config\(query_log=True\) as they are asked, in a session of Spark by ", ""),
+    (r"(?<!mi\.)\bConfig\((\w+=(?:[^()]|\([^()]*\))*)\)", r"mi.enable(spark, config=mi.Config(\1))"),
+)
+"""Where who asks has a session: it takes its configuration when metaindex is enabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementWords:
+    """What a statement says: of which table, where it is of one; of which index, where it names one. `takes_options`:
+    WITH may stand behind the table's name. `in_spark`: it is run by Spark, which reads the table anyway. `naming`: how
+    a table is given a name."""
+
+    table: TableName | None = None
+    index: str = ""
+    takes_options: bool = True
+    in_spark: bool = False
+    naming: str = NAMING
+
+    @property
+    def path(self) -> str:
+        """The table's, where the statement says it."""
+        if self.table is None:
+            return ""
+        last = self.table.path or self.table.parts[-1]
+        return last if self.table.path or "/" in last else ""
+
+
+@contextmanager
+def in_words(asked: StatementWords) -> Iterator[None]:
+    """Errors that are raised meanwhile say their cures in the words of a statement."""
+    try:
+        yield
+    except MetaIndexError as error:
+        text = str(error)
+        if (said := in_statement(text, asked)) != text:
+            error.args = (said, *error.args[1:])
+        raise
+
+
+def in_statement(message: str, asked: StatementWords) -> str:
+    """The message, as statements say what it says in arguments of Python."""
+    table = "table" if asked.table is None else _table(asked.table)
+    index = word(asked.index) if asked.index else "name"
+
+    def formatted(match: re.Match[str]) -> str:
+        said = value_of(match)
+        place = quoted(asked.path) if asked.path else "`path`"
+        return f"{said}.{place}" if said else "the format before the path"
+
+    def moded(match: re.Match[str]) -> str:
+        said = value_of(match)
+        return str(said).upper() if said else "the mode"
+
+    of_index = f"{index} ON {table if asked.table is None else _table(replace(asked.table, options=()))}"
+    cures: tuple[Cure, ...] = (
+        *ALIKE,
+        (r"drop (?:it|this one) and vacuum it", _plain(f"DROP INDEX {of_index} and VACUUM INDEX {of_index}")),
+        (r"(?<=other reader options; )vacuum it", _plain(f"VACUUM INDEX {of_index}")),
+        *([("read it with Spark", "leave it so, as Spark reads it")] if asked.in_spark else []),
+        (r"with a budget \(budget_bytes=, --budget\)", "with OPTIONS (budget = '100MB')"),
+        (r"\(delete_index, or drop them later\)", "(DROP INDEX)"),
+        (r"to_json\(\) and --json have all", "the rows have all"),
+        (r"restore_index\('[^']*'\)", _plain(f"RESTORE INDEX {of_index}")),
+        (r"vacuum_index\('[^']*'\)", _plain(f"VACUUM INDEX {of_index}")),
+        (r"tables= names a table by its path", _plain(f"{asked.naming} names a table by its path")),
+        (r"which `unchecked` \(--json\) has", "which not_compared has"),
+        (r"as versions\(\) gives it", "as DESCRIBE INDEX gives it"),
+        (r"versions\(\) lists them", _plain(f"DESCRIBE INDEX {of_index} has those of an index")),
+        *_IN_A_SESSION[: len(_IN_A_SESSION) * asked.in_spark],
+        (r"list them with indexes\(\)", _plain(f"list them by SHOW INDEXES ON {table}")),
+        (r"refresh (?:the index|it) with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
+        (r"refresh with mode='full'", _plain(f"REFRESH INDEX {index} ON {table} FULL")),
+        (r"mi\.Values\('([^']*)'\)", r"USING values (\1)"),
+        (r"mi\.ColumnStats\(\)", "USING column_stats"),
+        (argument(("format",)), formatted),
+        (argument(("mode",)), moded),
+        (argument(("builder", "under", "copies", "days")), _option),
+        (argument(tuple(_CLAUSES)), _clause),
+    )
+    return _with_options(cured(message, cures), asked)
+
+
+def _plain(text: str) -> str:
+    """As a template of `re.sub` that says just this."""
+    return text.replace("\\", r"\\")
+
+
+def _option(match: re.Match[str]) -> str:
+    return f"OPTIONS ({match['name']} = {_value(value_of(match))})"
+
+
+def _clause(match: re.Match[str]) -> str:
+    said = value_of(match)
+    clause = _CLAUSES[match["name"]]
+    return clause if said is None else f"{clause} {said if clause == 'WHERE' else _value(said)}"
+
+
+def _with_options(message: str, asked: StatementWords) -> str:
+    """Options of readers, said as statements say them: those with nothing but a comma between them together."""
+    groups: list[list[re.Match[str]]] = []
+    for match in _READER.finditer(message):
+        if groups and message[groups[-1][-1].end() : match.start()] == ", ":
+            groups[-1].append(match)
+        else:
+            groups.append([match])
+    valued = (at for at, group in enumerate(groups) if any(value_of(match) is not None for match in group))
+    named = next(valued, len(groups) - 1)
+    pieces, last = [], 0
+    for at, group in enumerate(groups):
+        said = tuple((match["name"], "..." if (value := value_of(match)) is None else value) for match in group)
+        pieces += [message[last : group[0].start()], _reader(said, asked, whole=at == named)]
+        last = group[-1].end()
+    return "".join([*pieces, message[last:]])
+
+
+def _reader(said: Options, asked: StatementWords, *, whole: bool) -> str:
+    if not asked.takes_options:
+        return f"OPTIONS ({_options(said)})" + (" where the table or view is created" if whole else "")
+    if asked.table is None or not whole:
+        return f"WITH ({_options(said)})"
+    names = {name.lower() for name, _ in said}
+    others = tuple((key, value) for key, value in asked.table.options if key.lower() not in names)
+    return _table(replace(asked.table, options=(*others, *said)))
+
+
+def _table(table: TableName) -> str:
+    name = text_sql(table.path) if table.path else ".".join(map(word, table.parts))
+    return f"{name} WITH ({_options(table.options)})" if table.options else name
+
+
+def _options(options: Options) -> str:
+    return ", ".join(f"{key if _NAME.match(key) else text_sql(key)} = {_value(value)}" for key, value in options)
+
+
+def _value(said: Value | None) -> str:
+    return "..." if said is None or said == "..." else value_text(said)

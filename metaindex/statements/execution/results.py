@@ -1,0 +1,417 @@
+"""What statements give: the same columns every time, so that Spark knows them before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from metaindex.advisor.workloads.template import NOT_READ
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown, Tabular, counted
+from metaindex.core.text_table import Column, TextTable
+from metaindex.core.words import moment, percent
+from metaindex.index.log.states import State
+from metaindex.query.pruning.result import human_bytes
+from metaindex.table.sql_text.tree import (
+    ChangeIndex,
+    CreateIndex,
+    DescribeIndex,
+    ExplainIndexes,
+    ExplainWhatIf,
+    RecommendIndexes,
+    RefreshIndex,
+    ShowIndexes,
+    Statement,
+    VerifyIndex,
+)
+from metaindex.table.views.history import history_schema
+from metaindex.table.views.info import (
+    IndexInfo,
+    IndexList,
+    old_remarks,
+    options_in_words_of,
+    sayable,
+    short_version,
+    size_in_words,
+    state_in_words,
+    unread_in_words,
+)
+
+if TYPE_CHECKING:
+    from metaindex.advisor.hypothetical.answer import WhatIf
+    from metaindex.advisor.hypothetical.posterior import Estimate
+    from metaindex.advisor.selection.answer import Recommendation
+    from metaindex.index.actions.action import Outcome
+    from metaindex.index.log.entry import IndexLogEntry
+    from metaindex.table.verify import Verification
+
+_TEXTS: Final = pa.list_(pa.string())
+_TOLD: Final = frozenset({"notes", "note", "findings", "not_compared"})
+"""Columns of sentences."""
+_NAMED: Final = 5
+"""Of an index's columns, those that are shown by name."""
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+CHANGED: Final = _schema(
+    index=pa.string(),
+    operation=pa.string(),
+    changed=pa.bool_(),
+    state=pa.string(),
+    entry=pa.int64(),
+    kinds=_TEXTS,
+    files=pa.int64(),
+    size_bytes=pa.int64(),
+    notes=_TEXTS,
+)
+SHOWN: Final = _schema(
+    name=pa.string(),
+    state=pa.string(),
+    fresh=pa.bool_(),
+    kinds=pa.string(),
+    columns=pa.string(),
+    files=pa.int64(),
+    size=pa.string(),
+    version=pa.string(),
+    updated=pa.string(),
+    note=pa.string(),
+)
+"""What a person can read in a notebook or on a terminal; DESCRIBE INDEX has the rest, and exact numbers. `version`: the
+newest that is recorded; `note`: how far it is behind, which files it could not read, or why no query uses it."""
+DESCRIBED: Final = _schema(name=pa.string(), value=pa.string())
+VERIFIED: Final = _schema(
+    index=pa.string(),
+    sound=pa.bool_(),
+    runs=pa.int64(),
+    versions=pa.int64(),
+    files=pa.int64(),
+    statistics=pa.int64(),
+    keys=pa.int64(),
+    rows_compared=pa.int64(),
+    findings=_TEXTS,
+    not_compared=_TEXTS,
+)
+"""`files`: data files of whose rows anything was compared: statistics, keys, or the rows that an index stores. `sound`
+is false, too, where none of those that were to be compared could be read."""
+EXPLAINED: Final = _schema(
+    scan=pa.string(),
+    index=pa.string(),
+    used=pa.bool_(),
+    reason=pa.string(),
+    files=pa.int64(),
+    total_files=pa.int64(),
+    size_bytes=pa.int64(),
+    total_bytes=pa.int64(),
+)
+FORMATTED: Final = _schema(plan=pa.string())
+WEIGHED: Final = _schema(
+    table=pa.string(),
+    query=pa.string(),
+    candidate=pa.string(),
+    files=pa.float64(),
+    files_low=pa.float64(),
+    files_high=pa.float64(),
+    size_bytes=pa.float64(),
+    saved_bytes=pa.float64(),
+    index_bytes=pa.float64(),
+    build_cpu_seconds=pa.float64(),
+    note=pa.string(),
+)
+RECOMMENDED: Final = _schema(
+    index=pa.string(),
+    recommended=pa.bool_(),
+    kinds=pa.string(),
+    leaves_out=pa.string(),
+    size=pa.string(),
+    statement=pa.string(),
+    reason=pa.string(),
+    table=pa.string(),
+    leaves_out_bytes=pa.float64(),
+    leaves_out_bytes_low=pa.float64(),
+    leaves_out_bytes_high=pa.float64(),
+    share=pa.float64(),
+    share_low=pa.float64(),
+    share_high=pa.float64(),
+    helps_queries=pa.float64(),
+    helps_queries_low=pa.float64(),
+    helps_queries_high=pa.float64(),
+    index_bytes=pa.float64(),
+    index_bytes_low=pa.float64(),
+    index_bytes_high=pa.float64(),
+    build_cpu_seconds=pa.float64(),
+    pays_after=pa.string(),
+)
+"""In front what a person looks for, where `show()` has room for it: `leaves_out` and `size` say two of the figures
+behind in words. `share`: of what the workload reads of the table now. `low`, `high`: the truth lies between them with
+90%, and where they are equal the number is exact. `reason`: why a candidate is not recommended, or, where no table is
+named, which queries could not be read."""
+
+
+def schema_of(statement: Statement) -> pa.Schema:
+    """The columns that a statement gives."""
+    match statement:
+        case CreateIndex() | RefreshIndex() | ChangeIndex():
+            return CHANGED
+        case ShowIndexes():
+            return SHOWN
+        case DescribeIndex(history=history):
+            return history_schema() if history else DESCRIBED
+        case VerifyIndex():
+            return VERIFIED
+        case ExplainIndexes(formatted=formatted):
+            return FORMATTED if formatted else EXPLAINED
+        case ExplainWhatIf():
+            return WEIGHED
+        case RecommendIndexes():
+            return RECOMMENDED
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StatementResult(Shown):
+    """What a statement gave: rows, and the same for a person (`print` it, or let a notebook show it). `wrong`: a
+    verification found something; `unproven`: it could compare nothing."""
+
+    rows: pa.Table
+    told: tuple[str | Tabular, ...]
+    wrong: bool = False
+    unproven: bool = False
+
+    @property
+    def brief(self) -> str:
+        first = str(self.told[0]).partition("\n")[0] if self.told and isinstance(self.told[0], str) else ""
+        return first or f"{counted(self.rows.num_rows, 'row')} of {', '.join(self.rows.column_names)}"
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        return self.told
+
+    def to_arrow(self) -> pa.Table:
+        """One row each; the columns of a statement are always the same."""
+        return self.rows
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data for machines."""
+        rows: list[dict[str, Any]] = self.rows.to_pylist()
+        return rows
+
+
+def result(
+    schema: pa.Schema, rows: Sequence[Mapping[str, object]], *told: str | Tabular, wrong: bool = False
+) -> StatementResult:
+    """Of rows whose texts may be anything."""
+    said = [{name: sayable(value) for name, value in row.items()} for row in rows]
+    return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
+
+
+def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResult:
+    """The same, with what is told in other words."""
+    rows = [
+        {name: _in_words(value, say) if name in _TOLD else value for name, value in row.items()}
+        for row in answer.rows.to_pylist()
+    ]
+    told = tuple(_told_in_words(part, say) for part in answer.told)
+    return StatementResult(pa.Table.from_pylist(rows, schema=answer.rows.schema), told, answer.wrong, answer.unproven)
+
+
+def _told_in_words(part: str | Tabular, say: Callable[[str], str]) -> str | Tabular:
+    if isinstance(part, TextTable):
+        sentences = [column.title in _TOLD for column in part.columns]
+        rows = [
+            tuple(say(cell) if told else cell for cell, told in zip(row, sentences, strict=True)) for row in part.rows
+        ]
+        return replace(part, rows=tuple(rows))
+    return say(part) if isinstance(part, str) else part
+
+
+def _in_words(value: object, say: Callable[[str], str]) -> object:
+    if isinstance(value, list):
+        return [_in_words(each, say) for each in value]
+    return say(value) if isinstance(value, str) else value
+
+
+def changed(outcome: Outcome) -> StatementResult:
+    """Of a verb that changes an index."""
+    entry = outcome.entry
+    return result(CHANGED, [_entry_row(outcome, entry)], *outcome.shown)
+
+
+def _entry_row(outcome: Outcome, entry: IndexLogEntry) -> dict[str, object]:
+    versions = entry.content.versions
+    return {
+        "index": outcome.index,
+        "operation": outcome.operation,
+        "changed": outcome.changed,
+        "state": entry.state.value,
+        "entry": entry.id,
+        "kinds": [kind.name for kind in entry.kinds],
+        "files": versions[-1].files if versions else sum(run.files for run in entry.content.runs),
+        "size_bytes": sum(run.size_bytes for run in entry.content.runs),
+        "notes": outcome.notes,
+    }
+
+
+def nothing(name: str, operation: str, state: str, note: str) -> StatementResult:
+    """There was nothing to do."""
+    row = {"index": name, "operation": operation, "changed": False, "state": state, "entry": 0, "kinds": []}
+    row |= {"files": 0, "size_bytes": 0, "notes": [note]}
+    return result(CHANGED, [row], f"{operation} of index {name!r}: nothing to do; {note}")
+
+
+def verified(report: Verification) -> StatementResult:
+    row = {
+        "index": report.index,
+        "sound": report.sound,
+        "runs": report.runs,
+        "versions": report.versions,
+        "files": len(report.compared),
+        "statistics": report.statistics,
+        "keys": report.keys,
+        "rows_compared": report.rows_compared,
+        "findings": [str(finding) for finding in report.findings],
+        "not_compared": [why + (f" ({count:,} times)" if count > 1 else "") for why, count in report.unchecked.items()],
+    }
+    told = result(VERIFIED, [row], *report.shown, wrong=bool(report.findings))
+    return replace(told, unproven=report.unproven)
+
+
+def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -> StatementResult:
+    """A row an index. `in_spark`: are options said to Spark? `hint`: what is said where there is none."""
+    if not infos:
+        return result(SHOWN, [], "; ".join(str(part) for part in (*infos.shown, hint) if part))
+    rows = [_shown_row(_as_spark_is_told(info) if in_spark else info) for info in infos]
+    names = [name for name in SHOWN.names if name != "note" or any(row["note"] for row in rows)]
+    table = TextTable(
+        tuple(Column(name, right=name in ("files", "size")) for name in names),
+        tuple(tuple(_cell(name, row[name]) for name in names) for row in rows),
+    )
+    return result(SHOWN, rows, table, *old_remarks(infos))
+
+
+def _as_spark_is_told(info: IndexInfo) -> IndexInfo:
+    """Whoever says that a schema is inferred says none; where no header is said there is none."""
+    built = info.built_with
+    if "inferSchema=True" in built:
+        built = tuple(said for said in built if not said.startswith(("schema=", "the schema of")))
+    if "header" in info.built_without:
+        built = ("header=True", *built)
+    without = tuple(name for name in info.built_without if name != "header")
+    return replace(info, built_with=built, built_without=without)
+
+
+def _shown_row(info: IndexInfo) -> dict[str, object]:
+    columns = list(dict.fromkeys((*info.columns, *(_keyed(key, info.kinds) for key in info.keys))))
+    more = len(columns) - _NAMED
+    return {
+        "name": info.name,
+        "state": state_in_words(info),
+        "fresh": None if info.state == State.DELETED.value else info.fresh,
+        "kinds": ", ".join(info.kinds) or None,
+        "columns": (", ".join(columns[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")) or None,
+        "files": info.files,
+        "size": size_in_words(info),
+        "version": info.newest_version,
+        "updated": moment(info.changed_ms) if info.changed_ms else None,
+        "note": _noted(info),
+    }
+
+
+def _keyed(key: str, kinds: Sequence[str]) -> str:
+    """The columns of a key, as in `values(user)`: its kind stands in a column of its own."""
+    kind, _, rest = key.partition("(")
+    if kind not in kinds or not rest.endswith(")"):
+        return key
+    return f"({rest}" if ", " in rest else rest[:-1]
+
+
+def _noted(info: IndexInfo) -> str | None:
+    if info.problem:
+        return info.problem
+    if info.other_options:
+        built = options_in_words_of(info) or f"built with other reader options: {', '.join(info.other_options)}"
+        return f"{built}; name the table as in DESCRIBE INDEX, or create another"
+    said = [used] if (used := options_in_words_of(info)) else []
+    if info.new_files:
+        said.append(f"{counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind")
+    if info.uncovered_files:
+        said.append(f"{unread_in_words(info)}: VERIFY INDEX says why")
+    return "; ".join(said) or None
+
+
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "version" and isinstance(value, str):
+        return short_version(value)
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def weighed(answer: WhatIf) -> list[dict[str, object]]:
+    """A row a query and candidate, and one for the query as it is."""
+    rows: list[dict[str, object]] = []
+    for query in answer.queries:
+        row: dict[str, object] = {"table": answer.table, "query": query.query}
+        if query.now is None:
+            rows.append({**row, "note": query.problem})
+            continue
+        now = query.now
+        rows.append({**row, "candidate": "as it is", **_reads(now.files, now.size_bytes), "saved_bytes": 0.0})
+        for effect in query.effects:
+            cost = answer.cost(effect.candidate)
+            size = None if cost.size_bytes is None else cost.size_bytes.expected
+            more = {
+                "saved_bytes": effect.saved_of(now).expected,
+                "index_bytes": size,
+                "build_cpu_seconds": cost.build_cpu_seconds,
+                "note": cost.problem or effect.note or None,
+            }
+            of_effect = _reads(effect.reads.files, effect.reads.size_bytes)
+            rows.append({**row, "candidate": effect.candidate, **of_effect, **more})
+    return rows
+
+
+def _reads(files: Any, size: Any) -> dict[str, object]:
+    ends = {"files": files.expected, "files_low": files.low, "files_high": files.high}
+    return {name: float(value) for name, value in {**ends, "size_bytes": size.expected}.items()}
+
+
+def _bounded(name: str, estimate: Estimate) -> dict[str, object]:
+    return {
+        name: float(estimate.expected),
+        f"{name}_low": float(estimate.low),
+        f"{name}_high": float(estimate.high),
+    }
+
+
+def recommended(answer: Recommendation) -> StatementResult:
+    rows: list[dict[str, object]] = [
+        {
+            "table": index.table,
+            "index": index.name,
+            "recommended": True,
+            "kinds": index.title,
+            "leaves_out": f"{human_bytes(round(index.adds_bytes.expected))} ({percent(index.saved.expected)})",
+            "size": human_bytes(round(index.size_bytes.expected)),
+            **_bounded("leaves_out_bytes", index.adds_bytes),
+            **_bounded("share", index.saved),
+            **_bounded("helps_queries", index.helps_queries),
+            **_bounded("index_bytes", index.size_bytes),
+            "build_cpu_seconds": index.build_cpu_seconds,
+            "pays_after": str(index.break_even),
+            "statement": index.sql,
+        }
+        for index in answer.indexes
+    ]
+    rows += [
+        {"table": table.table, "recommended": False, "kinds": passed.candidate, "reason": passed.reason}
+        for table in answer.tables
+        for passed in table.passed
+    ]
+    rows += [{"recommended": False, "reason": note} for note in answer.notes if note.startswith(NOT_READ)]
+    statements = [f"  {index.sql};" for index in answer.indexes]
+    return result(RECOMMENDED, rows, *answer.advised, *(["", "to create them:", *statements] if statements else []))

@@ -1,0 +1,369 @@
+"""A statement is run: the verb of `Table` that it says, once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
+
+from metaindex.advisor.face.recommend_tables import recommend
+from metaindex.core.errors import IndexNotFoundError, IndexStateError
+from metaindex.core.expression_errors import ArgumentError, MetaIndexError
+from metaindex.core.shown import Tabular
+from metaindex.formats.files.spelling import spelled
+from metaindex.index.kinds.kind import Kind
+from metaindex.index.kinds.registry import kind_from_spec
+from metaindex.index.log.states import State
+from metaindex.table.face import Table, handle_of
+from metaindex.table.folder_of_tables import hint
+from metaindex.table.sql_text.printing import create_text, table_text
+from metaindex.table.sql_text.tree import (
+    CandidateIndex,
+    ChangeIndex,
+    CreateIndex,
+    DescribeIndex,
+    ExplainIndexes,
+    ExplainWhatIf,
+    RecommendIndexes,
+    RefreshIndex,
+    ShowIndexes,
+    Statement,
+    TableName,
+    Value,
+    VerifyIndex,
+)
+
+from .cures import StatementWords, in_statement, in_words
+from .results import (
+    DESCRIBED,
+    WEIGHED,
+    StatementResult,
+    changed,
+    indexes_shown,
+    nothing,
+    recommended,
+    result,
+    said_by,
+    verified,
+    weighed,
+)
+from .tables import NamedTables
+
+if TYPE_CHECKING:
+    from metaindex.advisor.selection.answer import Recommendation
+
+_SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
+_HOUR_SECONDS: Final = 3600
+_LISTED: Final = "list them with indexes()"
+_DROPS: Final = {"delete needs": "drop needs", "delete it": "drop it"}
+_DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
+
+
+def run(statement: Statement, tables: NamedTables) -> StatementResult:
+    """What the statement gives. Raises what the verbs of `Table` raise. Cures are said as statements are."""
+    asked = _asked(statement, tables)
+    with in_words(asked):
+        answer = _run(statement, tables)
+    if isinstance(statement, ExplainIndexes | ExplainWhatIf):
+        return answer  # conditions of queries stand in it, and each table's cures are said of it already
+    return said_by(answer, lambda text: in_statement(text, asked))
+
+
+def _asked(statement: Statement, tables: NamedTables) -> StatementWords:
+    """What cures are for."""
+    words = StatementWords(in_spark=tables.in_spark, naming=tables.naming)
+    match statement:
+        case ExplainIndexes() | ExplainWhatIf() | RecommendIndexes():
+            return words
+        case ShowIndexes(table):
+            return replace(words, table=table, takes_options=tables.takes_options(table))
+        case _:
+            table = statement.table
+            return replace(words, table=table, index=statement.name, takes_options=tables.takes_options(table))
+
+
+def _run(statement: Statement, tables: NamedTables) -> StatementResult:
+    match statement:
+        case CreateIndex():
+            return _create(statement, tables)
+        case RefreshIndex() | ChangeIndex():
+            return _in_its_words(statement, tables)
+        case ShowIndexes(name, at):
+            table = tables.open(name)
+            infos = table.indexes(version=at.version, timestamp=at.timestamp)
+            return indexes_shown(infos, in_spark=tables.in_spark, hint="" if infos else hint(table.path))
+        case DescribeIndex(name, table, history):
+            return _described(name, table, tables, history=history)
+        case VerifyIndex(name, table, options):
+            return _verified(tables.open(table), name, dict(options), tables)
+        case ExplainIndexes(query, formatted):
+            return tables.explained(query, formatted=formatted)
+        case ExplainWhatIf():
+            return _what_if(statement, tables)
+        case RecommendIndexes():
+            return _recommend(statement, tables)
+        case _:
+            assert_never(statement)
+
+
+def _verified(table: Table, name: str, said: Mapping[str, Value], tables: NamedTables) -> StatementResult:
+    _check_one_of(said, "versions", ("newest", "all"))
+    versions: Literal["newest", "all"] = "all" if said.get("versions") == "all" else "newest"
+    return verified(table.verify_index(name, files=_files(said), versions=versions, progress=tables.progress))
+
+
+def _create(statement: CreateIndex, tables: NamedTables) -> StatementResult:
+    said = dict(statement.options)
+    outcome = tables.open(statement.table).create_index(
+        statement.name,
+        *statement.kinds,
+        builder=_builder(said, tables),
+        progress=tables.progress,
+        version=statement.at.version,
+        timestamp=statement.at.timestamp,
+        history=_flag(said, "history", default=False),
+        if_not_exists=statement.if_not_exists,
+    )
+    return changed(outcome)
+
+
+def _in_its_words(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
+    """A verb whose errors say which indexes there are, and call the verbs as statements do."""
+    try:
+        return _change(statement, tables)
+    except IndexStateError as error:
+        raise IndexStateError(_DELETE.sub(lambda found: _DROPS[found[0]], str(error))) from error
+    except IndexNotFoundError as error:
+        if _LISTED not in str(error):
+            raise
+        verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
+        fact = f"{verb} needs an index; there is none named {statement.name!r}"
+        raise handle_of(tables.open(statement.table)).indexes().missing(fact, statement.name) from error
+
+
+def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> StatementResult:
+    table = tables.open(statement.table)
+    verb = "refresh" if isinstance(statement, RefreshIndex) else statement.verb
+    if statement.if_exists:
+        latest = handle_of(table).log(statement.name).latest()
+        stable = State.DOESNOTEXIST if latest is None else latest.stable
+        if stable is State.DOESNOTEXIST and not (latest is not None and latest.under_way):
+            return nothing(statement.name, verb, stable.value, "there is no such index")
+        if verb == "drop" and stable is State.DELETED:
+            return nothing(statement.name, verb, stable.value, "it is dropped already")
+    said = dict(statement.options)
+    if isinstance(statement, RefreshIndex):
+        at = statement.at
+        outcome = table.refresh_index(
+            statement.name,
+            statement.mode or "incremental",  # type: ignore[arg-type]
+            builder=_builder(said, tables),
+            progress=tables.progress,
+            version=at.version,
+            timestamp=at.timestamp,
+            where=statement.where or None,
+            under=_text(said, "under"),
+        )
+        return changed(outcome)
+    outcome = _changes(statement, table, said, tables)[verb]()
+    return changed(replace(outcome, operation=verb) if verb == "drop" else outcome)
+
+
+def _changes(
+    statement: ChangeIndex, table: Table, said: Mapping[str, Value], tables: NamedTables
+) -> Mapping[str, Callable[[], Any]]:
+    """By verb, what is done."""
+    name, how = statement.name, {"builder": _builder(said, tables), "progress": tables.progress}
+    kept = None if statement.hours is None else statement.hours * _HOUR_SECONDS
+    return {
+        "drop": lambda: table.delete_index(name),
+        "restore": lambda: table.restore_index(name),
+        "vacuum": lambda: table.vacuum_index(name),
+        "cancel": lambda: table.cancel_index(name),
+        "enable": lambda: table.enable_index(name),
+        "disable": lambda: table.disable_index(name),
+        "clean": lambda: table.clean_index(name, kept),
+        "erase": lambda: table.erase_index(name, **how),
+        "repair": lambda: table.repair_index(name, files=_files(said), **how),
+        "optimize": lambda: table.optimize_index(name, statement.mode or "quick", **how),  # type: ignore[arg-type]
+    }
+
+
+def _described(name: str, table: TableName, tables: NamedTables, *, history: bool) -> StatementResult:
+    opened = tables.open(table)
+    if history:
+        told = opened.history(name)
+        return StatementResult(told.to_arrow(), tuple(told.shown))
+    infos = opened.indexes(all=True)
+    if name not in [info.name for info in infos]:
+        raise IndexNotFoundError(
+            f"an index is described that there is; there is no {name!r}; there are: "
+            + (", ".join(info.name for info in infos) or "none")
+        )
+    info = infos[name]
+    kinds, built = _kinds_and_options_of(opened, name)
+    facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
+    if kinds:
+        named = table if table.options and not info.other_options else _as_built(table, opened, built, tables)
+        facts["statement"] = create_text(name, table_text(named), kinds)
+    rows = [{"name": fact, "value": value} for fact, value in facts.items()]
+    more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
+    return result(DESCRIBED, rows, *info.shown, *more)
+
+
+def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[str, object]]:
+    """Those that the index was built with; none where it cannot be read, or is gone."""
+    try:
+        latest = handle_of(table).log(name).latest()
+        return ([], {}) if latest is None else ([kind_from_spec(spec) for spec in latest.kinds], latest.table.options)
+    except MetaIndexError:
+        return [], {}
+
+
+def _as_built(table: TableName, opened: Table, options: Mapping[str, object], tables: NamedTables) -> TableName:
+    """The table, named so that its files are read as for the index. Spark infers a schema where it is to."""
+    said = {spelled(key): value for key, value in options.items() if key != "file_format"}
+    if tables.in_spark and str(said.get("inferSchema", "")).lower() == "true":
+        said.pop("schema", None)
+    if options.get("file_format") == "csv" and not any(key.lower() == "header" for key in said):
+        said = {"header": True, **said}  # to Spark a header has to be said
+    of_no_text = str(said.get("schema", "")).startswith("?")  # a schema that no text says
+    if not said or of_no_text or handle_of(opened).ref.patterns:
+        return table
+    given = tuple((key, value if isinstance(value, bool | int | float) else str(value)) for key, value in said.items())
+    return TableName((str(options.get("file_format", "parquet")), opened.path), options=given)
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _what_if(statement: ExplainWhatIf, tables: NamedTables) -> StatementResult:
+    asked = tables.asked(statement.query)
+    said = dict(statement.options)
+    by_table: dict[str, list[CandidateIndex]] = {table.path: [] for table in asked.tables}
+    for candidate in statement.candidates:
+        by_table[_candidates_table(candidate, tables, by_table)].append(candidate)
+    rows: list[dict[str, object]] = []
+    told: list[str | Tabular] = []
+    for table in asked.tables:
+        candidates = by_table[table.path]
+        if statement.candidates and not candidates:
+            continue
+        kinds = [candidate.kinds for candidate in candidates]
+        answer = table.what_if(asked.workload, *kinds, sample=_number(said, "sample"), tables=asked.names or None)
+        rows += weighed(answer)
+        told += [*([""] if told else []), *answer.shown]
+    rows += [{"query": problem.example, "note": problem.reason} for problem in asked.workload.problems]
+    return result(WEIGHED, rows, *told)
+
+
+def _candidates_table(candidate: CandidateIndex, tables: NamedTables, known: Mapping[str, object]) -> str:
+    if candidate.table is None:
+        if len(known) == 1:
+            return next(iter(known))
+        raise ArgumentError(
+            f"an index is of one table; the query reads {len(known)}: {', '.join(known)}; say WITH INDEX ON table"
+            " USING ..."
+        )
+    path = tables.open(candidate.table).path
+    if path not in known:
+        raise ArgumentError(
+            f"an index is weighed for a table that the query reads; it does not read {path}, but {', '.join(known)}"
+        )
+    return path
+
+
+def _recommend(statement: RecommendIndexes, tables: NamedTables) -> StatementResult:
+    said = dict(statement.options)
+    opened = [tables.open(name) for name in statement.tables]
+    names = dict(tables.names) | {
+        ".".join(name.parts): table.path for name, table in zip(statement.tables, opened, strict=True) if name.parts
+    }
+    answer = recommend(
+        tables.workload(statement.queries, opened) if statement.queries else None,
+        *opened,
+        budget_bytes=_size(said, "budget"),
+        budget_cpu=_number(said, "budget_cpu"),
+        days=_number(said, "days"),
+        sample=_number(said, "sample"),
+        copies=_flag(said, "copies", default=True),
+        tables=names or None,
+        progress=tables.progress,
+    )
+    if not answer.templates:
+        raise ArgumentError(f"indexes are recommended for queries; {_without_queries(statement.queries, answer)}")
+    return recommended(answer)
+
+
+def _without_queries(path: str, answer: Recommendation) -> str:
+    """Fact and cure."""
+    if path:
+        return "; ".join((f"of {path} none can be read", *answer.notes[:1], "name another file behind FROM"))
+    return (
+        "none are given, and none are noted; name their file (FROM 'queries.sql'), or have them noted by"
+        " Config(query_log=True) as they are asked, in a session of Spark by SET spark.metaindex.queryLog = kept"
+    )
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def _builder(said: Mapping[str, Value], tables: NamedTables) -> Any:
+    """What a statement says, else what whoever runs it does."""
+    _check_one_of(said, "builder", ("local", "spark"))
+    return said.get("builder", tables.builder)
+
+
+def _check_one_of(said: Mapping[str, Value], name: str, known: tuple[str, ...]) -> None:
+    if name in said and said[name] not in known:
+        raise ArgumentError(f"the option {name} is {' or '.join(known)}; got {said[name]!r}")
+
+
+def _flag(said: Mapping[str, Value], name: str, *, default: bool) -> bool:
+    value = said.get(name, default)
+    words = {"true": True, "false": False}
+    value = words.get(value.lower(), value) if isinstance(value, str) else value
+    if not isinstance(value, bool):
+        raise ArgumentError(f"the option {name} is true or false; got {value!r}")
+    return value
+
+
+def _text(said: Mapping[str, Value], name: str) -> str | None:
+    return None if name not in said else str(said[name])
+
+
+def _number(said: Mapping[str, Value], name: str) -> float | None:
+    value = said.get(name)
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise ArgumentError(f"the option {name} is a number; got {value!r}") from None
+
+
+def _files(said: Mapping[str, Value]) -> int | None:
+    value = said.get("files", 20)
+    if value == "all":
+        return None
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except ValueError:
+        number = None
+    if number is None or number != int(number):
+        raise ArgumentError(f"the option files is a whole number, or all; got {value!r}")
+    return int(number)
+
+
+def _size(said: Mapping[str, Value], name: str) -> float | None:
+    """Bytes: a number, or a text with a unit."""
+    value = said.get(name)
+    if value is None:
+        return None
+    sized = _SIZE.match(str(value).strip())
+    if sized is None or isinstance(value, bool):
+        raise ArgumentError(f"the option {name} is a size, such as '100MB'; got {value!r}")
+    power = "KMGTP".find(sized[2].upper()) + 1 if sized[2] else 0
+    return float(sized[1]) * float((1024 if sized[3] else 1000) ** power)

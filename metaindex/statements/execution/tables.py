@@ -1,0 +1,64 @@
+"""Whose tables a statement names: what a session of Spark, or paths, have to answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from metaindex.advisor.workloads.template import Workload
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.core.records import dataclass
+from metaindex.table.face import Table
+from metaindex.table.sql_text.tree import TableName
+
+from .results import StatementResult
+
+if TYPE_CHECKING:
+    from metaindex.index.build.protocol import Progress
+
+_SAID: Final = re.compile(r"\Aa (?:query|statement) of a workload reads tables[^;]*; ")
+"""The same rule, as a workload says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTables:
+    """A query: what it reads, the tables that it reads, each once, and which of its names mean which path."""
+
+    workload: Workload
+    tables: tuple[Table, ...]
+    names: Mapping[str, str]
+
+
+def not_asked(how: str, why: str) -> ArgumentError:
+    """Of a query that says nothing of tables; `why` may be what a workload says of it."""
+    fact = _SAID.sub("", why)
+    cure = "" if ";" in fact else "; name one behind FROM"
+    return ArgumentError(f"a query reads tables that can have an index; of this one {how}: {fact}{cure}")
+
+
+class NamedTables(Protocol):
+    """`builder`: who builds where a statement does not say, None for the table's own. `in_spark`: are they a session's,
+    whose queries read them by Spark? `names`: paths of tables by the names that whoever runs statements gave them, and
+    `naming`: how such a name is given."""
+
+    in_spark: bool
+    names: Mapping[str, str]
+    naming: str
+    builder: str | None
+    progress: Progress | None
+
+    def open(self, name: TableName) -> Table:
+        """The table of a name. MetaIndexError where there is none, or where it is not one that can have an index."""
+
+    def takes_options(self, name: TableName) -> bool:
+        """May WITH stand behind the name, which says how files are read?"""
+
+    def asked(self, query: str) -> AskedTables:
+        """What a query reads. MetaIndexError where that cannot be told."""
+
+    def explained(self, query: str, *, formatted: bool) -> StatementResult:
+        """Which indexes a query uses, and why not each other."""
+
+    def workload(self, path: str, tables: Sequence[Table]) -> Workload:
+        """The queries of a file."""

@@ -1,0 +1,122 @@
+"""The parts of a statement that name kinds, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from metaindex.core.expression_errors import MetaIndexError, first_line
+from metaindex.formats.files.spelling import READER, spelled
+from metaindex.index.kinds.kind import Kind
+from metaindex.index.kinds.registry import check_kinds
+from metaindex.table.sql_text.tree import Options, Value
+from metaindex.table.sql_text.using import (
+    Key,
+    Using,
+    column_name,
+    kind_of_word,
+    kind_without_word,
+    known_words,
+    made,
+    needs_columns,
+    options_of,
+)
+
+from .cursor import Cursor
+from .errors import near
+from .tokens import Token
+
+_USING: Final = "USING kind (columns) [INCLUDE (columns)] [OPTIONS (key = value, ...)]"
+
+
+def kinds_of(cursor: Cursor, *, named: bool = False) -> tuple[tuple[Kind, ...], Options]:
+    """Every `[USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (...)]` that stands there, and the options that are
+    those of the statement. `named`: a kind has to be."""
+    kinds: list[Kind] = []
+    more: dict[str, Value] = {}
+    first = cursor.token
+    if named and first.word != "USING" and not first.is_sign("("):
+        raise cursor.expected("USING, or columns")
+    cursor.clause = _USING
+    while not kinds or cursor.token.word == "USING":
+        kinds.append(_kind(cursor, more))
+    try:
+        check_kinds(kinds)
+    except MetaIndexError as error:
+        raise cursor.wrong(first_line(error), first) from None
+    return tuple(kinds), tuple(more.items())
+
+
+def verb_options(cursor: Cursor) -> Options:
+    """`[OPTIONS (...)]` of a statement that names no kind."""
+    return cursor.options(lambda key, token: _check(cursor, key, token, ())) if cursor.takes("OPTIONS") else ()
+
+
+def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
+    token = cursor.token
+    kind = None
+    if cursor.takes("USING"):
+        token = cursor.token
+        kind = _named(cursor)
+    keys = tuple(cursor.listed(lambda: _key(cursor))) if cursor.token.is_sign("(") else ()
+    kind = kind or kind_without_word(columns=bool(keys))
+    if not keys and needs_columns(kind):
+        raise cursor.expected("( and columns")
+    included = tuple(cursor.listed(lambda: _column(cursor))) if cursor.takes("INCLUDE") else ()
+    own = options_of(kind)
+    options: Options = ()
+    if cursor.takes("OPTIONS"):
+        options = cursor.options(lambda key, place: _check(cursor, key.lower(), place, tuple(own)))
+    said = tuple((key.lower(), value) for key, value in options)
+    for key, value in said:
+        if key not in own and more.setdefault(key, value) != value:
+            raise cursor.wrong(f"the option {key!r} is given twice", cursor.values[key], "leave one out")
+    using = Using(keys, included, tuple((key, value) for key, value in said if key in own))
+    try:
+        return made(kind, using)
+    except MetaIndexError as error:
+        at_fault = _at_fault(kind, using)
+        raise cursor.wrong(first_line(error), cursor.values[at_fault] if at_fault else token) from None
+
+
+def _at_fault(kind: type[Kind], using: Using) -> str:
+    """The one option without which the kind could be made; "" where there is none."""
+    for name, _ in using.options:
+        fewer = tuple(option for option in using.options if option[0] != name)
+        try:
+            made(kind, Using(using.keys, using.included, fewer))
+        except MetaIndexError:
+            continue
+        return name
+    return ""
+
+
+def _named(cursor: Cursor) -> type[Kind]:
+    token = cursor.token
+    word = cursor.name("a kind")
+    kind = kind_of_word(word)
+    if kind is None:
+        known = known_words()
+        cure = near(word.lower(), known) or f"there are {', '.join(known)}"
+        raise cursor.wrong(f"there is no kind {word!r}", token, cure)
+    return kind
+
+
+def _key(cursor: Cursor) -> Key:
+    if cursor.token.is_sign("("):
+        return tuple(cursor.listed(lambda: _column(cursor)))
+    return (_column(cursor),)
+
+
+def _column(cursor: Cursor) -> str:
+    return column_name(cursor.parts("a column"))
+
+
+def _check(cursor: Cursor, key: str, token: Token, own: Sequence[str]) -> None:
+    known = [*own, *cursor.form.options]
+    if key not in known:
+        takes = "; ".join([*own, *(f"{name}: {what}" for name, what in cursor.form.options.items())])
+        cure = near(key, known) or (f"there are {takes}" if known else "leave it out")
+        if spelled(key) in READER:
+            cure = f"how files are read stands behind the table: WITH ({spelled(key)} = ...)"
+        raise cursor.wrong(f"there is no option {key!r}", token, cure)

@@ -1,0 +1,272 @@
+"""A text becomes a statement. What is wrong is a StatementError that says line and column, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final
+
+from metaindex.core.errors import StatementError
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.table.sql_text.tree import (
+    ChangeIndex,
+    CreateIndex,
+    DescribeIndex,
+    ExplainIndexes,
+    ExplainWhatIf,
+    RecommendIndexes,
+    RefreshIndex,
+    ShowIndexes,
+    Statement,
+    VerifyIndex,
+)
+
+from .candidates import candidates_from
+from .clauses import kinds_of, verb_options
+from .cursor import Cursor
+from .errors import wrong
+from .forms import ALSO, FORMS, INSTEAD, VERBS, Form
+from .tokens import Token, TokenKind, each_token, tokens
+
+_RULE: Final = "a statement about indexes begins as one"
+_LONGEST_SHOWN: Final = 40
+
+
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "INSERT", "UPDATE", "MERGE"})
+
+
+def _wrong_beginning(text: str) -> StatementError:
+    """The error of a text that begins as no statement about indexes; with the one that its first words are nearest
+    to."""
+    words = tokens(text)
+    first = text[words[0].start : words[0].end]
+    beginnings = _beginnings()
+    cure = f"there are {', '.join(dict.fromkeys(beginnings.values()))}"
+    if words[0].kind is TokenKind.END:
+        return wrong(text, words[0].start, "no statement is given", cure=cure)
+    if first.upper() in _QUERIES:
+        fact = f"{first.upper()} is for tables, whose rows scan(), `metaindex scan` and Spark read"
+        return wrong(text, words[0].start, fact, _RULE, cure, words[0].end)
+    meant = _meant(text, words, beginnings)
+    if meant is not None:
+        return meant
+    fact = f"no statement about indexes begins as {first[:_LONGEST_SHOWN]!r}"
+    return wrong(text, words[0].start, fact, cure=cure, end=words[0].end)
+
+
+def _beginnings() -> dict[str, str]:
+    """The first words of each statement, and as they are written in general."""
+    also = {" ".join(other): " ".join(form) for other, form in ALSO.items()}
+    return {" ".join(form): " ".join(form) for form in FORMS} | also
+
+
+def _meant(text: str, words: Sequence[Token], beginnings: Mapping[str, str]) -> StatementError | None:
+    said = [word for word in words[:2] if word.kind is TokenKind.WORD]
+    shown = " ".join(word.value for word in said).upper()
+    other = INSTEAD.get(tuple(shown.split()))
+    if other is not None:
+        cure = f"it is written {FORMS[other].beginning}"
+        return wrong(text, said[0].start, f"no statement begins as {shown}", cure=cure, end=said[0].end)
+    close = get_close_matches(shown, list(beginnings), n=1, cutoff=0.75)
+    if not close or not shown:
+        return None
+    as_meant = zip(said, close[0].split(), strict=False)
+    mistyped = next((word for word, meant in as_meant if word.value.upper() != meant), said[-1])
+    fact, cure = f"no statement begins as {shown}", f"did you mean {beginnings[close[0]]}?"
+    return wrong(text, mistyped.start, fact, cure=cure, end=mistyped.end)
+
+
+def slip(text: str) -> StatementError | None:
+    """Of a text that is no statement about indexes, and that nobody else could parse, what may have been meant; None
+    where its first words are near to none."""
+    form = _form(text)
+    if form is not None:
+        return _without_name(text, form) if form.shared else None
+    try:
+        words = tuple(islice(each_token(text), 2))
+    except StatementError:
+        return None
+    return _meant(text, words, _beginnings())
+
+
+def _without_name(text: str, form: Form) -> StatementError | None:
+    """The error of a statement that others may begin so, too, where ON stands in place of an index's name."""
+    cursor = _behind(text, form)
+    if cursor is None:
+        return None
+    if cursor.token.word == "ON" and cursor.ahead().kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
+        return cursor.unnamed() if cursor.ahead().word != "ON" else None
+    return None
+
+
+def _behind(text: str, form: Form) -> Cursor | None:
+    """Behind the first words of a statement, and IF EXISTS; None where the text is none of words."""
+    try:
+        words = tokens(text)
+    except StatementError:
+        return None
+    cursor = Cursor(text, words, form)
+    cursor.takes("IF", "EXISTS")
+    return cursor
+
+
+def parsed(text: str) -> Statement:
+    """The one statement of a text. StatementError where it is none, or not written as it should be."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"a statement is text; got {type(text).__name__}; write it as 'CREATE INDEX ...'")
+    form = _form(text)
+    if form is None:
+        raise _wrong_beginning(text)
+    words = tokens(text)
+    _no_parameters(text, words)
+    cursor = Cursor(text, words, form)
+    statement = _statement(cursor)
+    cursor.ended()
+    return statement
+
+
+def _no_parameters(text: str, words: Sequence[Token]) -> None:
+    """`:name` and `?` stand for values that are given beside a text (Spark's `args`); a cast `::` is none."""
+    for before, token, after in zip([None, *words], words, [*words[1:], None], strict=False):
+        named = token.is_sign(":") and after is not None and after.start == token.end and after.word
+        signs = (TokenKind.SIGN, TokenKind.TEXT)
+        cast = before is not None and before.end == token.start and (before.is_sign(":") or before.kind not in signs)
+        if token.is_sign("?") or (named and not cast):
+            end = after.end if named and after is not None else token.end
+            fact = f"{text[token.start : end]} is a parameter"
+            cure = "write the value itself, or a DataFrame as {name}"
+            raise wrong(text, token.start, fact, "args are not put into statements about indexes", cure, end)
+
+
+def is_ours(text: str) -> bool:
+    """Does a text begin as a statement about indexes does, and as none that Spark or Delta know? It may be wrong."""
+    form = _form(text)
+    if form is None or not form.shared:
+        return form is not None
+    cursor = _behind(text, form)
+    if cursor is None:
+        return False
+    if form.words[0] == "DESCRIBE" and cursor.token.word == "HISTORY" and cursor.ahead().word != "ON":
+        cursor.step()
+    named = cursor.token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)
+    return named and cursor.ahead().word == "ON"
+
+
+def split(text: str) -> Iterator[str]:
+    """The statements of a text, which semicolons end. StatementError for a quote or comment that nothing closes."""
+    start = 0
+    empty = True
+    for token in tokens(text):
+        if token.is_sign(";") or token.kind is TokenKind.END:
+            if not empty:
+                yield text[start : token.start].strip()
+            start, empty = token.end, True
+        else:
+            empty = False
+
+
+def _form(text: str) -> Form | None:
+    try:
+        words = tuple(token.word for token in islice(each_token(text), 2))
+    except StatementError:
+        return None
+    return FORMS.get(ALSO.get(words, words))
+
+
+def _statement(cursor: Cursor) -> Statement:
+    match cursor.form.words:
+        case ("CREATE", _):
+            return _create(cursor)
+        case ("REFRESH", _):
+            return _refresh(cursor)
+        case ("SHOW", _):
+            if not cursor.takes_one(("ON", "FROM", "IN")):
+                raise cursor.without_on()
+            return ShowIndexes(cursor.table(), cursor.asked())
+        case ("DESCRIBE", _):
+            history = cursor.token.word == "HISTORY" and cursor.ahead().word != "ON"
+            if history:
+                cursor.step()
+            name = _name_on(cursor)
+            return DescribeIndex(name, cursor.table(), history)
+        case ("VERIFY", _):
+            name = _name_on(cursor)
+            return VerifyIndex(name, cursor.table(), verb_options(cursor))
+        case ("EXPLAIN", "INDEXES"):
+            formatted = cursor.takes("FORMATTED")
+            return ExplainIndexes(_rest(cursor, "a query"), formatted)
+        case ("EXPLAIN", "WHATIF"):
+            query, candidates, options = candidates_from(cursor)
+            return ExplainWhatIf(query, candidates, options)
+        case ("RECOMMEND", _):
+            return _recommend(cursor)
+        case (verb, _) if verb in VERBS:
+            return _change(cursor, verb)
+    raise AssertionError(f"{cursor.form.words} is written in one place and not in the other")
+
+
+def _name_on(cursor: Cursor) -> str:
+    if cursor.token.word == "ON" and cursor.ahead().word != "ON":
+        raise cursor.unnamed()
+    name = cursor.name("an index's name")
+    if not cursor.takes("ON"):
+        raise cursor.without_on()
+    return name
+
+
+def _create(cursor: Cursor) -> CreateIndex:
+    if_not_exists = cursor.takes("IF")
+    if if_not_exists:
+        cursor.word("NOT")
+        cursor.word("EXISTS")
+    name = _name_on(cursor)
+    table, at = cursor.table(), cursor.asked()
+    kinds, options = kinds_of(cursor)
+    return CreateIndex(name, table, kinds, if_not_exists, at, options)
+
+
+def _refresh(cursor: Cursor) -> RefreshIndex:
+    if_exists = cursor.if_exists()
+    name = _name_on(cursor)
+    table, at = cursor.table(), cursor.asked()
+    mode = cursor.takes_one(("INCREMENTAL", "QUICK", "FULL")).lower()
+    options = verb_options(cursor)
+    where = _rest(cursor, "a condition") if cursor.takes("WHERE") else ""
+    return RefreshIndex(name, table, mode, if_exists, at, options, where)
+
+
+def _change(cursor: Cursor, verb: str) -> ChangeIndex:
+    if_exists = cursor.if_exists()
+    name = _name_on(cursor)
+    table = cursor.table()
+    mode = cursor.takes_one(("QUICK", "FULL")).lower() if verb == "OPTIMIZE" else ""
+    hours = None
+    if verb == "CLEAN" and cursor.takes("RETAIN"):
+        hours = cursor.number("how many hours")
+        cursor.word("HOURS")
+    options = verb_options(cursor) if cursor.form.options else ()
+    return ChangeIndex(verb.lower(), name, table, mode, if_exists, hours, options)
+
+
+def _recommend(cursor: Cursor) -> RecommendIndexes:
+    if not cursor.takes("ON"):
+        raise cursor.without_on()
+    tables = [cursor.table()]
+    while cursor.takes_sign(","):
+        tables.append(cursor.table())
+    queries = cursor.text_value("the path of a workload") if cursor.takes("FROM") else ""
+    return RecommendIndexes(tuple(tables), queries, verb_options(cursor))
+
+
+def _rest(cursor: Cursor, what: str) -> str:
+    """What stands there up to the end, as it is written; semicolons at the end are none of it."""
+    first = last = cursor.token
+    if first.kind is TokenKind.END or first.is_sign(";"):
+        raise cursor.expected(what)
+    end = first.end
+    while last.kind is not TokenKind.END:
+        end = last.end if not last.is_sign(";") else end
+        cursor.step()
+        last = cursor.token
+    return cursor.text[first.start : end]

@@ -1,0 +1,93 @@
+"""Does a store keep the promise of put-if-absent? Asked of the store itself, once a process, where its protocol alone
+does not say so.
+
+A store that speaks S3 but ignores `If-None-Match` would let every racing writer win: the operation log would lose
+entries without a sign. So a probe object is put twice, and others by two at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from .errors import status_of
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_known: dict[str, str | None] = {}
+_lock = threading.Lock()
+_RACES = 3
+_NOT_IMPLEMENTED = frozenset({400, 405, 501})
+
+
+def doubt(store: ObjectStore, name: str, folder: str) -> str | None:
+    """Why one winner is not certain; None: the store refused to replace the probe. `name`: of the store, with its
+    endpoint; `folder`: a key below which we may write.
+
+    Errors of the client that say nothing about the promise (no answer, no permission) are raised as they are.
+    """
+    with _lock:
+        if name not in _known:
+            _known[name] = _probe(
+                store, f"{folder}/_probe-{uuid.uuid4().hex}" if folder else f"_probe-{uuid.uuid4().hex}"
+            )
+        return _known[name]
+
+
+def _probe(store: ObjectStore, key: str) -> str | None:
+    import obstore
+    from obstore import exceptions as obs
+
+    try:
+        for _ in range(2):
+            obstore.put(store, key, b"", mode="create", use_multipart=False)
+    except obs.AlreadyExistsError:
+        return _raced(store, key)  # of the first put too: its answer was lost and it was made again
+    except obs.NotSupportedError:
+        return "put-if-absent is switched off for it"
+    except obs.BaseError as error:
+        if status_of(error) in _NOT_IMPLEMENTED:
+            return "it does not know put-if-absent"
+        raise
+    finally:
+        _remove(store, key)
+    return "it ignores the condition of a put-if-absent and replaces the object"
+
+
+def _raced(store: ObjectStore, key: str) -> str | None:
+    """Two puts at once: a store that looks first and writes then keeps its promise of puts that follow each other."""
+    import obstore
+    from obstore import exceptions as obs
+
+    def won(name: str) -> bool:
+        try:
+            obstore.put(store, name, b"", mode="create", use_multipart=False)
+        except obs.BaseError as error:
+            if isinstance(error, obs.AlreadyExistsError) or status_of(error) == 409:
+                return False
+            raise
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        for turn in range(_RACES):
+            name = f"{key}-{turn}"
+            try:
+                winners = sum(pool.map(won, (name, name)))
+            finally:
+                _remove(store, name)
+            if winners > 1:
+                return "of two puts at once both won"
+    return None
+
+
+def _remove(store: ObjectStore, key: str) -> None:
+    """Best effort: an empty object that stays is hidden from every engine by its name."""
+    import obstore
+
+    try:
+        obstore.delete(store, key)
+    except Exception:  # noqa: BLE001 - what matters was learned already
+        return

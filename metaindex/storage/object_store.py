@@ -1,0 +1,277 @@
+"""Storage on an object store (S3, GCS, Azure, or obstore's own memory and local stores), over obstore.
+
+put_if_absent is the store's conditional put, refused where the store is not known to keep its promise. Retries are
+obstore's (bounded, with back-off and jitter). Credentials are held by obstore alone, and no repr, error or log line
+shows them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from metaindex.core.expression_errors import ObjectExistsError, ObjectNotFoundError, StorageError
+
+from .backing_off import back_off
+from .client import SCHEMES, open_bucket, patient
+from .errors import clean, is_of_transport, status_of, storage_errors, whole
+from .exclusive import doubt
+from .protocol import Glance, ObjectInfo
+from .ranges import range_file
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_TAIL_BYTES = 1 << 16
+"""Fetched with the size when an object is opened: a small object whole, or the footer of a larger one."""
+
+_PATIENT_BYTES = 8 << 20
+_PATIENCE = "300 seconds"
+"""Every object is put in one request: a writer that is killed in it leaves nothing, where an upload in pieces would
+leave those that nobody but the store can list. Of a larger object the request may take this long, in place of the
+client's 30 seconds: of 256 MiB, the largest part, that is a megabyte a second."""
+
+_CONFLICTS = 6
+
+_GLANCE = 1000
+"""Keys of a folder that are shown first: as many as one request gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStorage:
+    """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
+    of a store that is asked whether it keeps the promise of put-if-absent before it is relied on; `single_writer`: the
+    user says that nobody else writes, so that it need not."""
+
+    store: ObjectStore = field(repr=False)
+    base: str
+    prefix: str = ""
+    unproven: str = ""
+    single_writer: bool = False
+
+    @classmethod
+    def from_uri(cls, uri: str, storage_options: Mapping[str, str] | None = None) -> ObjectStorage:
+        """Opens the bucket of `uri`; see `open_bucket` for the options and errors."""
+        opened = open_bucket(uri, storage_options)
+        return cls(opened.store, opened.base, opened.key, opened.unproven, opened.single_writer)
+
+    @property
+    def root(self) -> str:
+        return f"{self.base}/{self.prefix}" if self.prefix else self.base
+
+    def list(self, prefix: str, *, recursive: bool = True, start_after: str = "") -> Iterator[ObjectInfo]:
+        import obstore
+
+        folder = self._key(prefix)
+        # What is cut from, or put before, a key so that the caller sees it as he named the prefix.
+        absolute = "://" in prefix
+        cut = 0 if absolute or not self.prefix else len(self.prefix) + 1
+        before = self.base + "/" if absolute else ""
+        after = self._key(start_after) if start_after else None
+
+        def ask() -> builtins.list[Mapping[str, Any]]:
+            if recursive or after is not None:
+                return [listed for page in obstore.list(self.store, folder or None, offset=after) for listed in page]
+            return builtins.list(obstore.list_with_delimiter(self.store, folder or None)["objects"])
+
+        with storage_errors(self.uri(prefix), "list"):
+            metas = whole(ask)
+        depth = len(folder) + 1 if folder else 0
+        kept = [m for m in metas if after is None or m["path"] > after]
+        if not recursive:
+            kept = [m for m in kept if "/" not in m["path"][depth:]]
+        kept.sort(key=lambda m: m["path"])  # not every store lists in order
+        for meta in kept:
+            yield _info(before + meta["path"][cut:], meta)
+
+    def folders(self, prefix: str) -> builtins.list[str]:
+        import obstore
+
+        with storage_errors(self.uri(prefix), "list"):
+            prefixes = whole(
+                lambda: obstore.list_with_delimiter(self.store, self._key(prefix) or None)["common_prefixes"]
+            )
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in prefixes)
+
+    def glances(self, prefix: str) -> Iterator[Glance]:
+        """See `storage.Glances`. The first request shows the beginning of all that lies below: of a small folder that
+        is everything, and a folder of a million files is known by it. Only then are its folders asked for."""
+        import obstore
+
+        folder = self._key(prefix)
+        depth = len(folder) + 1 if folder else 0
+
+        def first() -> builtins.list[str]:
+            for page in obstore.list(self.store, folder or None, chunk_size=_GLANCE):
+                return [meta["path"][depth:] for meta in page]
+            return []
+
+        def rest() -> Glance:
+            told = obstore.list_with_delimiter(self.store, folder or None)
+            folders = tuple(name.rstrip("/").rpartition("/")[2] for name in told["common_prefixes"])
+            return Glance(folders, tuple(meta["path"][depth:] for meta in told["objects"]))
+
+        with storage_errors(self.uri(prefix), "list"):
+            paths = whole(first)
+        folders = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
+        yield Glance(tuple(folders), tuple(path for path in paths if "/" not in path))
+        if len(paths) >= _GLANCE:
+            with storage_errors(self.uri(prefix), "list"):
+                whole_folder = whole(rest)
+            yield whole_folder
+
+    def head(self, path: str) -> ObjectInfo:
+        import obstore
+
+        with storage_errors(self.uri(path), "look at"):
+            return _info(path, obstore.head(self.store, self._key(path)))
+
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
+        import obstore
+
+        where, key = self.uri(path), self._key(path)
+        with storage_errors(where, "read"):
+            try:
+                if length is None:
+                    asked: Any = {"range": {"offset": start}} if start else None
+                    return bytes(obstore.get(self.store, key, options=asked).bytes())
+                if length:
+                    return bytes(obstore.get_range(self.store, key, start=start, length=length))
+            except obstore.exceptions.BaseError as error:
+                # A range that begins behind the end is an error to stores, in as many words as there are stores, and no
+                # bytes to us.
+                if (
+                    start == 0
+                    or is_of_transport(error)
+                    or status_of(error) not in (None, 416)
+                    or start < self._size(key)
+                ):
+                    raise
+            else:
+                self._size(key)  # nothing is asked of it, but it must be there
+            return b""
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """One request tells the size and fetches the end, where footers lie; a small object is then read."""
+        where, key = self.uri(path), self._key(path)
+        with storage_errors(where, "open"):
+            size, tail = self._end(key)
+        return range_file(lambda start, length: self.read(path, start, length), size, tail)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        import obstore
+
+        where, key = self.uri(path), self._key(path)
+        with storage_errors(where, "write"):
+            reason = self._doubt(key)
+            if reason is not None:
+                self._put_alone(where, key, data, reason)
+                return
+            for attempt in range(_CONFLICTS):
+                try:
+                    obstore.put(self.store, key, data, mode="create", use_multipart=False)
+                except obstore.exceptions.AlreadyExistsError as error:
+                    # 409: two puts at once, of which neither may have won; 412 (or no status): the object is there.
+                    if status_of(error) != 409 or attempt == _CONFLICTS - 1:
+                        raise
+                    back_off(attempt, 0.05)
+                else:
+                    return
+
+    def _put_alone(self, where: str, key: str, data: bytes, reason: str) -> None:
+        """Without the store's promise: only where the user says that nobody else writes."""
+        import obstore
+
+        if not self.single_writer:
+            raise StorageError(
+                f"an index is written where put-if-absent has one winner; of the store of {clean(where)!r} that is not"
+                f" known ({reason}); use another store, or say Config(single_writer=True) if only one process ever"
+                " writes indexes there"
+            )
+        try:
+            obstore.head(self.store, key)
+        except FileNotFoundError:
+            self._put_whole(key, data)
+        else:
+            raise ObjectExistsError(f"cannot write {clean(where)!r}: the object is there already")
+
+    def put(self, path: str, data: bytes) -> None:
+        with storage_errors(self.uri(path), "write"):
+            self._put_whole(self._key(path), data)
+
+    def _put_whole(self, key: str, data: bytes) -> None:
+        import obstore
+
+        store = self.store if len(data) <= _PATIENT_BYTES else patient(self.store, _PATIENCE)
+        obstore.put(store, key, data, use_multipart=False)
+
+    def keeps_versions(self, path: str) -> bool:
+        """S3 and Azure give an object a version where the bucket keeps them; Google's store gives every object one, so
+        of it nothing is known."""
+        import obstore
+
+        if not self.base.startswith(("s3:", "az:", "abfs:", "abfss:")):
+            return False
+        with storage_errors(self.uri(path), "look at"):
+            return obstore.head(self.store, self._key(path))["version"] is not None
+
+    def delete(self, path: str) -> None:
+        import obstore
+
+        try:
+            with storage_errors(self.uri(path), "delete"):
+                whole(lambda: obstore.delete(self.store, self._key(path)))
+        except ObjectNotFoundError:
+            pass
+
+    def uri(self, path: str) -> str:
+        key = self._key(path)
+        return f"{self.base}/{key}" if key else self.base
+
+    def _key(self, path: str) -> str:
+        """The key in the bucket. A relative path may not climb out of the root, a URI may not name another bucket."""
+        scheme, separator, rest = path.partition("://")
+        if separator and scheme in SCHEMES:
+            bucket, _, key = rest.partition("/")
+            if f"{SCHEMES[scheme]}://{bucket}" != self.base:
+                raise StorageError(f"{clean(path)!r} is outside the store {self.base!r}: open it by its own URI")
+            return key.strip("/")
+        if path.startswith("/") or ".." in path.split("/"):
+            raise StorageError(f"a path below the root may not begin with '/' nor hold '..': {path!r}")
+        return "/".join(part for part in (self.prefix, path.rstrip("/")) if part)
+
+    def _doubt(self, key: str) -> str | None:
+        """Why put-if-absent may have more than one winner; None: it has one."""
+        if not self.unproven:
+            return None
+        return doubt(self.store, f"{self.base} at {self.unproven}", key.rpartition("/")[0])
+
+    def _size(self, key: str) -> int:
+        import obstore
+
+        return int(obstore.head(self.store, key)["size"])
+
+    def _end(self, key: str) -> tuple[int, bytes]:
+        """The object's size and its last bytes."""
+        import obstore
+
+        try:
+            answer = obstore.get(self.store, key, options={"range": {"suffix": _TAIL_BYTES}})
+            return int(answer.meta["size"]), bytes(answer.bytes())
+        except obstore.exceptions.BaseError as error:
+            # An empty object has no end to stores, and some have no such range.
+            if is_of_transport(error) or status_of(error) not in (None, 400, 416, 501):
+                raise
+            return self._size(key), b""
+
+
+def _info(path: str, meta: Mapping[str, Any]) -> ObjectInfo:
+    # Whole microseconds: a float of seconds would round.
+    moment = meta["last_modified"]
+    return ObjectInfo(
+        path, int(meta["size"]), int(moment.timestamp()) * 10**9 + moment.microsecond * 1000, meta["e_tag"]
+    )

@@ -1,0 +1,54 @@
+"""From a path or a URI to its storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.core.local_paths import local_path
+
+from .local import LocalStorage
+from .protocol import Storage
+
+
+def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> tuple[Storage, str]:
+    """The storage rooted at a local path, a `file:` URI or a store URI (`s3://`, `gs://`, `az://` ...), and that
+    root in its canonical form.
+
+    Keys are then relative to the root; objects beside it (an index lies beside a plain folder) are reached by
+    absolute paths of the same store.
+    """
+    text = os.fspath(path)
+    local = local_path(text)
+    if local is not None:
+        if storage_options and set(storage_options) != {"single_writer"}:
+            raise ArgumentError(f"storage options are for object stores; {text!r} is a local path: leave them out")
+        storage: Storage = LocalStorage(local)
+    else:
+        from .object_store import ObjectStorage
+
+        storage = ObjectStorage.from_uri(text, storage_options)
+    return storage, storage.root
+
+
+def is_path(text: str) -> bool:
+    """May it name a file? A zero byte would end the name, and half a character is none in any encoding."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def is_remote(path: str) -> bool:
+    """Is it the URI of a store? Storage options are for those."""
+    return local_path(path) is None
+
+
+def parent_of(root: str) -> str:
+    """The folder above a root, in the same form (absolute path or URI)."""
+    if "://" not in root:
+        return str(Path(root).parent)
+    scheme, _, rest = root.partition("://")
+    return f"{scheme}://{rest.rstrip('/').rpartition('/')[0]}"

@@ -1,0 +1,26 @@
+"""Tables of a lake, by their folders below a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from metaindex.core.expression_errors import ArgumentError
+from metaindex.formats.tables_below import Walk
+from metaindex.storage.opening import storage_for
+
+MOST_FOLDERS: Final = 20_000
+"""That are looked at."""
+
+
+def tables_below(path: str, storage_options: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Their folders below `path`: "" alone where it is a table itself. Below a table none is looked for.
+    ArgumentError where there are too many folders; StorageError."""
+    storage, _ = storage_for(path, storage_options)
+    walk = Walk(storage, MOST_FOLDERS)
+    yield from (table.folder for table in walk.tables() if table.format)
+    if walk.cut:
+        raise ArgumentError(
+            f"tables are looked for in at most {MOST_FOLDERS:,} folders; there are more below {path!r}; name a folder"
+            " further down, or the tables"
+        )

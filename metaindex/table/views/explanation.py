@@ -1,0 +1,203 @@
+"""A pruning answer explained to a person: the predicate as understood, what each index covers of the version asked,
+what it proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from metaindex.core.plain_result import Plain
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown, Tabular, counted
+from metaindex.expressions.references import columns, conjuncts, leaves
+from metaindex.expressions.tree import In, Opaque, Predicate
+from metaindex.formats.model import Schema, Snapshot
+from metaindex.index.keys import FileIdentities
+from metaindex.index.kinds.registry import covered_columns
+from metaindex.index.open_index import OpenIndex
+from metaindex.query.pruning.folder import why
+from metaindex.query.pruning.result import PruneResult
+from metaindex.query.pruning.walk import LeafReport
+
+_SHOWN = 1_000
+"""Values of an IN that are written out."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Coverage(Shown, Plain):
+    """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the
+    table's log is not asked; else its files are found one by one, by identity, whatever version they were indexed at.
+    `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
+
+    index: str
+    recorded: bool
+    files: int
+    total_files: int
+    columns: dict[str, int] = field(default_factory=dict)
+    newest: str = ""  # the version that was recorded last
+    problem: str = ""
+
+    def _printed(self) -> str:
+        if self.problem:
+            return f"{self.index}: cannot be told: {self.problem}"
+        how = (
+            "the version is recorded"
+            if self.recorded
+            else f"the version is not recorded (newest: {self.newest or 'none'}), files are known by identity"
+        )
+        lines = f"{self.index}: covers {self.files:,} of {self.total_files:,} files; {how}"
+        less = [
+            f"{name} is known in {f'{count:,}' if count else 'none'} of these"
+            for name, count in self.columns.items()
+            if count < self.files
+        ]
+        return lines + (f"; column {', '.join(less)}" if less else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """What the indexes gain a query. `own_files`: files that the table's own statistics and partitions leave out
+    without an index; `beyond`: by index, how many others it leaves out by itself."""
+
+    own_files: int
+    beyond: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Shown):
+    """How a query is planned. `print` it, or let a notebook show it. `credit`: None where the table could not be asked
+    without its indexes."""
+
+    result: PruneResult
+    coverage: tuple[Coverage, ...] = ()
+    credit: Credit | None = None
+
+    @property
+    def brief(self) -> str:
+        return self.result.brief
+
+    def _printed(self) -> str:
+        lines = ["Predicate, as understood:"]
+        for part in conjuncts(self.result.predicate):
+            opaque = any(isinstance(leaf, Opaque) for leaf in leaves(part))
+            lines.append(f"  {describe(part)}" + ("   (keeps every file: no index answers it)" if opaque else ""))
+        answers = self._answers()
+        if answers:
+            lines += ["", "Answered, part by part (files proved to hold no such row, by each kind alone):", *answers]
+        if self.coverage:
+            lines += ["", f"Covered at version {self.result.version}:", *(f"  {covered}" for covered in self.coverage)]
+        if self.credit is not None and self.credit.beyond:
+            lines += ["", *self._credited(self.credit)]
+        return "\n".join([*lines, "", str(self.result)])
+
+    def _credited(self, credit: Credit) -> list[str]:
+        """Who gains what."""
+        own = f"{counted(credit.own_files, 'file')} of {self.result.total_files:,}" if credit.own_files else "no file"
+        lines = [f"Left out without an index, by the table's own statistics: {own}"]
+        for name, files in credit.beyond.items():
+            gained = counted(files, "file") if files else "none, so it gains this query nothing"
+            lines.append(f"  {name} leaves out of the others: {gained}")
+        return lines
+
+    @property
+    def pictured(self) -> Sequence[str | Tabular]:
+        return (str(self), *self.result.pictured[1:])
+
+    def _answers(self) -> list[str]:
+        """A line for each part of the predicate that somebody knows of."""
+        lines: dict[str, list[str]] = {}
+        for report in self.result.leaves:
+            told = lines.setdefault(describe_leaf(report), [])
+            if report.dropped_files:
+                told.append(f"{report.kind} of {report.index} {report.dropped_files:,}")
+            elif not report.answered:
+                told.append(f"{report.kind} of {report.index} does not answer that")
+        return [f"  {part}: {', '.join(told) or 'nobody can prove any out'}" for part, told in lines.items()]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data for machines."""
+        return {
+            "predicate": describe(self.result.predicate),
+            **self.result.to_json(),
+            "answered": [
+                {
+                    "part": describe_leaf(r),
+                    "index": r.index,
+                    "kind": r.kind,
+                    "answered": r.answered,
+                    "dropped_files": r.dropped_files,
+                }
+                for r in self.result.leaves
+            ],
+            "coverage": [covered.to_json() for covered in self.coverage],
+            "own_files": None if self.credit is None else self.credit.own_files,
+            "beyond": None if self.credit is None else dict(self.credit.beyond),
+        }
+
+
+def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snapshot]) -> Coverage:
+    """Of one index. `snapshot` (of the version) is asked for where the index has not recorded it."""
+    newest = index.versions.newest()
+    name = newest.version.id if newest is not None else ""
+    try:
+        recorded = index.versions.find(result.version)
+        if recorded is not None:
+            counts = {run.run: int(recorded.live.mask(run).sum()) for run in index.entry.content.runs}
+            schema = recorded.schema
+        else:
+            counts, schema = _known(index, snapshot()), snapshot().schema
+        covering = {run.run for run in index.entry.content.runs if not run.listed_only}
+        files = sum(count for run, count in counts.items() if run in covering)
+        each = {} if index.unasked_because else _by_column(index, counts, result.predicate, schema)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with an index is told
+        return Coverage(index.name, False, 0, result.total_files, newest=name, problem=why(error))
+    return Coverage(index.name, recorded is not None, files, result.total_files, each, name)
+
+
+def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
+    """How many of the snapshot's files each run knows; one that two know counts for the first."""
+    files = FileIdentities.of(snapshot)
+    unknown = np.ones(len(files), np.bool_)
+    counts = {}
+    for run in index.entry.content.runs:
+        if not run.listed_only:
+            mine = (index.locate(run, files) >= 0) & unknown
+            unknown &= ~mine
+            counts[run.run] = int(mine.sum())
+    return counts
+
+
+def _by_column(index: OpenIndex, counts: dict[str, int], predicate: Predicate, schema: Schema) -> dict[str, int]:
+    stable = {leaf.parts: leaf.stable for leaf in schema.leaves()}
+    out = {}
+    for ref in columns(predicate):
+        known = [run.run for run in index.entry.content.runs if stable.get(ref.parts) in covered_columns(run)]
+        out[".".join(ref.parts)] = sum(counts.get(run, 0) for run in known)
+    return out
+
+
+def describe_leaf(report: LeafReport) -> str:
+    """The part of a predicate that was answered, for people."""
+    if report.together is None:
+        return describe(report.leaf)
+    names = ", ".join(column.name for column in report.together.columns)
+    count = len(report.together.values)
+    return f"({names}) together, {count:,} combination{'' if count == 1 else 's'}"
+
+
+def describe(part: object) -> str:
+    """SQL text where the predicate has one, else its own form."""
+    from metaindex.core.expression_errors import ExpressionError
+    from metaindex.expressions.engines.sql import to_sql
+
+    if isinstance(part, Opaque):
+        return part.text
+    if isinstance(part, In) and len(part.values) > _SHOWN:
+        shown = describe(In(part.column, part.values[:3]))
+        return f"{shown} and {len(part.values) - 3:,} more values"
+    try:
+        return to_sql(part)  # type: ignore[arg-type]
+    except ExpressionError:
+        return str(part)

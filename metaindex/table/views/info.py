@@ -1,0 +1,306 @@
+"""What a person or a machine is told of the indexes of a table: one by one, or all as a table for people, JSON, Arrow
+or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+from metaindex.core.errors import IndexNotFoundError
+from metaindex.core.plain_result import Plain
+from metaindex.core.records import dataclass
+from metaindex.core.shown import Shown, Tabular, one_line
+from metaindex.core.words import counted, moment
+from metaindex.index.log.states import State
+from metaindex.query.pruning.folder import options_in_words, said_once
+from metaindex.query.pruning.result import human_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from metaindex.core.text_table import TextTable
+
+
+_OLD = (
+    "runs that were merged or replaced; queries that began before may read them still, and clean removes them after its"
+    " retention"
+)
+_OTHER = (
+    "no query of the table as it is opened uses such an index; open the table with those that it was built with, which"
+    " a query says (prune), or create another index"
+)
+_KEPT = (
+    "and no query leaves out what the table has of them: where they cannot be read now, scan and count end with an"
+    " error, Spark reads them as it does; verify says why, and what helps"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexInfo(Shown, Plain):
+    """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
+
+    * `fresh`: the version asked (default: the table's newest) is recorded.
+    * `columns`: those of which it has statistics; `keys`: what it keys, by kind, as in `values(user_id)`.
+    * `versions`: recorded ones, oldest first; `newest_version` was recorded last, and was committed to the table at
+      `newest_ms`.
+    * `new_files`, `new_bytes`: staleness. Files of the version asked that the index does not cover; every query reads
+      them. `gone_files`, `gone_bytes`: counted at its newest version and not in the table any more; they cost a query
+      nothing.
+    * `files` at the newest version, `uncovered_files` that no builder could make sense of; `runs` and their
+      `size_bytes`; `stored_bytes` on storage, its log too. `old_bytes` of these are of runs that were merged or
+      replaced: no new query reads them, and `clean` removes them once they are out of use for its retention.
+    * `under_way`: operations between begin and commit, who and since when; `suspected`: those whose writer gave no sign
+      of life for minutes: `cancel` may be due.
+    * `other_options`: reader options that it was built with otherwise than the table is opened here: no query of the
+      table as it is opened uses it, and `fresh` is None.
+    * `built_with`, `built_without`: of reader options that differ, those that it was built with, as Python says them,
+      and the names of those that are said of the table and it was built without. Where no other option is said
+      `other_options` is empty, and queries use it that say those of `built_with`.
+    * `state`: of its log; DAMAGED where no entry makes sense, UNREADABLE where the storage does not let us look.
+    * `problem`: why the index, or what is told of it, cannot be read.
+    """
+
+    name: str
+    state: str
+    enabled: bool = True
+    kinds: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    newest_version: str | None = None
+    newest_ms: int | None = None
+    fresh: bool | None = None
+    new_files: int | None = None
+    new_bytes: int | None = None
+    gone_files: int | None = None
+    gone_bytes: int | None = None
+    files: int = 0
+    runs: int = 0
+    size_bytes: int = 0
+    stored_bytes: int | None = None
+    old_bytes: int | None = None
+    uncovered_files: int = 0
+    entry: int = 0
+    changed_ms: int = 0
+    location: str = ""
+    under_way: tuple[str, ...] = ()
+    suspected: tuple[str, ...] = ()
+    problem: str = ""
+    other_options: tuple[str, ...] = ()
+    built_with: tuple[str, ...] = ()
+    built_without: tuple[str, ...] = ()
+
+    @property
+    def brief(self) -> str:
+        kinds = f", {', '.join(self.kinds)}" if self.kinds else ""
+        return f"{self.name}: {state_in_words(self)}{kinds}, {counted(self.files, 'file')}, {human_bytes(_size(self))}"
+
+    def _printed(self) -> str:
+        """As `metaindex indexes TABLE NAME` says it."""
+        return index_text(self)
+
+
+class IndexList(Shown, list[IndexInfo]):
+    """The indexes of a table, by place or name. Printed, they are a table for people."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex | str) -> IndexInfo: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[IndexInfo]: ...
+    def __getitem__(self, at: SupportsIndex | slice | str) -> IndexInfo | list[IndexInfo]:
+        """Of a name IndexNotFoundError where there is no such index."""
+        if not isinstance(at, str):
+            return super().__getitem__(at)
+        for info in self:
+            if info.name == at:
+                return info
+        known = ", ".join(map(repr, (info.name for info in self))) or "none"
+        raise IndexNotFoundError(f"an index is asked for by its name; there is no {at!r}; there are: {known}")
+
+    @property
+    def brief(self) -> str:
+        names = ", ".join(info.name for info in self)
+        return f"{counted(len(self), 'index')}: {names}" if self else "no index"
+
+    @property
+    def shown(self) -> Sequence[str | Tabular]:
+        return (indexes_table(self), *indexes_remarks(self)) if self else ("no index",)
+
+    def to_arrow(self) -> pa.Table:
+        """One row an index, the fields of `IndexInfo` as columns."""
+        import pyarrow as pa
+
+        rows = [{name: sayable(value) for name, value in info.to_json().items()} for info in self]
+        return pa.Table.from_pylist(rows, schema=info_schema())
+
+    def to_spark(self, spark: Any) -> Any:
+        """The same as a DataFrame of the session."""
+        from metaindex.core.jvm.frames import frame_of
+
+        return frame_of(spark, self.to_arrow())
+
+    def to_json(self) -> list[dict[str, object]]:
+        """Plain data for machines."""
+        return [info.to_json() for info in self]
+
+
+def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
+    """A row an index; the problem of those that have one."""
+    from metaindex.core.text_table import Column, TextTable  # which `import metaindex` does without
+
+    with_problem = any(info.problem for info in infos)
+    columns = (
+        Column("index"),
+        Column("state"),
+        Column("fresh"),
+        Column("kinds"),
+        Column("files", right=True),
+        Column("versions"),
+        Column("runs", right=True),
+        Column("size", right=True),
+        Column("changed"),
+        *((Column("problem"),) if with_problem else ()),
+    )
+    sizes = [_size(info) for info in infos]
+    bars = ((7, tuple(size / max([*sizes, 1]) for size in sizes)),)
+    return TextTable(columns, tuple(_row(info, with_problem) for info in infos), bars)
+
+
+def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
+    """What stands below the table."""
+    unread = [f"{info.name}: {unread_in_words(info)}, {_KEPT}" for info in infos if info.uncovered_files]
+    built = [f"{info.name}: {said}" for info in infos if (said := options_in_words_of(info))]
+    other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
+    return unread + built + other + old_remarks(infos)
+
+
+def old_remarks(infos: Sequence[IndexInfo]) -> list[str]:
+    """What "old" means, where some size says it."""
+    return [f"old: {_OLD}"] if any(info.old_bytes for info in infos) else []
+
+
+def unread_in_words(info: IndexInfo) -> str:
+    """Files of its runs that no builder could read, be they part of the table still or not. Why is recorded nowhere."""
+    return f"{counted(info.uncovered_files, 'file')} could not be read when indexed"
+
+
+def options_in_words_of(info: IndexInfo) -> str:
+    """Which reader options queries say that use it, or how it was built otherwise; empty where none differ."""
+    if not info.other_options:
+        used = info.enabled and info.state != State.DELETED.value and info.built_with
+        return f"used by queries that say {', '.join(said_once(info.built_with))}" if used else ""
+    here = ", which is said here" if len(info.built_without) == 1 else ", which are said here"
+    built = options_in_words(info.built_with, info.built_without)
+    return f"built {built}" + (here if info.built_without else "") if built else ""
+
+
+def index_text(info: IndexInfo) -> str:
+    """All about one index, a fact a line."""
+    facts = {
+        "index": info.name,
+        "state": state_in_words(info),
+        "fresh": fresh_in_words(info),
+        "options": options_in_words_of(info),
+        "kinds": ", ".join(info.kinds) or "-",
+        "files": f"{info.files:,}" + (f"; {unread_in_words(info)}, {_KEPT}" if info.uncovered_files else ""),
+        "behind": "" if info.new_files is None else _behind_in_words(info),
+        "newest": (
+            f"version {info.newest_version}, committed {moment(info.newest_ms or 0)}" if info.newest_version else ""
+        ),
+        "size": (
+            f"{human_bytes(info.size_bytes)} in {counted(info.runs, 'run')}"
+            + ("" if info.stored_bytes is None else f"; {human_bytes(info.stored_bytes)} on storage, with its log")
+            + (f"; {human_bytes(info.old_bytes)} of that is of old {_OLD}" if info.old_bytes else "")
+        ),
+        "changed": f"{moment(info.changed_ms)} (log entry {info.entry})",
+        "location": info.location,
+        "under way": "; ".join(info.under_way),
+        "suspected": "; ".join(info.suspected) + (" seems dead: cancel ends it" if info.suspected else ""),
+        "problem": info.problem,
+        "columns": ", ".join(info.columns),
+        "keys": ", ".join(info.keys),
+        "versions": ", ".join(info.versions),
+    }
+    return "\n".join(f"{name:<10}{one_line(value)}" for name, value in facts.items() if value)
+
+
+def _row(info: IndexInfo, with_problem: bool) -> tuple[str, ...]:
+    cells = (
+        info.name,
+        state_in_words(info),
+        fresh_in_words(info) + _behind(info),
+        ", ".join(info.kinds) or "-",
+        f"{info.files:,}",
+        f"{len(info.versions):,}" + (f", newest {short_version(info.newest_version)}" if info.newest_version else ""),
+        f"{info.runs:,}",
+        size_in_words(info),
+        moment(info.changed_ms),
+    )
+    return (*cells, info.problem) if with_problem else cells
+
+
+def _size(info: IndexInfo) -> int:
+    return info.size_bytes if info.stored_bytes is None else info.stored_bytes
+
+
+def size_in_words(info: IndexInfo) -> str:
+    """On storage, as far as that is known; what `clean` removes apart."""
+    old = info.old_bytes or 0
+    return human_bytes(_size(info) - old) + (f" + {human_bytes(old)} old" if old else "")
+
+
+def _behind(info: IndexInfo) -> str:
+    return f" ({counted(info.new_files, 'file')}, {human_bytes(info.new_bytes or 0)} behind)" if info.new_files else ""
+
+
+def _behind_in_words(info: IndexInfo) -> str:
+    new = (
+        f"{counted(info.new_files or 0, 'file')} of the table, {human_bytes(info.new_bytes or 0)}, not covered and"
+        " always read"
+        if info.new_files
+        else "nothing"
+    )
+    gone = f"; {counted(info.gone_files or 0, 'file')}, {human_bytes(info.gone_bytes or 0)}, gone from it"
+    return new + (gone if info.gone_files else "")
+
+
+def short_version(version: str) -> str:
+    """Listings of plain files and Iceberg snapshots have long names; `index_text` shows them whole."""
+    return version if len(version) <= 12 else version[:9] + "..."
+
+
+def state_in_words(info: IndexInfo) -> str:
+    """Its state, and what is wrong with it."""
+    return info.state + (", its writer seems dead" if info.suspected else "") + ("" if info.enabled else ", disabled")
+
+
+def fresh_in_words(info: IndexInfo) -> str:
+    """Is the version asked recorded? Of a deleted index nobody asks."""
+    if info.state == State.DELETED.value:
+        return "-"
+    if info.other_options:
+        return f"- (built with other reader options: {', '.join(info.other_options)})"
+    return {True: "yes", False: "no", None: "-"}[info.fresh]
+
+
+def sayable(value: object) -> object:
+    """Without halves of characters, which a damaged entry may name and Arrow does not take."""
+    if isinstance(value, tuple | list):
+        return tuple(map(sayable, value))
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def info_schema() -> pa.Schema:
+    """Of `IndexList.to_arrow`."""
+    import pyarrow as pa
+
+    types = {
+        "str": pa.string(),
+        "bool": pa.bool_(),
+        "int": pa.int64(),
+        "tuple[str, ...]": pa.list_(pa.string()),
+    }
+    fields = IndexInfo.__dataclass_fields__.values()
+    return pa.schema(
+        [pa.field(f.name, types[str(f.type).removesuffix(" | None")], "None" in str(f.type)) for f in fields]
+    )

@@ -1,0 +1,140 @@
+"""What the latest entry of an index, and what lies on storage, say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.formats.model import Version
+from metaindex.index.kinds.registry import asked, stored_kind
+from metaindex.index.log.entry import CoveredKey, IndexLogEntry
+from metaindex.index.log.liveness import held, suspected
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.index.log.states import State
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.layout import run_of
+from metaindex.index.store.reader import StoreCache, manifest_path
+from metaindex.index.store.writer import is_run
+from metaindex.query.pruning.folder import built_otherwise, check, differing_readings, not_looked_at, why
+from metaindex.storage.protocol import ObjectInfo
+
+from .info import IndexInfo
+
+if TYPE_CHECKING:
+    from .staleness import Staleness
+
+
+def index_info(
+    name: str,
+    log: OperationLog,
+    version: Version | None,
+    behind: Callable[[OpenIndex], Staleness] | None = None,
+    options: Mapping[str, object] | None = None,
+    opened: Mapping[str, object] | None = None,
+) -> IndexInfo:
+    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
+    what lies on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise
+    than the table is `opened` (default: with these)."""
+    where = log.storage.uri("")
+    try:
+        entry = log.latest()
+        if entry is None:
+            return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
+        other = () if options is None else tuple(differing_readings(entry.table.options, options))
+        told = _told(name, log, entry, None if other else version, behind, other)
+        if options is None:
+            return told
+        with_, without = built_otherwise(entry.table.options, options if opened is None else opened)
+        return replace(told, built_with=tuple(with_), built_without=tuple(without))
+    except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
+        state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
+        return IndexInfo(name, state, location=where, problem=why(error))
+
+
+def _told(
+    name: str,
+    log: OperationLog,
+    entry: IndexLogEntry,
+    version: Version | None,
+    behind: Callable[[OpenIndex], Staleness] | None,
+    other_options: tuple[str, ...],
+) -> IndexInfo:
+    where, content = log.storage.uri(""), entry.content
+    index = OpenIndex.of(name, entry, log.storage, StoreCache())
+    recorded = index.versions
+    problem = "; ".join(index.left_out)
+    try:
+        versions = tuple(record.version.id for record, _ in recorded.all())
+    except MetaIndexError as error:
+        versions, problem = tuple(record.version.id for record in content.versions), str(error)
+    late = stored = old = None
+    try:
+        check(entry)
+    except Exception as error:  # noqa: BLE001 - it is told why no query uses it
+        problem, behind = why(error), None
+    if behind is not None:
+        try:
+            late = behind(index) if version is not None and entry.stable is State.ACTIVE else None
+            lying = list(log.storage.list(""))
+            stored, old = sum(info.size_bytes for info in lying), _of_old_runs(lying, entry)
+        except Exception as error:  # noqa: BLE001 - the entry itself can be told of
+            problem = why(error)
+    columns = {column.name: None for run in content.runs for column in run.columns}
+    newest = recorded.newest()
+    return IndexInfo(
+        name=name,
+        state=entry.state.value,
+        enabled=entry.enabled,
+        kinds=tuple(kind.name for kind in entry.kinds),
+        columns=tuple(columns),
+        keys=tuple(dict.fromkeys(_said(key) for run in content.runs for key in run.keys)),
+        versions=versions,
+        newest_version=newest.version.id if newest is not None else None,
+        newest_ms=newest.timestamp_ms if newest is not None else None,
+        fresh=None if version is None else recorded.find(version) is not None,
+        new_files=late.new_files if late is not None else None,
+        new_bytes=late.new_bytes if late is not None else None,
+        gone_files=late.gone_files if late is not None else None,
+        gone_bytes=late.gone_bytes if late is not None else None,
+        files=newest.files if newest is not None else sum(run.files for run in content.runs),
+        runs=len(content.runs),
+        size_bytes=sum(run.size_bytes for run in content.runs),
+        stored_bytes=stored,
+        old_bytes=old,
+        uncovered_files=sum(run.uncovered_files for run in content.runs),
+        entry=entry.id,
+        changed_ms=entry.timestamp_ms,
+        location=where,
+        under_way=tuple(held(mark) for mark in entry.under_way),
+        suspected=tuple(held(mark) for mark in entry.under_way if suspected(log.storage, mark)),
+        problem=problem,
+        other_options=other_options,
+    )
+
+
+def _of_old_runs(lying: Iterable[ObjectInfo], entry: IndexLogEntry) -> int:
+    """Bytes of runs that the entry does not name and no operation under way writes."""
+    used = {run.run for run in entry.content.runs} | {run for mark in entry.under_way for run in mark.runs}
+    runs = ((_run_named(info.path), info.size_bytes) for info in lying)
+    return sum(size_bytes for run, size_bytes in runs if is_run(run) and run not in used)
+
+
+def _run_named(path: str) -> str:
+    """Whose part or manifest it is; empty for what is no run's alone."""
+    folder, _, below = path.partition("/")
+    run = below.removesuffix(".json")
+    if path == manifest_path(run):
+        return run
+    return "" if folder.startswith("_") or "/" not in below else run_of(folder, path)
+
+
+def _said(key: CoveredKey) -> str:
+    rows = stored_kind(key.kind)
+    try:
+        return asked(key.kind, partial(rows.said, key)) if rows is not None else key.kind
+    except DamagedIndexError:  # its class cannot say it; the index can be told of all the same
+        return key.kind

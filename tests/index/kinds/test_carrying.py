@@ -1,0 +1,191 @@
+"""Parts that a merge takes over byte for byte: what comes out is what a build of all files writes, whatever is carried;
+and nothing is carried that would not have come out so."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from metaindex.core.errors import DamagedIndexError
+from metaindex.expressions import Literal
+from metaindex.index.kinds.kind import KeyKind
+from metaindex.index.kinds.values.lists import ValueList
+from metaindex.index.kinds.values.merge import merge_values
+from metaindex.index.kinds.values.rows import Layout
+from metaindex.index.kinds.values.spec import Values
+from metaindex.index.store.writer import RunSink
+from metaindex.storage.local import LocalStorage
+from tests.contract import built_keys
+from tests.contract.built_keys import Built, File, on_disk, written
+from tests.contract.key_contract import inherited
+
+BY_VALUE = Values("c0", by="value")
+
+
+def parted(root: Path, built: Built, cuts: Sequence[int], files: int) -> Built:
+    """The same rows in parts that begin at other places."""
+    (rows,) = built.rows()
+    storage = LocalStorage(str(root))
+    sink, bounds = RunSink(storage, "parted"), sorted({0, rows.num_rows, *(cut % (rows.num_rows + 1) for cut in cuts)})
+    tables_ = [rows.slice(a, b - a) for a, b in pairwise(bounds)]
+    columns = Layout.of(built.key.layout).columns
+    parts = [sink.write(built.key.kind, table, number, columns) for number, table in enumerate(tables_)]
+    return on_disk(storage, sink.run, built.key, parts, built.unkeyed, files)
+
+
+def merged(root: Path, some: Sequence[tuple[Built, Sequence[int]]], files: int, least: int = 1) -> Built:
+    return built_keys.merged(root, some, files, partial(merge_values, least_carried=least))
+
+
+def carried(built: Built, *sources: Built) -> int:
+    """How many parts are, byte for byte, those of a source."""
+    before = {one.storage.read(part.path) for one in sources for part in one.parts}
+    return sum(built.storage.read(part.path) in before for part in built.parts)
+
+
+OF: dict[pa.DataType, Callable[[int], object]] = {
+    pa.int64(): lambda n: -(2**63) if n == 0 else n - 7,
+    pa.string(): lambda n: "x" * n if n % 5 else "",
+    pa.float64(): lambda n: math.nan if n > 28 else n - 7.5,
+    pa.date32(): lambda n: dt.date(1969, 12, 20) + dt.timedelta(n),
+}
+"""Values in order of their numbers, or nearly so."""
+
+
+@inherited
+@given(st.data())
+def test_what_is_carried_is_what_would_have_been_written(data: st.DataObject) -> None:
+    t = data.draw(st.sampled_from(list(OF)))
+    kind: KeyKind = data.draw(st.sampled_from([BY_VALUE, ValueList("c0"), ValueList("c0", limit=3)]))
+    least = data.draw(st.sampled_from([0, 5, 14, 16]))  # of the second run
+    first, second = (
+        data.draw(st.lists(st.lists(st.lists(one, min_size=1, max_size=6), max_size=3), min_size=1, max_size=3))
+        for one in (st.none() | st.integers(0, 15), st.integers(least, 30))
+    )
+    files: list[File] = [
+        [[(None if n is None else OF[t](n),) for n in group] for group in file] for file in (*first, *second)
+    ]
+    count = len(files)
+    order = data.draw(st.sampled_from([list(range(count))] * 3 + [list(range(count))[::-1]]))
+    gone = data.draw(st.sampled_from([set[int]()] * 3 + [{number} for number in range(count)]))
+    with tempfile.TemporaryDirectory() as name:
+        sources = []
+        for number, which in enumerate((order[: len(first)], order[len(first) :])):
+            built = written(Path(name) / f"{number}", kind, [files[i] for i in which], [t])
+            cuts = range(0, 60, data.draw(st.integers(1, 9)))
+            sources.append((parted(Path(name) / f"{number}-parts", built, cuts, len(which)), which))
+        left: list[File] = [[] if number in gone else one for number, one in enumerate(files)]
+        whole = written(Path(name) / "whole", kind, left, [t])
+        some = [(one, [-1 if number in gone else number for number in which]) for one, which in sources]
+        both = merged(Path(name) / "merged", some, count)
+        over = carried(both, *(one for one, _ in sources))
+        event(f"carried: {over > 0}, merged: {len(both.parts) > over}")
+        if both.key.layout["group_bits"] == whole.key.layout["group_bits"]:
+            assert both.rows() == whole.rows()
+        reader, other = both.reader([t]), whole.reader([t])
+        for value in {row[0] for file in left for group in file for row in group if row[0] is not None}:
+            found, expected = (one.among([(Literal(value),)]) for one in (reader, other))  # type: ignore[arg-type]
+            assert found is not None
+            assert expected is not None
+            assert found.mask(count).tolist() == expected.mask(count).tolist()
+
+
+def numbered(first: int, files: int, rows: int = 50) -> list[File]:
+    """Files whose values ascend from file to file."""
+    return [[[(first + file * rows + row,) for row in range(rows)]] for file in range(files)]
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["integers", "texts"])
+def test_a_run_behind_the_others_costs_its_own_rows(tmp_path: Path, text: bool) -> None:
+    t = pa.string() if text else pa.int64()
+
+    def of(files: list[File]) -> list[File]:
+        return [[[(f"{row[0]:06d}",) for row in group] for group in file] for file in files] if text else files
+
+    old, new = of(numbered(0, 4)), of(numbered(200, 1))
+    big = parted(tmp_path / "b", written(tmp_path / "a", BY_VALUE, old, [t]), [60, 120], 4)
+    small = written(tmp_path / "c", BY_VALUE, new, [t])
+    whole = written(tmp_path / "d", BY_VALUE, [*old, *new], [t])
+    both = merged(tmp_path / "e", [(big, range(4)), (small, [4])], 5)
+    assert both.rows() == whole.rows()
+    assert carried(both, big) == 3
+    # Numbered before the others, its files move theirs.
+    moved = merged(tmp_path / "f", [(big, range(1, 5)), (small, [0])], 5)
+    assert moved.rows() == written(tmp_path / "g", BY_VALUE, [*new, *old], [t]).rows()
+    assert carried(moved, big) == 0
+    # Values among the old ones: only the part that they fall into is written again.
+    between = of([[[(70,), (75,)]]])
+    inside = written(tmp_path / "h", BY_VALUE, between, [t])
+    both = merged(tmp_path / "i", [(big, range(4)), (inside, [4])], 5)
+    assert both.rows() == written(tmp_path / "j", BY_VALUE, [*old, *between], [t]).rows()
+    assert carried(both, big) == 2
+    # A file that is left out is in one part of three.
+    without = merged(tmp_path / "k", [(big, [0, 1, 2, -1]), (small, [3])], 4)
+    assert without.rows() == written(tmp_path / "l", BY_VALUE, [*old[:3], *new], [t]).rows()
+    assert carried(without, big) == 2
+    # Small parts are put together.
+    assert carried(merged(tmp_path / "m", [(big, range(4)), (small, [4])], 5, least=100), big) == 0
+
+
+def test_a_key_in_two_parts_goes_with_both_or_none(tmp_path: Path) -> None:
+    """The same value in every row group: its rows are in order of their units, across parts."""
+    files: list[File] = [[[(7,)], [(7,)], [(8,)]] for _ in range(3)]
+    for number, cuts in enumerate(([2, 4], [3], [1, 2, 3, 4, 5, 6, 7, 8], [6], [7], [6, 7])):
+        old = parted(tmp_path / f"b{number}", written(tmp_path / f"a{number}", BY_VALUE, files, [pa.int64()]), cuts, 3)
+        for at, value in enumerate((6, 7, 8, 9)):
+            new = written(tmp_path / f"c{number}-{at}", BY_VALUE, [[[(value,)], [(value,)], []]], [pa.int64()])
+            both = merged(tmp_path / f"d{number}-{at}", [(old, range(3)), (new, [3])], 4)
+            whole = written(
+                tmp_path / f"e{number}-{at}", BY_VALUE, [*files, [[(value,)], [(value,)], []]], [pa.int64()]
+            )
+            assert both.rows() == whole.rows()
+
+
+def test_null_and_the_least_values_are_told_apart(tmp_path: Path) -> None:
+    least = -(2**63)
+    for number, (t, bottom) in enumerate(((pa.int64(), least), (pa.string(), ""))):
+        some = {
+            "null": [[[(None,)]]],
+            "least": [[[(bottom,)]]],
+            "both": [[[(None,), (bottom,)]]],
+            "neither": [[[(literal_above(t),)]]],
+        }
+        for a, first in some.items():
+            for b, second in some.items():
+                root = tmp_path / f"{number}-{a}-{b}"
+                one = parted(root / "1p", written(root / "1", BY_VALUE, first, [t]), [1], 1)
+                two = parted(root / "2p", written(root / "2", BY_VALUE, second, [t]), [1], 1)
+                both = merged(root / "m", [(one, [0]), (two, [1])], 2)
+                whole = written(root / "w", BY_VALUE, [*first, *second], [t])
+                assert both.rows() == whole.rows()
+                found = both.reader([t])
+                for asked in (found.null(), found.among([(Literal(bottom),)]), found.value()):
+                    assert asked is not None
+                nulls = found.null()
+                assert nulls is not None
+                assert nulls.mask(2).tolist() == [name in ("null", "both") for name in (a, b)]
+
+
+def literal_above(t: pa.DataType) -> int | str:
+    return 5 if t == pa.int64() else "x"
+
+
+def test_a_damaged_part_is_not_carried(tmp_path: Path) -> None:
+    old = parted(tmp_path / "b", written(tmp_path / "a", BY_VALUE, numbered(0, 2), [pa.int64()]), [50], 2)
+    new = written(tmp_path / "c", BY_VALUE, numbered(500, 1), [pa.int64()])
+    path = tmp_path / "b" / old.parts[1].path
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedIndexError, match="footer does not match"):
+        merged(tmp_path / "d", [(old, range(2)), (new, [2])], 3)

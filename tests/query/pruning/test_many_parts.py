@@ -1,0 +1,67 @@
+"""A run of many parts answers as one of a single part: parts are looked at side by side. One that is damaged takes the
+index out, whoever meets it first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import metaindex as mi
+
+FILES = 60
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("many") / "lake"
+    for number in range(FILES):
+        place = folder / f"p={number % 3}"
+        place.mkdir(parents=True, exist_ok=True)
+        values = pa.table({"a": [number * 10, number * 10 + 9], "b": [f"{number % 7}", f"{number % 7} z"]})
+        pq.write_table(values, place / f"f{number:02d}.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("metaindex.index.store.writer.PART_ROWS", 7)
+        patch.setattr("metaindex.index.store.parts.PART_ROWS", 7)
+        mi.open_table(str(folder)).create_index("stats", mi.ColumnStats(), builder="local")
+    return folder
+
+
+def parts(lake: Path, kind: str) -> list[Path]:
+    return sorted((lake.parent / "_metaindex" / "lake" / "stats" / kind).glob("*/*.mix"))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("a >= 115 AND a < 305", range(11, 31)),
+        ("a < 600", range(FILES)),
+        ("a = 42 OR a = 577", (4, 57)),
+        ("b = '3' AND p = 1", [n for n in range(FILES) if n % 7 == 3 and n % 3 == 1]),
+        ("a = 5000", ()),
+    ],
+)
+def test_many_parts_answer_as_one(lake: Path, question: str, expected: object) -> None:
+    assert len(parts(lake, "files")) == 9
+    assert len(parts(lake, "column_stats")) > 9
+    found = mi.open_table(str(lake)).prune(question)
+    assert sorted(found.paths) == sorted(str(lake / f"p={n % 3}" / f"f{n:02d}.parquet") for n in expected)  # type: ignore[attr-defined]
+    assert found.indexes[0].used
+
+
+@pytest.mark.parametrize("kind", ["files", "column_stats"])
+def test_a_damaged_part_takes_the_index_out(lake: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    part = parts(lake, kind)[5]
+    sound = part.read_bytes()
+    try:
+        part.write_bytes(b"\0" * len(sound))
+        found = mi.open_table(str(lake)).prune("a < 600")
+    finally:
+        part.write_bytes(sound)
+    assert found.kept_files == FILES
+    (report,) = [one for one in found.indexes if one.name == "stats"]
+    assert not report.used
+    assert "does not match its digest" in report.reason
+    assert "is not used for this query" in caplog.text

@@ -1,0 +1,106 @@
+"""Random histories written by Spark, with deletes of every sort, indexed by all kinds at once: at every version a
+look-up finds the rows that Spark finds."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core.jvm.frames import arrow_of
+from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate
+from metaindex.expressions.physical import physical_type
+from tests.query.readers.histories import History
+from tests.query.readers.test_random_histories import columns_of, compare, readable, spark_at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOAK = bool(os.environ.get("METAINDEX_SOAK"))
+SEEDS = range(100, 120) if SOAK else range(100, 101)
+STEPS = 20 if SOAK else 8
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_a_look_up_at_every_version(spark: SparkSession, tmp_path: Path, table_format: str, seed: int) -> None:
+    root = str(tmp_path / "t")
+    name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.keyed.history{seed}"
+    history = History(spark, seed, table_format, name)
+    history.create()
+    root = history.folder(root)
+    for step in range(STEPS):
+        history.step()
+        if step == STEPS // 3:
+            index(mi.open_table(root, format=table_format))
+        elif step > STEPS // 3 and step % 2:
+            refresh(mi.open_table(root, format=table_format))
+    table = mi.open_table(root, format=table_format)
+    try:
+        for version in [*(v.id for v in table.versions()), None]:
+            check(history, table, version)
+    except Exception as error:
+        error.add_note("\n".join(history.statements))
+        raise
+    if history.iceberg:
+        spark.sql(f"DROP TABLE {name}")
+
+
+def index(table: mi.Table) -> None:
+    names = [
+        ColumnRef(leaf.parts).name for leaf in table.snapshot().schema.leaves() if physical_type(leaf.type) is not None
+    ]
+    keys = [*names, (names[0], names[-1])] if len(names) > 1 else names
+    every = (mi.ColumnStats(), mi.Values(*keys), mi.Values(*keys, by="value"), mi.Bloom(*keys), mi.ValueList(*keys))
+    table.create_index("keys", *every, builder="local")
+
+
+def refresh(table: mi.Table) -> None:
+    try:
+        table.refresh_index("keys", builder="local")
+    except MetaIndexError as error:
+        assert "there is no" in str(error)  # noqa: PT017 - a column of a key was renamed or dropped
+
+
+def check(history: History, table: mi.Table, version: str | None) -> None:
+    whole = spark_at(history, version)
+    texts = [history.predicate(columns_of(whole)) for _ in range(2)]
+    marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(texts))))
+    rows = marked.select(whole.columns)
+    scan = table.scan(version=version)
+    for i, text in enumerate(texts):
+        if readable(text, scan):
+            found = table.scan(text, version=version).to_arrow()
+            compare(found, rows.filter(marked.column(f"__{i}")), f"version {version}: {text}")
+    for _ in range(4):
+        asked, expected = needle(history, rows)
+        if asked is None:
+            continue
+        where = f"version {version}: {asked}"
+        compare(table.scan(asked, version=version).to_arrow(), expected, where)
+        located = table.locate(asked, version=version, exact=True)
+        assert sum(located.table.column("matches").to_pylist()) == expected.num_rows, where
+
+
+def needle(history: History, rows: pa.Table) -> tuple[Predicate | None, pa.Table]:
+    """One or two columns of a row equal its values; and the rows for which that is so."""
+    names = [f.name for f in rows.schema if physical_type(f.type) is not None]
+    some = history.random.sample(names, min(len(names), history.random.choice([1, 1, 2])))
+    if not rows.num_rows:
+        return None, rows
+    at = history.random.randrange(rows.num_rows)
+    values = {name: rows.column(name)[at].as_py() for name in some}
+    if any(v is None or (isinstance(v, float) and math.isnan(v)) for v in values.values()):
+        return None, rows
+    parts = tuple(Comparison(ColumnRef((name,)), Op.EQ, Literal(value)) for name, value in values.items())
+    columns = {name: rows.column(name).to_pylist() for name in some}
+    same = [all(columns[n][i] == v for n, v in values.items()) for i in range(rows.num_rows)]
+    return (parts[0] if len(parts) == 1 else And(parts)), rows.filter(pa.array(same, pa.bool_()))

@@ -1,0 +1,165 @@
+"""Random histories written by Spark: at every version, every engine returns the rows that Spark returns, with and
+without an index.
+
+A failing seed is reproduced by `-k` with its name; the statements that led to it are in the message. `METAINDEX_SOAK=1`
+runs many more seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.core.jvm.frames import arrow_of
+from metaindex.expressions.engines.duckdb import to_duckdb
+from metaindex.expressions.engines.polars import to_polars
+from metaindex.expressions.references import leaves
+from metaindex.expressions.tree import Opaque
+from metaindex.query.readers import Scan, ScanError
+from tests.duck import connected
+from tests.query.readers.histories import History
+from tests.query.readers.lake import bound
+from tests.query.readers.test_spark_scan import of_arrow
+from tests.query.readers.vocabulary import VALUES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.uncompiled]
+
+SOAK = bool(os.environ.get("METAINDEX_SOAK"))
+SEEDS = range(20) if SOAK else range(1)
+STEPS = 20 if SOAK else 8
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_every_version_reads_as_spark_reads_it(
+    spark: SparkSession, tmp_path: Path, table_format: str, seed: int
+) -> None:
+    root = str(tmp_path / "t")
+    name = f"delta.`{root}`" if table_format == "delta" else f"iceberg.random.history{seed}"
+    history = History(spark, seed, table_format, name)
+    history.create()
+    root = history.folder(root)
+    for step in range(STEPS):
+        history.step()
+        if step == STEPS // 2:
+            mi.open_table(root, format=table_format).create_index("stats", mi.ColumnStats(), builder="local")
+    done = [s for s in history.statements if not s.startswith("--")]
+    assert len(done) > STEPS // 2, "\n".join(history.statements)
+    try:
+        check(history, mi.open_table(root, format=table_format))
+    except Exception as error:
+        error.add_note("\n".join(history.statements))
+        raise
+
+
+def check(history: History, table: mi.Table) -> None:
+    versions: list[str | None] = [v.id for v in table.versions()]
+    assert versions
+    for n, version in enumerate([*versions, None]):
+        check_version(history, table, version, with_spark=SOAK or n % 3 == 0)
+    if history.iceberg:
+        history.spark.sql(f"DROP TABLE {history.name}")
+
+
+def check_version(history: History, table: mi.Table, version: str | None, with_spark: bool) -> None:
+    whole = spark_at(history, version)
+    predicates = [history.predicate(columns_of(whole)) for _ in range(3)]
+    marked = arrow_of(whole.selectExpr("*", *(f"({p}) AS `__{i}`" for i, p in enumerate(predicates))))
+    rows = marked.select(whole.columns)
+    where = f"version {version}"
+    scan = table.scan(version=version)
+    assert scan.schema.names == whole.columns, where
+    engines = {"arrow": in_arrow, "duckdb": in_duckdb, "polars": in_polars}
+    for engine, read in engines.items():
+        compare(read(scan), rows, f"{where}, {engine}")
+    for i, predicate in enumerate(predicates):
+        expected = rows.filter(marked.column(f"__{i}"))
+        shown = history.random.sample(whole.columns, history.random.randint(1, len(whole.columns)))
+        asked = f"{where}, {shown} where {predicate}"
+        for indexes in ((), None):
+            found = table.scan(predicate, columns=shown, version=version, indexes=indexes)
+            if with_spark and i == 0:
+                compare(arrow_of(found.to_spark(history.spark)), expected.select(shown), f"spark, {asked}")
+            for engine, read in engines.items():
+                if readable(predicate, scan):
+                    compare(read(found), expected.select(shown), f"{engine}, {asked}")
+                else:
+                    with pytest.raises(ScanError, match="every part of a predicate"):
+                        read(found)
+        check_pushed_down(scan, predicate, expected, where)
+    if with_spark:
+        compare(arrow_of(scan.to_spark(history.spark)), rows, f"{where}, spark")
+
+
+def check_pushed_down(scan: Scan, predicate: str, expected: pa.Table, where: str) -> None:
+    """The predicate as the engine's own expression over all rows."""
+    if not readable(predicate, scan):
+        return
+    tree, schema = bound(predicate, scan.snapshot.schema), scan.snapshot.schema.arrow()
+    with connected() as con:
+        con.execute("SET TimeZone = 'UTC'")
+        found = scan.to_duckdb(con).filter(to_duckdb(tree, schema)).to_arrow_table()
+    compare(found, expected, f"{where}, DuckDB's own {predicate}")
+    frame = scan.to_polars().filter(to_polars(tree, schema)).collect()
+    assert isinstance(frame, pl.DataFrame)
+    compare(frame.to_arrow(), expected, f"{where}, Polars' own {predicate}")
+
+
+def readable(predicate: str, scan: Scan) -> bool:
+    return not any(isinstance(leaf, Opaque) for leaf in leaves(bound(predicate, scan.snapshot.schema)))
+
+
+def in_arrow(scan: Scan) -> pa.Table:
+    return scan.to_arrow()
+
+
+def in_duckdb(scan: Scan) -> pa.Table:
+    with connected() as con:
+        con.execute("SET TimeZone = 'UTC'")
+        return scan.to_duckdb(con).to_arrow_table()
+
+
+def in_polars(scan: Scan) -> pa.Table:
+    frame = scan.to_polars().collect()
+    assert isinstance(frame, pl.DataFrame)
+    return frame.to_arrow()
+
+
+def compare(found: pa.Table, expected: pa.Table, where: str) -> None:
+    assert found.column_names == expected.column_names, where
+    got, wanted = of_arrow(plain_maps(found)), of_arrow(plain_maps(expected))
+    if got != wanted:
+        extra, missing = [r for r in got if r not in wanted][:5], [r for r in wanted if r not in got][:5]
+        raise AssertionError(
+            f"{where}: {len(got)} rows, Spark {len(wanted)}; of {found.schema}\nonly here {extra}\nonly Spark {missing}"
+        )
+
+
+def plain_maps(table: pa.Table) -> pa.Table:
+    """Polars has no maps: they are lists of structs of key and value."""
+    for i, f in enumerate(table.schema):
+        if pa.types.is_map(f.type):
+            inside = pa.list_(pa.struct([("key", f.type.key_type), ("value", f.type.item_type)]))
+            table = table.set_column(i, f.name, table.column(i).cast(inside))
+    return table
+
+
+def spark_at(history: History, version: str | None) -> DataFrame:
+    if version is None:
+        return history.spark.sql(f"SELECT * FROM {history.name}")
+    return history.spark.sql(f"SELECT * FROM {history.name} VERSION AS OF {version}")
+
+
+def columns_of(frame: DataFrame) -> dict[str, str]:
+    by_text = {t.replace(" ", "").upper(): t for t in VALUES}
+    types = {f.name: f.dataType.simpleString().replace(" ", "").upper() for f in frame.schema}
+    return {n: by_text[t] for n, t in types.items() if t in by_text and n != "id"}

@@ -1,0 +1,35 @@
+"""The session of the tests with the rule, as most of them want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import metaindex as mi
+from metaindex.core.jvm.jobs import setting
+from metaindex.spark import optimizer as rule
+from tests.spark.optimizer.joined_lakes import dims
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def sorting(spark: SparkSession) -> Iterator[SparkSession]:
+    """Joins by sorting, and hybrid scans however much was appended or deleted."""
+    with setting(spark, "spark.sql.autoBroadcastJoinThreshold", "-1"):
+        rule.enable(spark, rule=mi.RuleConfig(max_appended_ratio=1.0, max_deleted_ratio=1.0))
+        yield spark
+        rule.disable(spark)
+
+
+@pytest.fixture
+def narrowing(spark: SparkSession, tmp_path: Path) -> Iterator[SparkSession]:
+    """Joins leave files out, however small the scan, and their keys are waited for."""
+    rule.enable(spark, rule=mi.RuleConfig(join_queries=True, join_scan_bytes=0, join_seconds=600.0))
+    dims(spark, tmp_path)
+    yield spark
+    rule.disable(spark)

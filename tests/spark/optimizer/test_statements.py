@@ -1,0 +1,143 @@
+"""Statements about indexes in the session's own SQL: every kind on every format, and what is told of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import metaindex as mi
+from metaindex.core.jvm.jobs import setting
+from metaindex.statements.execution.results import schema_of
+from metaindex.statements.grammar.parsing import parsed
+from tests.spark.optimizer.stated import made, rows
+from tests.spark.optimizer.stated import sql as sql  # the fixture
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+FORMATS = ("delta", "iceberg", "parquet", "csv", "json")
+
+
+KINDS = (
+    "USING column_stats",
+    "(id)",
+    "USING values (id, (id, name)) OPTIONS (by = value)",
+    "USING bloom (name) OPTIONS (fpp = 0.001)",
+    "USING value_list (k)",
+    "USING covering (id) INCLUDE (name) OPTIONS (buckets = 3)",
+    "USING covering_range (id) INCLUDE (name)",
+    "USING covering_curve (id, k) INCLUDE (name)",
+    "USING column_stats (id) USING values (name)",
+)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("kinds", KINDS)
+def test_every_kind_on_every_format(sql: SparkSession, kinds: str, format_: str, tmp_path: Path) -> None:
+    name, query = made(sql, format_, tmp_path)
+    create = f"CREATE INDEX IF NOT EXISTS `a.b` ON {name} {kinds}"
+    (created,) = rows(sql, create)
+    assert (created["changed"], created["state"], created["files"]) == (True, "ACTIVE", 3)
+    assert created["kinds"] == [kind.name for kind in parsed(create).kinds]  # type: ignore[union-attr]
+    assert rows(sql, create)[0]["changed"] is False
+    assert [row["name"] for row in rows(sql, f"SHOW INDEXES FROM {name}")] == ["a.b"]
+    assert sql.sql(query).collect()[0]["name"] == "n7"
+    told = rows(sql, f"EXPLAIN INDEXES {query}")
+    assert [row["index"] for row in told] == ["a.b"], told
+    assert rows(sql, f"REFRESH INDEX `a.b` ON {name} FULL")[0]["state"] == "ACTIVE"
+    assert rows(sql, f"OPTIMIZE INDEX `a.b` ON {name} FULL")[0]["state"] == "ACTIVE"
+    (verified,) = rows(sql, f"VERIFY INDEX `a.b` ON {name} OPTIONS (files = all)")
+    assert verified["sound"] is True
+    text = bool(verified["not_compared"]) and "texts" in verified["not_compared"][0]
+    assert (verified["files"], verified["statistics"] + verified["keys"] + verified["rows_compared"] > 0) == (
+        (0, False) if text else (3, True)
+    ), verified
+    said = {row["name"]: row["value"] for row in rows(sql, f"DESCRIBE INDEX `a.b` ON {name}")}
+    assert parsed(said["statement"]).kinds == parsed(create).kinds  # type: ignore[union-attr]
+    assert rows(sql, f"DROP INDEX `a.b` ON {name}")[0]["state"] == "DELETED"
+    assert rows(sql, f"RESTORE INDEX `a.b` ON {name}")[0]["state"] == "ACTIVE"
+    rows(sql, f"DROP INDEX `a.b` ON {name}")
+    assert rows(sql, f"VACUUM INDEX `a.b` ON {name}")[0]["state"] == "DOESNOTEXIST"
+    assert rows(sql, f"DROP INDEX IF EXISTS `a.b` ON {name}")[0]["changed"] is False
+
+
+def test_a_statement_runs_once_when_it_is_given(sql: SparkSession, tmp_path: Path) -> None:
+    """As commands do; its rows are kept, whatever is done with them."""
+    name, query = made(sql, "parquet", tmp_path)
+    table = mi.open_table(tmp_path / "t x")
+    frame = sql.sql(f"CREATE INDEX one ON {name} (id)")
+    assert [info.name for info in table.indexes()] == ["one"]
+    assert frame.collect() == frame.collect()
+    assert frame.where("changed").count() == 1
+    assert len(table.history("one").entries) == 2
+    sql.sql(f"EXPLAIN CREATE INDEX two ON {name} (id)")
+    sql._jsparkSession.sessionState().sqlParser().parsePlan(f"CREATE INDEX two ON {name} (id)")
+    assert [info.name for info in table.indexes()] == ["one"]
+    (weighed,) = (row for row in rows(sql, f"EXPLAIN WHATIF {query} WITH INDEX USING bloom (id)") if row["index_bytes"])
+    assert weighed["candidate"] == "bloom_filters(id)"
+    assert "FileScan" in rows(sql, f"EXPLAIN INDEXES FORMATTED {query}")[0]["plan"]
+    log = tmp_path / "log.sql"
+    log.write_text(f"{query};")
+    assert rows(sql, f"RECOMMEND INDEXES ON {name} FROM '{log}' OPTIONS (copies = false)")
+
+
+def test_explain_indexes_says_what_explain_says(sql: SparkSession, tmp_path: Path) -> None:
+    """Of aggregates and first rows, which read fewer files than the filters leave."""
+    texts, _ = made(sql, "csv", tmp_path / "texts")
+    files, _ = made(sql, "parquet", tmp_path / "files")
+    log, _ = made(sql, "delta", tmp_path / "log")
+    for name in (texts, files):
+        sql.sql(f"CREATE INDEX i ON {name} USING column_stats")
+    for query, kept, says in (
+        (f"SELECT count(*) FROM {texts}", 3, "LINES: "),
+        (f"SELECT count(*), max(id) FROM {files} WHERE id > 40", 1, "2 files are answered for"),
+        (f"SELECT count(*) FROM {files} WHERE id > 40", 1, "2 files are answered for"),
+        (f"SELECT name FROM {files} ORDER BY id DESC LIMIT 10", 1, "the first 10 by id DESC"),
+    ):
+        (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
+        (scan,) = mi.explain(sql.sql(query)).scans
+        assert (told["files"], told["used"]) == (kept, kept < 3), (query, told)
+        assert kept == 3 or f"reads {kept} of {told['total_files']} files" in str(scan), str(scan)
+        assert says in told["reason"], told
+        assert says in str(scan), str(scan)
+    for query, why in (
+        (f"SELECT count(*) FROM {log}", "Spark reads no file for it (Delta answers it from its log)"),
+        (f"SELECT (SELECT count(*) FROM {log}) AS n", "Spark reads no file for it (Delta answers it from its log)"),
+        (f"SELECT name FROM {log} WHERE false", "Spark reads no file for it"),
+    ):
+        (told,) = rows(sql, f"EXPLAIN INDEXES {query}")
+        assert (told["scan"], told["reason"]) == (None, why)
+
+
+def test_what_only_java_says_is_told(sql: SparkSession, tmp_path: Path) -> None:
+    """Of errors that PySpark has no class for: a catalog that cannot be loaded, a value that cannot be read."""
+    from pyspark.errors import PySparkException
+
+    name, _ = made(sql, "parquet", tmp_path)
+    sql.conf.set("spark.sql.catalog.broken", "no.such.Class")
+    try:
+        with pytest.raises(PySparkException, match=r"\[NotATableError\] .*no\.such\.Class"):
+            sql.sql("DROP INDEX i ON broken.a.b")
+        with (
+            setting(sql, "spark.sql.ansi.enabled", "true"),
+            pytest.raises(PySparkException, match="CAST_INVALID_INPUT"),
+        ):
+            sql.sql(f"EXPLAIN INDEXES SELECT * FROM {name} WHERE id = 'x'")
+    finally:
+        sql.conf.unset("spark.sql.catalog.broken")
+
+
+def test_columns_are_known_before_anything_is_run(sql: SparkSession) -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for statement in ("SHOW INDEXES ON t", "VERIFY INDEX a ON t", "RECOMMEND INDEXES ON t", "EXPLAIN WHATIF SELECT 1"):
+        output = sql._jsparkSession.sessionState().sqlParser().parsePlan(statement).output()
+        columns = [output.apply(at) for at in range(output.size())]
+        schema: pa.Schema = schema_of(parsed(statement))
+        assert [(column.name(), column.dataType().simpleString()) for column in columns] == [
+            (field.name, field.dataType.simpleString()) for field in from_arrow_schema(schema)
+        ]

@@ -1,0 +1,241 @@
+"""Cures of statements are said as statements are."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+from metaindex.cli.cures import in_options
+from metaindex.cli.main import main
+from metaindex.core.expression_errors import MetaIndexError
+from metaindex.statements.execution.cures import StatementWords, in_statement
+from metaindex.statements.grammar.parsing import parsed
+from metaindex.table.sql_text.tree import ShowIndexes, TableName
+from tests.cli.test_cures import ROOT, _raised
+from tests.tables import settle
+
+CSV = StatementWords(TableName(("csv", "/data/q")), "i")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("t (2); tables= names a table by its path", "t (2); tables={'name': 'path'} names a table by its path"),
+        ("10 more, which `unchecked` (--json) has", "10 more, which not_compared has"),
+        ("got longer; versions() lists them", "got longer; DESCRIBE INDEX i ON csv.`/data/q` has those of an index"),
+        ("days= is the time; copies=False leaves", "OPTIONS (days = ...) is the time; OPTIONS (copies = false) leaves"),
+        (
+            "such as escape='\"', or read with .to_spark(spark)",
+            "such as csv.`/data/q` WITH (escape = '\"'), or read it with Spark",
+        ),
+        (
+            "with escape='\\\\' and quote=\"'\", or",
+            "with csv.`/data/q` WITH (escape = '\\\\') and WITH (quote = '\\''), or",
+        ),
+        ("name the columns with schema=", "name the columns with csv.`/data/q` WITH (schema = ...)"),
+        (
+            "where encoding= does not say; or name them with schema=",
+            "where WITH (encoding = ...) does not say; or name them with csv.`/data/q` WITH (schema = ...)",
+        ),
+        (
+            "say header=False where it is (those of schema=), header=True elsewhere",
+            "say csv.`/data/q` WITH (header = false) where it is (those of WITH (schema = ...)), WITH (header = true)"
+            " elsewhere",
+        ),
+        (
+            "say inferSchema=True, nullValue='x'",
+            "say csv.`/data/q` WITH (inferSchema = true, nullValue = 'x')",
+        ),
+        ("an x; refresh the index with mode='full'", "an x; REFRESH INDEX i ON csv.`/data/q` FULL"),
+        ("mode='full' covers them", "FULL covers them"),
+        ("or build with builder='local'", "or build with OPTIONS (builder = 'local')"),
+        ("open it with format='delta'", "open it with delta.`/data/q`"),
+        ("or leave format= out", "or leave the format before the path out"),
+        ("leave out where= and under=, or mode=", "leave out WHERE and OPTIONS (under = ...), or the mode"),
+        ("list them with indexes()", "list them by SHOW INDEXES ON csv.`/data/q`"),
+        ("'/data/schema=/format=csv' is no table", "'/data/schema=/format=csv' is no table"),
+        ("data file 'where=0/1.parquet' cannot be read", "data file 'where=0/1.parquet' cannot be read"),
+    ],
+)
+def test_a_cure_is_said_in_words_of_statements(said: str, told: str) -> None:
+    assert in_statement(said, CSV) == told
+    assert in_statement(told, CSV) == told
+
+
+def test_who_is_in_spark_is_not_sent_there() -> None:
+    session = StatementWords(TableName(("csv", "/data/q")), in_spark=True)
+    told = in_statement("such as escape='\"', or read with .to_spark(spark)", session)
+    assert told == "such as csv.`/data/q` WITH (escape = '\"'), or leave it so, as Spark reads it"
+    assert in_statement("compress it anew, or read it with Spark", session).endswith(
+        "or leave it so, as Spark reads it"
+    )
+    assert in_statement(told, session) == told
+
+
+def test_a_cure_with_the_table_is_a_table_of_a_statement() -> None:
+    """It can be pasted: what was said of the files already stands there, too."""
+    table = TableName((), "/data/o'q", (("header", True), ("Escape", "x"), ("a b", "c")))
+    told = in_statement("such as escape='\"', or", StatementWords(table)).removeprefix("such as ").removesuffix(", or")
+    assert parsed(f"SHOW INDEXES ON {told}") == ShowIndexes(
+        TableName((), "/data/o'q", (("header", True), ("a b", "c"), ("escape", '"')))
+    )
+
+
+def test_how_a_table_of_a_catalog_is_read_is_said_where_it_is_created() -> None:
+    asked = StatementWords(TableName(("db", "t")), takes_options=False)
+    assert (
+        in_statement("such as escape='\"', or schema=", asked)
+        == "such as OPTIONS (escape = '\"') where the table or view is created, or OPTIONS (schema = ...)"
+    )
+    assert in_statement("open it with format='delta'", asked) == "open it with delta.`path`"
+    assert in_statement("say sep=", StatementWords()) == "say WITH (sep = ...)"
+
+
+_OF_PYTHON = re.compile(
+    r"(?<![\w/{=-])(?:format|schema|header|encoding|multiLine|glob|sep|delimiter|mode|builder|basePath|maxColumns"
+    r"|where|under|recursiveFileLookup)=(?![=\w{])|(?:format|mode|builder|encoding)='|\bindexes\(\)|to_spark\("
+)
+
+
+_FACES = {
+    "mi.sql": lambda text: in_statement(text, CSV),
+    "metaindex sql": lambda text: in_options(in_statement(text, replace(CSV, naming="--table NAME=PATH"))),
+    "a session": lambda text: in_statement(text, replace(CSV, in_spark=True, naming="a view")),
+}
+_OPTIONS = "index-location|namespace|confine|confine-to|catalog|storage-option|trust-index|table|json"
+_OF_OTHERS = {
+    "mi.sql": re.compile(r"--[a-z][a-z-]*"),
+    "metaindex sql": re.compile(rf"--(?!(?:{_OPTIONS})\b)[a-z][a-z-]*|\bConfig\(|tables="),
+    "a session": re.compile(r"--[a-z][a-z-]*|(?<!mi\.)\bConfig\(|tables=|read it with Spark"),
+}
+"""What other faces alone are told."""
+_NOT_ASKED = (
+    *("report/", "doctor/", "hooks/", "config.py", "table/asked.py"),
+    *("index/kinds/column_stats/command.py",),
+)
+"""Rooms that no statement comes to, and what a configuration and the arguments of Python say of themselves."""
+
+
+@pytest.mark.parametrize("face", _FACES)
+@pytest.mark.slow
+def test_no_error_that_can_be_read_in_the_source_names_what_another_face_takes(face: str) -> None:
+    raised = [(name, text) for name, text in [*_raised(), *_raised_of_tables()] if not name.startswith(_NOT_ASKED)]
+    assert len(raised) > 300
+    said = {(name, _FACES[face](text.replace("aws s3 cp --recursive", ""))) for name, text in raised}
+    left = {(name, told) for name, told in said if _OF_PYTHON.search(told) or _OF_OTHERS[face].search(told)}
+    assert not left, left
+
+
+def _raised_of_tables() -> Iterator[tuple[str, str]]:
+    """What verbs of tables note, beside errors: parts of answers that statements show."""
+    for name in (
+        "advisor/face/recommending.py",
+        "table/verify/report.py",
+        "advisor/selection/answer.py",
+        "statements/execution/run.py",
+    ):
+        for part in ast.walk(ast.parse((ROOT / name).read_text())):
+            if isinstance(part, ast.JoinedStr):
+                yield name, "".join(str(v.value) if isinstance(v, ast.Constant) else "'it'" for v in part.values)
+
+
+def test_statements_say_their_own_cures(tmp_path: Path) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text('id,note\n1,"say ""hi"", you"\n')
+    settle(path)
+    cure = f"such as csv.`{path}` WITH (escape = '\"'), or read it with Spark"
+    made = mi.sql(f"CREATE INDEX i ON csv.`{path}` USING values (note)", builder="local")
+    assert cure in made.to_json()[0]["notes"][1]
+    assert cure in str(made)
+    verified = mi.sql(f"VERIFY INDEX i ON csv.`{path}` OPTIONS (files = all)")
+    assert cure in verified.to_json()[0]["not_compared"][0]
+    assert cure in str(verified)
+
+
+def test_an_error_of_a_statement_keeps_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text("1,2\n3,4\n")
+    with pytest.raises(MetaIndexError) as raised:
+        mi.sql(f"CREATE INDEX i ON '{path}' USING values (note)", builder="local")
+    with pytest.raises(type(raised.value)) as plain:
+        mi.open_table(path).create_index("i", mi.Values("note"), builder="local")
+    assert "say header=False where it is" in str(plain.value)
+    assert f"say '{path}' WITH (header = false) where it is" in str(raised.value)
+
+
+@pytest.mark.parametrize("form", ["EXPLAIN INDEXES {}", "EXPLAIN WHATIF {} WITH INDEX USING values (id)"])
+def test_a_cure_of_a_query_can_be_pasted_into_it(tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text("id;note\n1;x\n2;y\n")
+    with pytest.raises(MetaIndexError) as told:
+        mi.sql(form.format(f"SELECT * FROM '{path}' WHERE id = 1"))
+    cure = f"'{path}' WITH (delimiter = ';')"
+    assert f"say {cure} where that separates them" in str(told.value)
+    assert main(["sql", form.format(f"SELECT * FROM '{path}' WHERE id = 1")]) == 1
+    said = capsys.readouterr().err
+    assert f"say {cure} where that separates them" in said
+    assert "--option" not in said
+    assert mi.sql(form.format(f"SELECT * FROM {cure} WHERE id = 1")).rows.num_rows
+
+
+@pytest.mark.slow
+def test_a_name_of_other_queries_is_given_as_the_cure_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    for at in range(4):
+        (path / f"{at}.csv").write_text(f"id,note\n{at}1,x\n{at}2,y\n")
+    settle(path)
+    (tmp_path / "log.sql").write_text("SELECT note FROM db.t WHERE id = 1; SELECT * FROM q WHERE id = 11")
+    asked = f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path / 'log.sql'}' OPTIONS (copies = false)"
+    assert "db.t (1); tables={'name': 'path'} names a table by its path" in str(mi.sql(asked))
+    assert "db.t (1)" not in str(mi.sql(asked, tables={"db.t": path}))
+    assert main(["sql", asked]) == 0
+    assert "db.t (1); --table NAME=PATH names a table by its path" in capsys.readouterr().out
+    assert main(["sql", asked, "--table", f"db.t={path}"]) == 0
+    assert "db.t (1)" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_what_wants_spark_is_recommended_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    for at in range(6):
+        rows = ({"id": at * 100 + n, "user": {"id": n}, "payload": "x" * 50} for n in range(100))
+        (path / f"{at}.json").write_text("\n".join(map(json.dumps, rows)))
+    settle(path)
+    (tmp_path / "log.sql").write_text("SELECT id, payload FROM q WHERE user.id = 5")
+    asked = f"RECOMMEND INDEXES ON '{path}' FROM '{tmp_path / 'log.sql'}'"
+    told = str(mi.sql(asked))
+    assert "covering_user_id: built by Spark, and of use to its queries alone; OPTIONS (copies = false) recomm" in told
+    without = mi.sql(f"{asked} OPTIONS (copies = false)")
+    assert "by Spark" not in str(without)
+    assert not any("covering" in str(row["kinds"]) for row in without.to_json())
+    assert main(["advise", str(path), "--queries", str(tmp_path / "log.sql")]) == 0
+    assert "of use to its queries alone; --no-copies recommends what every engine uses" in capsys.readouterr().out
+
+
+def test_a_dropped_index_says_how_it_comes_back_and_how_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "q"
+    path.mkdir()
+    (path / "0.csv").write_text("id,note\n1,x\n2,y\n")
+    settle(path)
+    mi.sql(f"CREATE INDEX `a.b` ON '{path}' WITH (header = true) USING values (id)", builder="local")
+    dropped = mi.sql(f"DROP INDEX `a.b` ON '{path}' WITH (header = true)")
+    (row,) = dropped.to_json()
+    back, gone = f"RESTORE INDEX `a.b` ON '{path}'", f"VACUUM INDEX `a.b` ON '{path}'"
+    note = f"no query uses it any more; {back} brings it back, {gone} removes its files for good"
+    assert (row["operation"], row["state"], row["notes"]) == ("drop", "DELETED", [note])
+    assert str(dropped) == f"drop of index 'a.b': done, DELETED (entry 4); {note}"
+    assert mi.sql(back).to_json()[0]["state"] == "ACTIVE"
+    mi.sql(f"DROP INDEX `a.b` ON '{path}'")
+    assert mi.sql(gone).to_json()[0]["state"] == "DOESNOTEXIST"
