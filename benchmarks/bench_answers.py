@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import metaindex as mi
-from metaindex.core.errors import IndexExistsError
+from metaindex.core import IndexExistsError
 from tests.query.aggregates.lakes import opened_files
 
 from .answers_in_spark import INDEXES, InSpark, Ways, in_spark

@@ -17,21 +17,30 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Field, Leaf
+from metaindex.core import dataclass
+from metaindex.formats import Field, Leaf
+from metaindex.index import (
+    Bloom,
+    CoveredKey,
+    PartInfo,
+    RunReader,
+    RunRef,
+    RunSink,
+    Spill,
+    StoreCache,
+    manifest_path,
+    new_run_id,
+)
 from metaindex.index.kinds.bloom.blocks import BLOCK_BYTES, Bytes, Hashes, Ints, bits_of, block_of
 from metaindex.index.kinds.bloom.collector import BloomCollector
 from metaindex.index.kinds.bloom.reader import BloomReader
 from metaindex.index.kinds.bloom.sizing import size_classes
-from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.bloom.writer import FilterWriter
-from metaindex.index.kinds.keyed import KeyPlan, Spill
+from metaindex.index.kinds.keyed import KeyPlan
 from metaindex.index.log import sealed
-from metaindex.index.log.entry import CoveredKey, RunRef
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
-from metaindex.index.store.writer import RunSink, manifest_bytes, new_run_id
-from metaindex.storage.local import LocalStorage
+from metaindex.index.store.reader import ReadCount
+from metaindex.index.store.writer import manifest_bytes
+from metaindex.storage import LocalStorage
 
 KEY = 1
 FILES, VALUES = 500, 10_000

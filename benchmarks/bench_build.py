@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.formats.parquet.footers import read_footers
-from metaindex.storage.local import LocalStorage
-from metaindex.table.face import handle_of
+from metaindex.formats import read_footers
+from metaindex.storage import LocalStorage
+from metaindex.table import handle_of
 
 from .processes import cpu_seconds
 

@@ -18,10 +18,10 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
+from metaindex.formats import At, TableRef
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.files.walk import list_files
-from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 
 
 def run(folder: Path, quick: bool) -> list[dict[str, object]]:

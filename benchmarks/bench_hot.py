@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.query.pruning.ranking import CORES
+from metaindex.query import CORES
 from metaindex.spark.optimizer import candidates
 
 from .spark import quiet_session

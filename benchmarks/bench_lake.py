@@ -57,8 +57,8 @@ def _once(lake: Path, layout: str, page: str) -> dict[str, object]:
 
 
 def _found(lake: Path) -> dict[str, object]:
-    from metaindex.formats.tables_below import Walk
-    from metaindex.storage.opening import storage_for
+    from metaindex.formats import Walk
+    from metaindex.storage import storage_for
 
     began, cpu = time.perf_counter(), time.process_time()
     walk = Walk(storage_for(str(lake))[0], 1_000_000, container=True)

@@ -18,13 +18,19 @@ from pathlib import Path
 import numpy as np
 
 from metaindex import ColumnStats
-from metaindex.formats.protocol import At, TableRef
-from metaindex.index.actions.runs import build_run
-from metaindex.index.log.entry import Content, IndexLogEntry, TableInfo, VersionRecord
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import State
-from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.storage.local import LocalStorage
+from metaindex.formats import At, TableRef
+from metaindex.index import (
+    Content,
+    IndexLogEntry,
+    OperationLog,
+    RunSink,
+    State,
+    TableInfo,
+    VersionRecord,
+    build_run,
+    new_run_id,
+)
+from metaindex.storage import LocalStorage
 
 from .synthetic import Shape, SyntheticBuilder, SyntheticFormat, synthetic_table
 

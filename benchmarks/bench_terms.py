@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.expressions.engines.sql import parse
+from metaindex.expressions import parse
 
 TERMS, FILES, ROWS = 3_000, 500, 20
 KINDS: dict[str, list[mi.Kind]] = {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import sqlglot
 
 import metaindex as mi
-from metaindex.core.errors import IndexExistsError
+from metaindex.core import IndexExistsError
 
 from .advise import lakes, tpcds
 from .telling import Figures, add_options, folder_of, teller

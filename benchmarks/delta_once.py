@@ -30,9 +30,7 @@ def _timed(work: Callable[[], object], times: int = 1) -> tuple[float, float]:
 
 def _ours(path: str) -> dict[str, float]:
     import metaindex
-    from metaindex.formats.diff import from_log
-    from metaindex.formats.protocol import At
-    from metaindex.formats.registry import open_ref
+    from metaindex.formats import At, from_log, open_ref
 
     del metaindex
     format_, ref = open_ref(path, "delta")

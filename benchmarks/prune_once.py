@@ -43,7 +43,7 @@ def _peak_mb() -> float:
 
 
 def _ours(folder: str, shape: Shape, question: str) -> tuple[Callable[[], int], Callable[[], dict[str, float]]]:
-    from metaindex.expressions.engines.sql import parse
+    from metaindex.expressions import parse
 
     from .bench_prune import QUESTIONS
 

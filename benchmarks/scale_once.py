@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import metaindex as mi
-from metaindex.index.actions.action import Outcome
-from metaindex.query.pruning.result import PruneResult
+from metaindex.index import Outcome
+from metaindex.query import PruneResult
 
 from .scale_table import commit, scale_table
 from .synthetic import Shape
@@ -72,7 +72,7 @@ def _optimize(table: mi.Table, mode: str) -> Callable[[], Outcome]:
 
 
 def _prune(table: mi.Table, question: str, version: str) -> Callable[[], PruneResult]:
-    from metaindex.expressions.engines.sql import parse
+    from metaindex.expressions import parse
 
     predicate = parse(question)
     return lambda: table.prune(predicate, version=int(version))

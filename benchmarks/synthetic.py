@@ -14,18 +14,28 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.config import Config
+from metaindex.core import Config
 from metaindex.expressions import ColumnBounds
-from metaindex.formats.model import FILE_SCHEMA, Deletes, Diff, Field, FileTable, Leaf, Schema, Snapshot, Trust, Version
-from metaindex.formats.protocol import At, TableRef
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
-from metaindex.index.kinds.facts import facts_of, in_column_order
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.formats import (
+    FILE_SCHEMA,
+    At,
+    Deletes,
+    Diff,
+    Field,
+    FileTable,
+    Leaf,
+    Schema,
+    Snapshot,
+    TableRef,
+    Trust,
+    Version,
+)
+from metaindex.index import FACT_ROWS, BuildRequest, Progress, RunSink, facts_of
+from metaindex.index.build.protocol import BuildReport
+from metaindex.index.kinds.facts import in_column_order
+from metaindex.storage import LocalStorage
+from metaindex.table import Handle, Table
 from metaindex.table.builders import Builders
-from metaindex.table.face import Table
-from metaindex.table.handle import Handle
 
 SPAN = 1_000_000_000
 """Values lie between 0 and SPAN."""

@@ -6,97 +6,109 @@ table.create_index("stats", mi.ColumnStats())
 table.prune("tailnum = 'N14228' AND dep_delay > 60").paths
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import (
-    AmbiguousColumnError,
-    ArgumentError,
-    CorruptTableError,
-    EmptyFilesError,
-    ExpressionError,
-    FormatError,
-    LiteralTypeError,
-    MissingDependencyError,
-    NotATableError,
-    ObjectExistsError,
-    ObjectNotFoundError,
-    OutsideTableError,
-    StorageError,
-    StoragePermissionError,
-    StorageUnavailableError,
-    UnknownColumnError,
-    UnsupportedFeatureError,
-    VersionNotFoundError,
-)
-from metaindex.expressions import ColumnBuilder, MetaIndexError, col
+from metaindex.core import door, offer
 
-from .core.clients import offer
-from .core.config import Config, QueryLog
-from .core.errors import (
-    BuildError,
-    ConcurrentWriteError,
-    DamagedIndexError,
-    ForeignIndexError,
-    IndexExistsError,
-    IndexNotFoundError,
-    IndexStateError,
-    ScanError,
-    SettingError,
-    StatementError,
-    WorkerError,
-)
-from .index.kinds.bloom.spec import Bloom
-from .index.kinds.column_stats.spec import ColumnStats
-from .index.kinds.covering.curve import CoveringCurve
-from .index.kinds.covering.spec import Covering, CoveringRange
-from .index.kinds.sketches.spec import Sketches
-from .index.kinds.sums.spec import Sums
-from .index.kinds.values.lists import ValueList
-from .index.kinds.values.spec import Values
-from .query.pruning.result import IndexReport, PruneResult
-from .table.face import Table
-from .table.opening import open_table
-from .table.views.info import IndexInfo
+if TYPE_CHECKING:
+    from metaindex.advisor import Workload as Workload
+    from metaindex.advisor import recommend as recommend
+    from metaindex.advisor import workload as workload
+    from metaindex.core import AmbiguousColumnError as AmbiguousColumnError
+    from metaindex.core import ArgumentError as ArgumentError
+    from metaindex.core import BuildError as BuildError
+    from metaindex.core import ConcurrentWriteError as ConcurrentWriteError
+    from metaindex.core import Config as Config
+    from metaindex.core import CorruptTableError as CorruptTableError
+    from metaindex.core import DamagedIndexError as DamagedIndexError
+    from metaindex.core import EmptyFilesError as EmptyFilesError
+    from metaindex.core import ExpressionError as ExpressionError
+    from metaindex.core import ForeignIndexError as ForeignIndexError
+    from metaindex.core import FormatError as FormatError
+    from metaindex.core import IndexExistsError as IndexExistsError
+    from metaindex.core import IndexNotFoundError as IndexNotFoundError
+    from metaindex.core import IndexStateError as IndexStateError
+    from metaindex.core import LiteralTypeError as LiteralTypeError
+    from metaindex.core import MetaIndexError as MetaIndexError
+    from metaindex.core import MissingDependencyError as MissingDependencyError
+    from metaindex.core import NotATableError as NotATableError
+    from metaindex.core import ObjectExistsError as ObjectExistsError
+    from metaindex.core import ObjectNotFoundError as ObjectNotFoundError
+    from metaindex.core import OutsideTableError as OutsideTableError
+    from metaindex.core import QueryLog as QueryLog
+    from metaindex.core import ScanError as ScanError
+    from metaindex.core import SettingError as SettingError
+    from metaindex.core import StatementError as StatementError
+    from metaindex.core import StorageError as StorageError
+    from metaindex.core import StoragePermissionError as StoragePermissionError
+    from metaindex.core import StorageUnavailableError as StorageUnavailableError
+    from metaindex.core import UnknownColumnError as UnknownColumnError
+    from metaindex.core import UnsupportedFeatureError as UnsupportedFeatureError
+    from metaindex.core import VersionNotFoundError as VersionNotFoundError
+    from metaindex.core import WorkerError as WorkerError
+    from metaindex.expressions import ColumnBuilder as ColumnBuilder
+    from metaindex.expressions import col as col
+    from metaindex.index import Bloom as Bloom
+    from metaindex.index import ColumnStats as ColumnStats
+    from metaindex.index import Covering as Covering
+    from metaindex.index import CoveringCurve as CoveringCurve
+    from metaindex.index import CoveringRange as CoveringRange
+    from metaindex.index import Sketches as Sketches
+    from metaindex.index import Sums as Sums
+    from metaindex.index import ValueList as ValueList
+    from metaindex.index import Values as Values
+    from metaindex.ops import Lake as Lake
+    from metaindex.ops import hooks as hooks
+    from metaindex.ops import open_lake as open_lake
+    from metaindex.query import IndexReport as IndexReport
+    from metaindex.query import Narrowed as Narrowed
+    from metaindex.query import PruneResult as PruneResult
+    from metaindex.spark import RuleConfig as RuleConfig
+    from metaindex.spark import disable as disable
+    from metaindex.spark import enable as enable
+    from metaindex.spark import explain as explain
+    from metaindex.spark import hint as hint
+    from metaindex.spark import is_enabled as is_enabled
+    from metaindex.statements import sql as sql
+    from metaindex.table import IndexInfo as IndexInfo
+    from metaindex.table import Table as Table
+    from metaindex.table import create_index as create_index
+    from metaindex.table import narrowed as narrowed
+    from metaindex.table import open_table as open_table
+else:
+    _load, _names = door(
+        __name__,
+        {
+            "core": (
+                "AmbiguousColumnError ArgumentError BuildError ConcurrentWriteError Config CorruptTableError "
+                "DamagedIndexError EmptyFilesError ExpressionError ForeignIndexError FormatError "
+                "IndexExistsError IndexNotFoundError IndexStateError LiteralTypeError MetaIndexError "
+                "MissingDependencyError NotATableError ObjectExistsError ObjectNotFoundError "
+                "OutsideTableError QueryLog ScanError SettingError StatementError StorageError "
+                "StoragePermissionError StorageUnavailableError UnknownColumnError UnsupportedFeatureError "
+                "VersionNotFoundError WorkerError"
+            ),
+            "expressions": "ColumnBuilder col",
+            "index": "Bloom ColumnStats Covering CoveringCurve CoveringRange Sketches Sums ValueList Values",
+            "query": "IndexReport Narrowed PruneResult",
+            "table": "IndexInfo Table create_index narrowed open_table",
+            "advisor": "Workload recommend workload",
+            "statements": "sql",
+            "ops": "Lake open_lake",
+            "spark": "RuleConfig disable enable explain hint is_enabled",
+        },
+    )
 
-if TYPE_CHECKING:  # loaded when asked for
-    from .advisor.face.recommend_tables import recommend as recommend
-    from .advisor.workloads.taking import workload as workload
-    from .advisor.workloads.template import Workload as Workload
-    from .ops import hooks as hooks
-    from .ops.lake.answer import Lake as Lake
-    from .ops.lake.opening import open_lake as open_lake
-    from .query.semi_join.narrowed import Narrowed as Narrowed
-    from .spark.optimizer import RuleConfig as RuleConfig
-    from .spark.optimizer import disable as disable
-    from .spark.optimizer import enable as enable
-    from .spark.optimizer import explain as explain
-    from .spark.optimizer import hint as hint
-    from .spark.optimizer import is_enabled as is_enabled
-    from .statements.execution.files import sql as sql
-    from .table.frames import create_index as create_index
-    from .table.narrowing import narrowed as narrowed
+    def __getattr__(name: str) -> object:
+        """Every name is loaded when somebody asks for it."""
+        return import_module("metaindex.ops.hooks") if name == "hooks" else _load(name)
+
+    def __dir__() -> list[str]:
+        return sorted({*_names(), "hooks", "__doc__", "__version__"})
+
 
 __version__ = "0.1.0"
-
-
-_LATE = {
-    "Lake": ".lake.answer",
-    "RuleConfig": ".rule",
-    "Workload": ".workloads.template",
-    "create_index": ".table.frames",
-    "disable": ".rule",
-    "enable": ".rule",
-    "explain": ".rule",
-    "hint": ".rule",
-    "is_enabled": ".rule",
-    "narrowed": ".table.narrowing",
-    "open_lake": ".lake.opening",
-    "recommend": ".table.recommend",
-    "sql": ".running.files",
-    "workload": ".workloads.taking",
-}
-"""Where names are that are loaded when they are asked for."""
-
 
 offer(
     clustering="metaindex.advisor.face.layout:clustering",
@@ -109,21 +121,6 @@ offer(
     to_spark="metaindex.spark.readers.spark:data_frame",
     what_if="metaindex.advisor.face.weighing:weighed",
 )
-
-
-def __getattr__(name: str) -> object:
-    """`mi.hooks` is loaded by those who write, the rule of Spark's optimizer by those who enable it."""
-    if name not in _LATE and name != "hooks":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return import_module(".hooks", __name__) if name == "hooks" else getattr(import_module(_LATE[name], __name__), name)
-
-
-def __dir__() -> list[str]:
-    """Every public name, those that are loaded when asked for too: for tab completion."""
-    return sorted({*__all__, "__doc__", "__version__"})
-
 
 __all__ = [
     "AmbiguousColumnError",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

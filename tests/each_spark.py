@@ -21,8 +21,10 @@ from typing import Any, Final
 
 import pytest
 
-from metaindex.core.jvm.releases import NEWEST, SparkRelease, installed_release, installed_scala
-from metaindex.spark.jars import JarGroup, jars_of
+from metaindex.core import SparkRelease, installed_release, installed_scala
+from metaindex.core.jvm.releases import NEWEST
+from metaindex.spark import JarGroup
+from metaindex.spark.jars import jars_of
 from metaindex.spark.pins import PINS
 
 VARIABLE: Final = "METAINDEX_EACH_SPARK"

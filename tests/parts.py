@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from metaindex.core.text_table import Column, TextTable
+from metaindex.core import Column, TextTable
 from tests import compiling
 
 ROOT: Final = Path(__file__).parents[1]

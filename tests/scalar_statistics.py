@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from metaindex.core.expression_errors import LiteralTypeError
-from metaindex.expressions.literals import Literal, LiteralValue, compare_values
-from metaindex.expressions.statistics import Interval
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import LiteralTypeError
+from metaindex.expressions import ColumnRef, Interval, Literal, LiteralValue
+from metaindex.expressions.literals import compare_values
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metaindex.core.text_table import Column, TextTable
+from metaindex.core import Column, TextTable
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / ".cache" / "soak"

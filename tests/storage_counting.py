@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.storage import ObjectInfo, Storage
 from metaindex.storage.ranges import range_file
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 import metaindex as mi
-from metaindex.core.errors import IndexExistsError
-from metaindex.expressions.tree import Predicate
-from metaindex.index.kinds.kind import Kind
+from metaindex.core import IndexExistsError
+from metaindex.expressions import Predicate
+from metaindex.index import Kind
 
 from .subjects import Subject
 from .truth import build, index_of

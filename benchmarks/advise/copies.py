@@ -12,9 +12,8 @@ import numpy as np
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
-from metaindex.core.errors import IndexExistsError
-from metaindex.core.jvm.jobs import tagged
-from metaindex.index.kinds.kind import Kind
+from metaindex.core import IndexExistsError, tagged
+from metaindex.index import Kind
 from metaindex.spark.optimizer import executed
 
 from . import lakes

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 import metaindex as mi
 from benchmarks.tpch.queries import NEEDLES, QUERIES
-from metaindex.advisor.workloads.asked import TableNames, of_table
+from metaindex.advisor import TableNames, of_table
 from metaindex.cli.flights.questions import QUESTIONS
-from metaindex.expressions.tree import Predicate
-from metaindex.index.kinds.kind import Kind
+from metaindex.expressions import Predicate
+from metaindex.index import Kind
 
 from . import lakes, tpcds
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import metaindex as mi
-from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.core.errors import IndexExistsError
-from metaindex.expressions.tree import Predicate
+from metaindex.advisor import Estimate
+from metaindex.core import IndexExistsError
+from metaindex.expressions import Predicate
 
 from .subjects import Subject
 

@@ -14,7 +14,7 @@ import metaindex as mi
 from benchmarks.processes import cpu_seconds
 from benchmarks.spark import quiet_session
 from benchmarks.telling import Figures
-from metaindex.core.jvm.jobs import setting, tagged
+from metaindex.core import setting, tagged
 from metaindex.spark.optimizer import executed
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.processes import cpu_seconds
-from metaindex.core.errors import IndexExistsError
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import IndexExistsError, setting
 
 from .deleted import FORMATS, deleted
 from .hybrid import hybrid
@@ -260,11 +259,11 @@ def _overhead(spark: SparkSession, lake: Lake, turns: int) -> Figures:
                 _planned(spark, sql)
                 _planned(ours, sql)
             off, on = [], []
-            before = mi.rule.counts(ours).seconds
+            before = mi.spark.counts(ours).seconds
             for _ in range(turns * 20):
                 off.append(_planned(spark, sql))
                 on.append(_planned(ours, sql))
-            inside = (mi.rule.counts(ours).seconds - before) / len(on)
+            inside = (mi.spark.counts(ours).seconds - before) / len(on)
             least, most = (sorted(b - a for a, b in zip(off, on, strict=True))[len(on) * part // 10] for part in (1, 9))
             out.append(
                 {

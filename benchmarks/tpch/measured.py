@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import compiler_seconds, cpu_seconds
-from metaindex.core.jvm.jobs import tagged
+from metaindex.core import tagged
 from metaindex.spark.optimizer.executed import stages
 
 if TYPE_CHECKING:

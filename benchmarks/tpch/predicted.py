@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import tagged
+from metaindex.core import tagged
 from metaindex.spark.optimizer.executed import counted_bytes, leaves, stages
 
 from .lake import Lake

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import metaindex as mi
 from benchmarks.spark import quiet_session
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.spark.optimizer.placing import SORTED_BUCKETS
 from metaindex.spark.session import ICEBERG_CATALOG
 
@@ -40,7 +40,7 @@ def beside(spark: SparkSession) -> Iterator[SparkSession]:
     mi.enable(session)
     try:
         yield session
-        counts = mi.rule.counts(session)
+        counts = mi.spark.counts(session)
         assert not counts.failed, counts.last_error
     finally:
         mi.disable(session)

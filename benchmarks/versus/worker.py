@@ -65,7 +65,7 @@ def once(place: str, files: str, columns: str, partitions: str, question: str) -
     from benchmarks.synthetic import Shape, synthetic_table
 
     try:
-        from metaindex.expressions.engines.sql import parse
+        from metaindex.expressions import parse
     except ImportError:
         from expressions.engines.sql import parse
 
@@ -186,7 +186,7 @@ def _tpch(folder: Path, quick: bool, scale: float) -> Iterator[tuple[Any, Any]]:
         lake.views(spark)
         lake.views(ours)
         yield spark, ours
-        assert not mi.rule.counts(ours).failed, mi.rule.counts(ours).last_error
+        assert not mi.spark.counts(ours).failed, mi.spark.counts(ours).last_error
 
 
 def _bounds(spark: Any, ours: Any) -> dict[str, Ask]:
@@ -219,7 +219,7 @@ def _plannings(spark: Any, ours: Any) -> dict[str, Ask]:
 def _ran(spark: Any, sql: str, sorting: bool) -> dict[str, object]:
     """Joins by sorting, whatever their sides; short ones several times in a row."""
     from benchmarks.tpch.measured import _rounded, measured
-    from metaindex.core.jvm.jobs import setting
+    from metaindex.core import setting
 
     with ExitStack() as stack:
         if sorting:

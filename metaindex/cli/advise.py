@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments
 from .arguments import DONE, FAILED
@@ -20,8 +20,8 @@ from .progress import Progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.advisor.workloads.template import Workload
-    from metaindex.table.face import Table
+    from metaindex.advisor import Workload
+    from metaindex.table import Table
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,9 +81,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.advisor.face.recommend_tables import recommend
-    from metaindex.advisor.workloads.taking import workload
-    from metaindex.core.expression_errors import ArgumentError
+    from metaindex.advisor import recommend, workload
+    from metaindex.core import ArgumentError
 
     if args.builder and not args.create:
         raise ArgumentError("--builder is for --create; without it nothing is built; leave it out, or add --create")
@@ -120,7 +119,7 @@ def _opened(
     args: argparse.Namespace, out: Output, queries: Workload | None, named: Mapping[str, str]
 ) -> Iterator[Table]:
     """TABLE with its options, and the others with the same."""
-    from metaindex.advisor.face.recommend_tables import named_below
+    from metaindex.advisor import named_below
 
     def spark() -> SparkSession:
         return start_spark(out)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from metaindex.core.config import Config
+    from metaindex.core import Config
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -211,7 +211,7 @@ def lake_opening(parser: argparse.ArgumentParser) -> None:
 
 def lake_config(args: argparse.Namespace) -> Config:
     """Of the tables of a lake."""
-    from metaindex.core.config import Config
+    from metaindex.core import Config
 
     return Config(index_location=args.index_location, namespace=args.namespace)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments
 from .command import Command

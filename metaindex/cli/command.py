@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterator
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from .arguments import DONE
 from .command import Command
@@ -33,7 +33,7 @@ def _script(parser: argparse.ArgumentParser, shell: str) -> str:
     try:
         import shtab
     except ImportError as error:
-        from metaindex.core.expression_errors import MissingDependencyError
+        from metaindex.core import MissingDependencyError
 
         raise MissingDependencyError(
             "completion is written by shtab; it is not installed; install metaindex with the extra:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments, kinds
 from .command import Command
@@ -37,7 +37,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.index.store.layout import check_name
+    from metaindex.index import check_name
 
     check_name(args.name)
     asked = kinds.kinds_of(args)

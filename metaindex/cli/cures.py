@@ -9,8 +9,9 @@ import shlex
 from dataclasses import replace
 from typing import Final
 
-from metaindex.core.text_table import TextTable
-from metaindex.table.views.cures import ALIKE, READER, Cure, argument, cured, value_of
+from metaindex.core import TextTable
+from metaindex.formats import READER
+from metaindex.table import ALIKE, Cure, argument, cured, value_of
 
 _ARGUMENTS: Final = ("format", "catalog", "mode", "builder", "where", "under", "version", "timestamp")
 """Python's arguments that the command line has by the same name."""

@@ -24,8 +24,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
-from metaindex.core.expression_errors import ArgumentError, first_line
-from metaindex.core.shown import one_line
+from metaindex.core import ArgumentError, first_line, one_line
 
 from .arguments import NotUnderstood, near
 

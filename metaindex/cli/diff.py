@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Column, Output
-from metaindex.core.shown import counted
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import Column, Output, counted
+from metaindex.query import human_bytes
 
 from . import arguments
 from .arguments import DONE
@@ -16,7 +15,7 @@ from .opening import open_from
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from metaindex.formats.model import FileTable
+    from metaindex.formats import FileTable
 
 _SHOWN = 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from metaindex.core.output import Output, one_line
+from metaindex.core import Output, one_line
 
 from . import arguments
 from .arguments import DONE, FAILED

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core.output import Output
-from metaindex.table.views.history import history_remarks, history_table
+from metaindex.core import Output
+from metaindex.table import history_remarks, history_table
 
 from . import arguments
 from .arguments import DONE

@@ -6,11 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Output
-from metaindex.table.commands import command
-from metaindex.table.face import handle_of
-from metaindex.table.folder_of_tables import hint
-from metaindex.table.views.info import IndexInfo, indexes_remarks, indexes_table
+from metaindex.core import Output
+from metaindex.table import IndexInfo, command, handle_of, hint, indexes_remarks, indexes_table
 
 from . import arguments
 from .arguments import DONE, near
@@ -20,7 +17,7 @@ from .opening import open_from
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from metaindex.table.face import Table
+    from metaindex.table import Table
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +63,7 @@ def _tell_suspected(table: Table, indexes: Sequence[IndexInfo], out: Output) -> 
 
 
 def _named(indexes: list[IndexInfo], name: str) -> IndexInfo:
-    from metaindex.core.errors import IndexNotFoundError
+    from metaindex.core import IndexNotFoundError
 
     for info in indexes:
         if info.name == name:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from metaindex.index.kinds.command import KindCommand
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import KINDS, others
+from metaindex.index import KINDS, Kind, KindCommand, others
 
 _OWN = tuple(command for kind in KINDS if (command := kind.command()) is not None)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments
 from .arguments import DONE
@@ -19,7 +19,7 @@ from .opening import each_warning_once
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from metaindex.ops.lake.answer import Lake
+    from metaindex.ops import Lake
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.core.expression_errors import ArgumentError
+    from metaindex.core import ArgumentError
 
     if (args.reports or args.overwrite) and not args.html:
         raise ArgumentError("--reports and --overwrite are for the page; none is written; name it by --html FILE")
@@ -73,7 +73,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _look(args: argparse.Namespace, out: Output) -> Lake:
-    from metaindex.ops.lake.opening import open_lake
+    from metaindex.ops import open_lake
 
     with each_warning_once(), Progress() as progress:
         lake = open_lake(

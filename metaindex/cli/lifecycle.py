@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments
 from .command import Command
@@ -17,8 +17,8 @@ from .opening import open_from
 from .outcomes import report
 
 if TYPE_CHECKING:
-    from metaindex.index.actions.action import Outcome
-    from metaindex.table.face import Table
+    from metaindex.index import Outcome
+    from metaindex.table import Table
 
 
 def _table_and_name(parser: argparse.ArgumentParser) -> None:

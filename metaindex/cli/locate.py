@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core.answer import Answer
-from metaindex.core.output import Output
+from metaindex.core import Answer, Output
 
 from . import arguments
 from .arguments import DONE

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from metaindex.core.expression_errors import FormatError, MetaIndexError
-from metaindex.core.output import Output, one_line
-from metaindex.table.folder_of_tables import hint
+from metaindex.core import FormatError, MetaIndexError, Output, one_line
+from metaindex.table import hint
 
 from . import (
     advise,

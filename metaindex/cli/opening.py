@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metaindex.core.config import QueryLog
-from metaindex.core.output import Output
+from metaindex.core import Output, QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.index.build.protocol import Builder, Progress
-    from metaindex.index.kinds.pieces import MergedPiece, RowMerge
-    from metaindex.table.face import Table
+    from metaindex.index import Builder, MergedPiece, Progress, RowMerge
+    from metaindex.table import Table
 
 _WORDS = {"true": True, "false": False}
 
@@ -66,11 +64,11 @@ def chosen_builder(arguments: argparse.Namespace) -> str:
 
 def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
     """Who merges rows. Spark is started once there are rows of a covering index to merge: most merges have none."""
-    from metaindex.index.build.local import LocalBuilder
+    from metaindex.index import LocalBuilder
 
     class OnDemand(LocalBuilder):
         def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-            from metaindex.index.build.spark import SparkBuilder
+            from metaindex.index import SparkBuilder
 
             return SparkBuilder(start_spark(out)).merge_rows(merge, progress)
 
@@ -79,7 +77,7 @@ def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
 
 def start_spark(out: Output) -> SparkSession:
     """A session of this command, and that it is being started."""
-    from metaindex.spark.quiet import quiet_session
+    from metaindex.spark import quiet_session
 
     out.say("metaindex: starting Spark, which takes some seconds")
     return quiet_session("metaindex")
@@ -88,7 +86,7 @@ def start_spark(out: Output) -> SparkSession:
 def _catalog(name: str | None) -> object:
     if name is None:
         return None
-    from metaindex.formats.iceberg.configured import configured_catalog
+    from metaindex.formats import configured_catalog
 
     return configured_catalog(name)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from .arguments import DONE
 from .cures import in_options
 
 if TYPE_CHECKING:
-    from metaindex.index.actions.action import Outcome
+    from metaindex.index import Outcome
 
 
 def report(outcome: Outcome, out: Output) -> int:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import one_line, show
+from metaindex.core import one_line, show
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

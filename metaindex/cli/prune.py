@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Column, Output
+from metaindex.core import Column, Output
 
 from . import arguments
 from .arguments import DONE
@@ -14,7 +14,7 @@ from .cures import in_options
 from .opening import open_from
 
 if TYPE_CHECKING:
-    from metaindex.query.pruning.result import PruneResult
+    from metaindex.query import PruneResult
 
 _SHOWN = 20
 
@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _write(result: PruneResult, out: Output) -> None:
-    from metaindex.query.pruning.result import human_bytes
+    from metaindex.query import human_bytes
 
     out.write(
         f"{result.table} ({result.format}) at version {result.version}, planned in {result.seconds * 1000:.1f} ms"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.output import Output
+from metaindex.core import ArgumentError, Output
 
 from . import arguments
 from .arguments import DONE
@@ -34,9 +33,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.query.query_log.summary import summary
-    from metaindex.table.face import handle_of
-    from metaindex.table.query_log import clean_query_log, logged_queries, setting_of
+    from metaindex.query import summary
+    from metaindex.table import clean_query_log, handle_of, logged_queries, setting_of
 
     if not args.clean and (args.keep is not None or args.keep_bytes is not None):
         raise ArgumentError("--keep and --keep-bytes say what --clean leaves; it is not given; add --clean")

@@ -11,9 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.core.rows import json_value, rows_of
-from metaindex.formats.drafts import check_folder, new_draft
+from metaindex.core import MetaIndexError, first_line, json_value, rows_of
+from metaindex.formats import check_folder, new_draft
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # which no reading of rows says
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.output import Column, Output
-from metaindex.core.rows import json_value, rows_of
-from metaindex.core.shown import counted
-from metaindex.core.words import cell
+from metaindex.core import Column, Output, cell, counted, json_value, rows_of
 
 from . import arguments
 from .arguments import DONE
@@ -21,7 +18,7 @@ from .progress import Progress
 from .saving import check_target, save
 
 if TYPE_CHECKING:
-    from metaindex.query.readers.scan import Scan
+    from metaindex.query import Scan
 
 _SHOWN = 20
 

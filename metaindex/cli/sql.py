@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments
 from .arguments import DONE, FAILED
@@ -19,8 +19,7 @@ from .progress import Progress
 from .verify import WRONG
 
 if TYPE_CHECKING:
-    from metaindex.table.face import Table
-    from metaindex.table.sql_text.tree import Value
+    from metaindex.table import Table, Value
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +48,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.core.errors import StatementError
-    from metaindex.core.expression_errors import ArgumentError
-    from metaindex.statements.execution.files import FileTables
-    from metaindex.statements.execution.run import run
-    from metaindex.statements.grammar.errors import pointed
-    from metaindex.statements.grammar.parsing import parsed, split
+    from metaindex.core import ArgumentError, StatementError
+    from metaindex.statements import FileTables, parsed, pointed, run, split
 
     def opened(path: str, format_: str | None, options: Mapping[str, Value]) -> Table:
         how = for_table(args, path)
@@ -91,8 +86,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _texts(args: argparse.Namespace) -> Iterator[str]:
-    from metaindex.advisor.workloads.streams import opened
-    from metaindex.core.expression_errors import ArgumentError, first_line
+    from metaindex.advisor import opened
+    from metaindex.core import ArgumentError, first_line
 
     if "-" in args.statements:
         raise ArgumentError("statements of stdin are a file's; '-' stands as a statement; say -f -")

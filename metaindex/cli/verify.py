@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core.output import Output, one_line
+from metaindex.core import Output, one_line
 
 from . import arguments
 from .arguments import DONE, FAILED
@@ -49,8 +49,7 @@ def sample(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    from metaindex.table.face import handle_of
-    from metaindex.table.lacking import what_helps
+    from metaindex.table import handle_of, what_helps
 
     table = open_from(args)
     with Progress() as progress:

@@ -14,9 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.output import Output, json_text, one_line, show
-from metaindex.core.words import counted
+from metaindex.core import ArgumentError, Output, counted, json_text, one_line, show
 
 from . import arguments
 from .arguments import DONE, FAILED
@@ -26,10 +24,8 @@ from .defaults import for_table
 from .opening import open_from
 
 if TYPE_CHECKING:
-    from metaindex.ops.lake.events import Event
-    from metaindex.ops.lake.opening import LakeAsked
-    from metaindex.ops.lake.watching import Unopened, Watcher
-    from metaindex.table.face import Table
+    from metaindex.ops import Event, LakeAsked, Unopened, Watcher
+    from metaindex.table import Table
 
 _GRACE_SECONDS = 30.0
 
@@ -116,9 +112,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             "watch follows tables that are named, or all of a lake (--lake ROOT); got"
             f" {'both' if args.tables else 'neither'}; name one of them"
         )
-    from metaindex.ops.lake.budget import UpkeepBudget
-    from metaindex.ops.lake.events import Pace
-    from metaindex.ops.lake.watching import PACE, Watcher
+    from metaindex.ops import PACE, Pace, UpkeepBudget, Watcher
 
     tables = _named(args) if args.lake is None else _lake(args)
     usual = Pace() if args.lake is None else PACE
@@ -144,7 +138,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _named(args: argparse.Namespace) -> list[Table | Unopened]:
-    from metaindex.ops.lake.watching import Unopened
+    from metaindex.ops import Unopened
 
     for_a_lake = (args.bytes_per_hour, args.cpu_per_hour, args.timeout, args.catalog_option or None)
     if any(given is not None for given in for_a_lake):
@@ -158,7 +152,7 @@ def _named(args: argparse.Namespace) -> list[Table | Unopened]:
 
 
 def _lake(args: argparse.Namespace) -> LakeAsked:
-    from metaindex.ops.lake.opening import LakeAsked
+    from metaindex.ops import LakeAsked
 
     if args.root or args.catalog or args.format or args.option or args.trust_index:
         raise ArgumentError(

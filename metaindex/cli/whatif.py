@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from metaindex.core.output import Output
+from metaindex.core import Output
 
 from . import arguments, kinds
 from .arguments import DONE
@@ -61,7 +61,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     table = open_from(args)
     queries: object = args.where
     if args.queries:
-        from metaindex.advisor.workloads.taking import workload  # no other command reads one
+        from metaindex.advisor import workload  # no other command reads one
 
         with Progress() as progress, progress.during("reading the queries"):
             queries = workload([*map(Path, args.queries)], time_zone=table.config.time_zone)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
+from metaindex.core import Matrix, Vector, compute, from_bytes, one_array, truths, valid_mask, vector
 
 from .literals import Literal
 from .physical import column_domain_has_nan, physical_type

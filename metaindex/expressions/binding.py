@@ -35,7 +35,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import AmbiguousColumnError, ExpressionError, LiteralTypeError, UnknownColumnError
+from metaindex.core import AmbiguousColumnError, ExpressionError, LiteralTypeError, UnknownColumnError
 
 from .arrow_types import is_bytes, is_text, is_uuid
 from .coercion import Coerced, coerce

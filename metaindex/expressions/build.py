@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.core.records import dataclass
+from metaindex.core import ExpressionError, dataclass
 
 from .literals import literal
 from .tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Op, Predicate, StartsWith

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
+from metaindex.core import ExpressionError, Matrix, dataclass
 
 from .literals import Literal
 from .questions import Question, answers

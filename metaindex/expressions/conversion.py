@@ -32,7 +32,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import compute, from_vector, one_array, valid_mask, vector
+from metaindex.core import compute, from_vector, one_array, valid_mask, vector
 
 from .physical import column_domain_has_nan, physical_type, to_physical
 from .statistics import ColumnBounds, Mask

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from metaindex.core.expression_errors import ExpressionError, UnknownColumnError
+from metaindex.core import ExpressionError, UnknownColumnError
 
 from .literals import Literal, compare_values
 from .tree import ColumnRef, Comparison, Constant, In, IsNan, IsNull, Leaf, Op, Opaque, Predicate, StartsWith, fold

@@ -15,8 +15,7 @@ from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
 
-from metaindex.core.expression_errors import LiteralTypeError
-from metaindex.core.records import dataclass
+from metaindex.core import LiteralTypeError, dataclass
 
 LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | dt.date | dt.datetime | dt.time | UUID | None
 

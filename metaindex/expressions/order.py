@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, one_array, valid_mask, vector
+from metaindex.core import dataclass, from_vector, one_array, valid_mask, vector
 
 from .physical import physical_type
 

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, compute, from_vector, one_array, truths, vector
+from metaindex.core import Mask, compute, dataclass, from_vector, one_array, truths, vector
 
 from .order import Direction
 from .physical import PhysicalValue, to_physical

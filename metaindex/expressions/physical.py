@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import from_rows, from_vector, one_array, valid_mask, vector
+from metaindex.core import from_rows, from_vector, one_array, valid_mask, vector
 
 from .arrow_types import is_bytes, is_text
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .literals import Literal
 from .physical import (

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from metaindex.core.deadline import look
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix as Matrix
+from metaindex.core import Matrix as Matrix
+from metaindex.core import dataclass, look
 
 from .literals import Literal
 from .statistics import Interval, ManyFiles, Mask, PruningStatistics

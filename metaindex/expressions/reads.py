@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from typing import Final, assert_never
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .normal_form import normalize
 from .tree import And, ColumnRef, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, Predicate, StartsWith

@@ -45,7 +45,7 @@ from typing import Generic, TypeVar, assert_never, cast
 
 import numpy as np
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .literals import Literal, compare_values, kind
 from .normal_form import NEGATED, fold_signed, gathered_form

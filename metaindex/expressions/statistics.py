@@ -17,8 +17,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask as Mask
+from metaindex.core import Mask as Mask
+from metaindex.core import dataclass
 
 from .literals import Literal
 from .tree import ColumnRef

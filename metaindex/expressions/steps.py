@@ -19,8 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
+from metaindex.core import Matrix, dataclass
 
 from .questions import Asks, Question, answers, pieces
 from .skipping import may_fail, may_match

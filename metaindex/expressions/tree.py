@@ -13,7 +13,7 @@ from enum import Enum
 from operator import is_
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, assert_never
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .column_ref import ColumnRef as ColumnRef
 from .literals import Literal

@@ -1,50 +1,161 @@
-"""What files there are, and which of their rows live. Reads logs and footers, never data pages."""
+"""What files there are, and which of their rows live: Delta, Iceberg, plain folders; Parquet and text files."""
 
-from metaindex.storage.opening import parent_of, storage_for
-from metaindex.storage.protocol import ObjectInfo, Storage
+from typing import TYPE_CHECKING
 
-from .model import (
-    FILE_SCHEMA,
-    Deletes,
-    Diff,
-    EqualityDelete,
-    Field,
-    FileEntry,
-    FileTable,
-    Leaf,
-    Schema,
-    Snapshot,
-    SnapshotDetails,
-    Trust,
-    Version,
-    partition_text,
-)
-from .protocol import At, TableFormat, TableRef
-from .registry import detect, format_named, open_ref
+from metaindex.core import door
 
-__all__ = [
-    "FILE_SCHEMA",
-    "At",
-    "Deletes",
-    "Diff",
-    "EqualityDelete",
-    "Field",
-    "FileEntry",
-    "FileTable",
-    "Leaf",
-    "ObjectInfo",
-    "Schema",
-    "Snapshot",
-    "SnapshotDetails",
-    "Storage",
-    "TableFormat",
-    "TableRef",
-    "Trust",
-    "Version",
-    "detect",
-    "format_named",
-    "open_ref",
-    "parent_of",
-    "partition_text",
-    "storage_for",
-]
+if TYPE_CHECKING:
+    from .changes import Base as Base
+    from .changes import Changes as Changes
+    from .changes import ServesChanges as ServesChanges
+    from .column_names import alike as alike
+    from .condition import OfSchema as OfSchema
+    from .condition import at_moment as at_moment
+    from .condition import bound as bound
+    from .condition import predicate_of as predicate_of
+    from .delta.log_segment import commit_number as commit_number
+    from .delta.snapshot import DeltaDetails as DeltaDetails
+    from .diff import compare as compare
+    from .diff import from_log as from_log
+    from .drafts import check_folder as check_folder
+    from .drafts import new_draft as new_draft
+    from .files.beginnings import beginning as beginning
+    from .files.beginnings import is_whole as is_whole
+    from .files.compressed import not_unpacked as not_unpacked
+    from .files.globs import escape as escape
+    from .files.history import forget as forget
+    from .files.history import remember as remember
+    from .files.only_spark import unread_file as unread_file
+    from .files.only_spark import without_only_spark as without_only_spark
+    from .files.options import FilesOptions as FilesOptions
+    from .files.place import above as above
+    from .files.place import name_of as name_of
+    from .files.schema import goes_without_header as goes_without_header
+    from .files.schema import plain_type as plain_type
+    from .files.schema_said import schema_said as schema_said
+    from .files.spelling import FLAGS as FLAGS
+    from .files.spelling import READER as READER
+    from .files.spelling import is_known as is_known
+    from .files.spelling import meant as meant
+    from .files.spelling import spelled as spelled
+    from .files.table import is_named as is_named
+    from .files.table import version_named as version_named
+    from .iceberg.configured import check_configured as check_configured
+    from .iceberg.configured import configured_catalog as configured_catalog
+    from .iceberg.configured import identifier_of as identifier_of
+    from .iceberg.configured import said_name as said_name
+    from .iceberg.manifests import EQUALITY_DELETES as EQUALITY_DELETES
+    from .iceberg.snapshot import IcebergDetails as IcebergDetails
+    from .model import COLLATED as COLLATED
+    from .model import FILE_SCHEMA as FILE_SCHEMA
+    from .model import IDENTITY as IDENTITY
+    from .model import CountsNested as CountsNested
+    from .model import Deletes as Deletes
+    from .model import Diff as Diff
+    from .model import EqualityDelete as EqualityDelete
+    from .model import Field as Field
+    from .model import FileEntry as FileEntry
+    from .model import FileTable as FileTable
+    from .model import Leaf as Leaf
+    from .model import ManyLogBounds as ManyLogBounds
+    from .model import PartitionHashes as PartitionHashes
+    from .model import Schema as Schema
+    from .model import Snapshot as Snapshot
+    from .model import SnapshotDetails as SnapshotDetails
+    from .model import Trust as Trust
+    from .model import Version as Version
+    from .model import partition_text as partition_text
+    from .nested_fields import inner_fields as inner_fields
+    from .nested_fields import noted as noted
+    from .older_calendar import may_be_in_older_calendar as may_be_in_older_calendar
+    from .parquet.errors import describe as describe
+    from .parquet.file import TAIL as TAIL
+    from .parquet.file import Layouts as Layouts
+    from .parquet.file import Shape as Shape
+    from .parquet.file import ShapeKey as ShapeKey
+    from .parquet.file import askable as askable
+    from .parquet.file import askable_in as askable_in
+    from .parquet.file import encrypted_columns as encrypted_columns
+    from .parquet.file import open_footer as open_footer
+    from .parquet.file import shape_of as shape_of
+    from .parquet.footers import FooterColumn as FooterColumn
+    from .parquet.footers import read_footers as read_footers
+    from .parquet.footers import row_group_columns as row_group_columns
+    from .parquet.opened import DOUBTS as DOUBTS
+    from .parquet.opened import EveryRowGroup as EveryRowGroup
+    from .parquet.opened import FileFooter as FileFooter
+    from .parquet.opened import HeldFooters as HeldFooters
+    from .parquet.opened import OpenedFile as OpenedFile
+    from .parquet.opened import open_file as open_file
+    from .parquet.partitions import PartitionValues as PartitionValues
+    from .parquet.projection import FileNames as FileNames
+    from .parquet.projection import constant as constant
+    from .parquet.rows import check_columns as check_columns
+    from .parquet.rows import read_parquet as read_parquet
+    from .parquet.schema import Compact as Compact
+    from .parquet.schema import Kinds as Kinds
+    from .parquet.trust import AbsentLeaf as AbsentLeaf
+    from .parquet.trust import Doubt as Doubt
+    from .parquet.trust import Found as Found
+    from .protocol import At as At
+    from .protocol import FollowsLog as FollowsLog
+    from .protocol import Resolved as Resolved
+    from .protocol import TableFormat as TableFormat
+    from .protocol import TableRef as TableRef
+    from .protocol import lists_once as lists_once
+    from .protocol import tells_reading as tells_reading
+    from .registry import catalog_options as catalog_options
+    from .registry import detect as detect
+    from .registry import format_named as format_named
+    from .registry import open_ref as open_ref
+    from .tables_below import DEPTH as DEPTH
+    from .tables_below import FoundTable as FoundTable
+    from .tables_below import Walk as Walk
+    from .text.reader import TextReader as TextReader
+else:
+    __getattr__, __dir__ = door(
+        __name__,
+        {
+            "changes": "Base Changes ServesChanges",
+            "column_names": "alike",
+            "condition": "OfSchema at_moment bound predicate_of",
+            "delta.log_segment": "commit_number",
+            "delta.snapshot": "DeltaDetails",
+            "diff": "compare from_log",
+            "drafts": "check_folder new_draft",
+            "files.beginnings": "beginning is_whole",
+            "files.compressed": "not_unpacked",
+            "files.globs": "escape",
+            "files.history": "forget remember",
+            "files.only_spark": "unread_file without_only_spark",
+            "files.options": "FilesOptions",
+            "files.place": "above name_of",
+            "files.schema": "goes_without_header plain_type",
+            "files.schema_said": "schema_said",
+            "files.spelling": "FLAGS READER is_known meant spelled",
+            "files.table": "is_named version_named",
+            "iceberg.configured": "check_configured configured_catalog identifier_of said_name",
+            "iceberg.manifests": "EQUALITY_DELETES",
+            "iceberg.snapshot": "IcebergDetails",
+            "model": (
+                "COLLATED CountsNested Deletes Diff EqualityDelete FILE_SCHEMA Field FileEntry FileTable "
+                "IDENTITY Leaf ManyLogBounds PartitionHashes Schema Snapshot SnapshotDetails Trust Version "
+                "partition_text"
+            ),
+            "nested_fields": "inner_fields noted",
+            "older_calendar": "may_be_in_older_calendar",
+            "parquet.errors": "describe",
+            "parquet.file": "Layouts Shape ShapeKey TAIL askable askable_in encrypted_columns open_footer shape_of",
+            "parquet.footers": "FooterColumn read_footers row_group_columns",
+            "parquet.opened": "DOUBTS EveryRowGroup FileFooter HeldFooters OpenedFile open_file",
+            "parquet.partitions": "PartitionValues",
+            "parquet.projection": "FileNames constant",
+            "parquet.rows": "check_columns read_parquet",
+            "parquet.schema": "Compact Kinds",
+            "parquet.trust": "AbsentLeaf Doubt Found",
+            "protocol": "At FollowsLog Resolved TableFormat TableRef lists_once tells_reading",
+            "registry": "catalog_options detect format_named open_ref",
+            "tables_below": "DEPTH FoundTable Walk",
+            "text.reader": "TextReader",
+        },
+    )

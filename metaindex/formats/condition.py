@@ -13,11 +13,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import LiteralTypeError
-from metaindex.core.records import dataclass
-from metaindex.expressions.binding import bind
-from metaindex.expressions.references import leaves
-from metaindex.expressions.tree import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith
+from metaindex.core import LiteralTypeError, dataclass
+from metaindex.expressions import ColumnRef, Comparison, In, Opaque, Predicate, StartsWith, bind, leaves
 from metaindex.formats.model import Field, Schema
 
 
@@ -59,7 +56,7 @@ def predicate_of(condition: object, schema: Schema, time_zone: str, *, seen: pa.
         named = bound(condition, schema, time_zone)
         _refuse_structs(condition, named, schema)
         return named
-    from metaindex.expressions.engines import engine_of, to_predicate
+    from metaindex.expressions import engine_of, to_predicate
 
     engine = engine_of(condition)
     if engine == "pyspark":

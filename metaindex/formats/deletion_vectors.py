@@ -13,7 +13,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from metaindex.core.expression_errors import TOO_DEEP
+from metaindex.core import TOO_DEEP
 
 
 def parse_json(data: str | bytes) -> Any:

@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, counted
-from metaindex.core.vectors import numbers
-from metaindex.expressions.arrow_types import UUID
-from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import Mask, Shown, counted, dataclass, numbers
+from metaindex.expressions import UUID, ColumnBounds, ColumnRef, PruningStatistics
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64

@@ -8,9 +8,8 @@ from dataclasses import field
 from functools import cache
 from typing import Protocol, TypeGuard, runtime_checkable
 
-from metaindex.core.records import dataclass
-from metaindex.storage.confinement import Confines
-from metaindex.storage.protocol import Storage
+from metaindex.core import dataclass
+from metaindex.storage import Confines, Storage
 
 from .model import Snapshot, Version
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from metaindex.core.expression_errors import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
-from metaindex.storage.opening import is_remote, parent_of, storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.core import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.storage import Storage, is_remote, parent_of, storage_for
 
 from .protocol import TableFormat, TableRef
 

@@ -19,10 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from typing import Final, Literal
 
-from metaindex.core.expression_errors import StorageError
-from metaindex.core.records import dataclass
-from metaindex.storage.opening import is_remote
-from metaindex.storage.protocol import Glance, Glances, Storage
+from metaindex.core import StorageError, dataclass
+from metaindex.storage import Glance, Glances, Storage, is_remote
 
 from .files.options import SUFFIXES_OF_DATA
 from .registry import METADATA_ENDS

@@ -1,0 +1,306 @@
+"""What is stored, and who changes it: the operation log, runs, kinds, builders, actions."""
+
+from typing import TYPE_CHECKING
+
+from metaindex.core import door
+
+if TYPE_CHECKING:
+    from .actions.action import Outcome as Outcome
+    from .actions.action import execute as execute
+    from .actions.cancel import cancel as cancel
+    from .actions.change import Change as Change
+    from .actions.change import merged as merged
+    from .actions.clean import RETENTION_SECONDS as RETENTION_SECONDS
+    from .actions.clean import clean as clean
+    from .actions.create import Create as Create
+    from .actions.create import record_of as record_of
+    from .actions.erase import Erase as Erase
+    from .actions.erase import all_there as all_there
+    from .actions.erase import files_there as files_there
+    from .actions.lifecycle import Delete as Delete
+    from .actions.lifecycle import Restore as Restore
+    from .actions.lifecycle import Vacuum as Vacuum
+    from .actions.lifecycle import set_enabled as set_enabled
+    from .actions.limits import limited as limited
+    from .actions.optimize import Optimize as Optimize
+    from .actions.past import Past as Past
+    from .actions.refresh import Refresh as Refresh
+    from .actions.refresh import check_same_table as check_same_table
+    from .actions.refresh import recorded_already as recorded_already
+    from .actions.refresh import seen_from as seen_from
+    from .actions.removal import out_of_reach as out_of_reach
+    from .actions.repair import Repair as Repair
+    from .actions.repair import check as check
+    from .actions.repair import known_kinds as known_kinds
+    from .actions.repair import not_understood as not_understood
+    from .actions.repair import nothing_wrong as nothing_wrong
+    from .actions.runs import BuiltRun as BuiltRun
+    from .actions.runs import build_run as build_run
+    from .actions.runs import in_order as in_order
+    from .actions.runs import number_partitions as number_partitions
+    from .actions.target import Target as Target
+    from .actions.target import retains as retains
+    from .actions.upkeep import upkeep as upkeep
+    from .actions.validation import validate as validate
+    from .actions.written import Written as Written
+    from .build.by_size import BySize as BySize
+    from .build.collect import UNREADABLE as UNREADABLE
+    from .build.collect import Scanner as Scanner
+    from .build.extremes import ColumnScan as ColumnScan
+    from .build.extremes import bounds_of as bounds_of
+    from .build.key_scan import KeyScan as KeyScan
+    from .build.key_scan import scan_keys as scan_keys
+    from .build.local import LocalBuilder as LocalBuilder
+    from .build.local import check_builder as check_builder
+    from .build.merging.keys import unkeyed_of as unkeyed_of
+    from .build.parquet_scan import scan_parquet as scan_parquet
+    from .build.protocol import Builder as Builder
+    from .build.protocol import BuildRequest as BuildRequest
+    from .build.protocol import Progress as Progress
+    from .build.row_source import DataFile as DataFile
+    from .build.row_source import RowSource as RowSource
+    from .build.spark import SparkBuilder as SparkBuilder
+    from .build.text_scan import TextScanner as TextScanner
+    from .keys import FileIdentities as FileIdentities
+    from .keys import file_ids as file_ids
+    from .kinds.bloom.spec import Bloom as Bloom
+    from .kinds.canonical import answers_for as answers_for
+    from .kinds.canonical import hash_values as hash_values
+    from .kinds.canonical import plain_type as plain_type
+    from .kinds.checks import KeyCheck as KeyCheck
+    from .kinds.checks import Mismatch as Mismatch
+    from .kinds.column_stats.spec import ColumnStats as ColumnStats
+    from .kinds.columns import columns_of as columns_of
+    from .kinds.columns import find_leaf as find_leaf
+    from .kinds.columns import named as named
+    from .kinds.command import KindCommand as KindCommand
+    from .kinds.covering.curve import CoveringCurve as CoveringCurve
+    from .kinds.covering.spec import Covering as Covering
+    from .kinds.covering.spec import CoveringRange as CoveringRange
+    from .kinds.described import FactKind as FactKind
+    from .kinds.described import StoredColumn as StoredColumn
+    from .kinds.described import fact_kinds as fact_kinds
+    from .kinds.described import footers_tell as footers_tell
+    from .kinds.described import leaves_of as leaves_of
+    from .kinds.different import key_floats as key_floats
+    from .kinds.different import keys_type as keys_type
+    from .kinds.different import may_be_cut as may_be_cut
+    from .kinds.different import value_keys as value_keys
+    from .kinds.exact_sums import SUM_BYTES as SUM_BYTES
+    from .kinds.exact_sums import can_be_summed as can_be_summed
+    from .kinds.exact_sums import scale_of as scale_of
+    from .kinds.exact_sums import totals as totals
+    from .kinds.facts import facts_of as facts_of
+    from .kinds.facts import replace_rows as replace_rows
+    from .kinds.facts import take_bounds as take_bounds
+    from .kinds.facts import unknown_facts as unknown_facts
+    from .kinds.keyed import Hits as Hits
+    from .kinds.keyed import KeyReader as KeyReader
+    from .kinds.keyed import ReadsMany as ReadsMany
+    from .kinds.keyed import ReadsRanges as ReadsRanges
+    from .kinds.keyed import Spill as Spill
+    from .kinds.kind import AskedColumns as AskedColumns
+    from .kinds.kind import KeepsValues as KeepsValues
+    from .kinds.kind import KeyKind as KeyKind
+    from .kinds.kind import Kind as Kind
+    from .kinds.kind import PlannedKey as PlannedKey
+    from .kinds.of_files import OfFilesKind as OfFilesKind
+    from .kinds.of_files import Told as Told
+    from .kinds.of_files import of_key as of_key
+    from .kinds.pieces import MergedPiece as MergedPiece
+    from .kinds.pieces import RowMerge as RowMerge
+    from .kinds.registry import FACT_ROWS as FACT_ROWS
+    from .kinds.registry import KINDS as KINDS
+    from .kinds.registry import WITHOUT_NAME as WITHOUT_NAME
+    from .kinds.registry import asked as asked
+    from .kinds.registry import check_kinds as check_kinds
+    from .kinds.registry import check_one_index as check_one_index
+    from .kinds.registry import covered_columns as covered_columns
+    from .kinds.registry import key_reader as key_reader
+    from .kinds.registry import keyed as keyed
+    from .kinds.registry import kind_from_spec as kind_from_spec
+    from .kinds.registry import kind_named as kind_named
+    from .kinds.registry import lasting as lasting
+    from .kinds.registry import looked_up as looked_up
+    from .kinds.registry import looked_up_rows as looked_up_rows
+    from .kinds.registry import maker_of as maker_of
+    from .kinds.registry import others as others
+    from .kinds.registry import readable as readable
+    from .kinds.registry import rows_of as rows_of
+    from .kinds.registry import senseless as senseless
+    from .kinds.registry import served_keys as served_keys
+    from .kinds.registry import served_rows as served_rows
+    from .kinds.registry import serves_rows as serves_rows
+    from .kinds.registry import stored_kind as stored_kind
+    from .kinds.registry import stranger as stranger
+    from .kinds.renames import same_kinds as same_kinds
+    from .kinds.renames import with_ids as with_ids
+    from .kinds.served import ORDINAL as ORDINAL
+    from .kinds.served import ROW as ROW
+    from .kinds.served import RowKind as RowKind
+    from .kinds.served import RowLayout as RowLayout
+    from .kinds.served import RowPlan as RowPlan
+    from .kinds.served import RowSizes as RowSizes
+    from .kinds.served import ServedRows as ServedRows
+    from .kinds.served import StoredPart as StoredPart
+    from .kinds.served import row_plans as row_plans
+    from .kinds.served import with_lineage as with_lineage
+    from .kinds.sketches.spec import Sketches as Sketches
+    from .kinds.spark_types import TEXT_BYTES as TEXT_BYTES
+    from .kinds.spark_types import is_whole as is_whole
+    from .kinds.spark_types import spark_type as spark_type
+    from .kinds.spark_types import stored_type as stored_type
+    from .kinds.spark_types import stored_types as stored_types
+    from .kinds.spark_types import width as width
+    from .kinds.states import StatState as StatState
+    from .kinds.sums.spec import Sums as Sums
+    from .kinds.theta.hashed import as_sketched as as_sketched
+    from .kinds.theta.hashed import can_be_sketched as can_be_sketched
+    from .kinds.theta.hashed import different as different
+    from .kinds.theta.murmur import Hashes as Hashes
+    from .kinds.theta.murmur import murmur_hashes as murmur_hashes
+    from .kinds.theta.sketch import ENTRIES as ENTRIES
+    from .kinds.theta.sketch import Theta as Theta
+    from .kinds.theta.sketch import union as union
+    from .kinds.values.lists import ValueList as ValueList
+    from .kinds.values.spec import Values as Values
+    from .log.entry import Content as Content
+    from .log.entry import CoveredColumn as CoveredColumn
+    from .log.entry import CoveredKey as CoveredKey
+    from .log.entry import IndexLogEntry as IndexLogEntry
+    from .log.entry import KindSpec as KindSpec
+    from .log.entry import RunRef as RunRef
+    from .log.entry import TableInfo as TableInfo
+    from .log.entry import UnderWay as UnderWay
+    from .log.entry import VersionRecord as VersionRecord
+    from .log.liveness import SUSPECT_SECONDS as SUSPECT_SECONDS
+    from .log.liveness import held as held
+    from .log.liveness import suspected as suspected
+    from .log.operation_log import OperationLog as OperationLog
+    from .log.operation_log import appended_here as appended_here
+    from .log.recovery import newest_readable as newest_readable
+    from .log.recovery import revive as revive
+    from .log.schema_codec import schema_from_json as schema_from_json
+    from .log.schema_codec import schema_to_json as schema_to_json
+    from .log.sealed import CURE as CURE
+    from .log.sealed import digest as digest
+    from .log.sealed import one_line as one_line
+    from .log.states import Operation as Operation
+    from .log.states import State as State
+    from .log.types import type_from_text as type_from_text
+    from .log.versions import LiveFiles as LiveFiles
+    from .log.versions import Recorded as Recorded
+    from .open_index import FULL_REFRESH as FULL_REFRESH
+    from .open_index import OpenIndex as OpenIndex
+    from .open_index import Ordinals as Ordinals
+    from .store.cache import StoreCache as StoreCache
+    from .store.layout import FOLDER as FOLDER
+    from .store.layout import PartInfo as PartInfo
+    from .store.layout import check_asked as check_asked
+    from .store.layout import check_name as check_name
+    from .store.layout import index_storage as index_storage
+    from .store.layout import indexes_folder as indexes_folder
+    from .store.layout import list_names as list_names
+    from .store.layout import list_namespaces as list_namespaces
+    from .store.layout import namespace_folder as namespace_folder
+    from .store.layout import run_folder as run_folder
+    from .store.layout import run_of as run_of
+    from .store.reader import RunReader as RunReader
+    from .store.reader import manifest_path as manifest_path
+    from .store.rows import FILE_IDS as FILE_IDS
+    from .store.rows import FILES as FILES
+    from .store.rows import OWN as OWN
+    from .store.rows import PARTITIONS as PARTITIONS
+    from .store.writer import RunSink as RunSink
+    from .store.writer import is_run as is_run
+    from .store.writer import new_run_id as new_run_id
+else:
+    __getattr__, __dir__ = door(
+        __name__,
+        {
+            "actions.action": "Outcome execute",
+            "actions.cancel": "cancel",
+            "actions.change": "Change merged",
+            "actions.clean": "RETENTION_SECONDS clean",
+            "actions.create": "Create record_of",
+            "actions.erase": "Erase all_there files_there",
+            "actions.lifecycle": "Delete Restore Vacuum set_enabled",
+            "actions.limits": "limited",
+            "actions.optimize": "Optimize",
+            "actions.past": "Past",
+            "actions.refresh": "Refresh check_same_table recorded_already seen_from",
+            "actions.removal": "out_of_reach",
+            "actions.repair": "Repair check known_kinds not_understood nothing_wrong",
+            "actions.runs": "BuiltRun build_run in_order number_partitions",
+            "actions.target": "Target retains",
+            "actions.upkeep": "upkeep",
+            "actions.validation": "validate",
+            "actions.written": "Written",
+            "build.by_size": "BySize",
+            "build.collect": "Scanner UNREADABLE",
+            "build.extremes": "ColumnScan bounds_of",
+            "build.key_scan": "KeyScan scan_keys",
+            "build.local": "LocalBuilder check_builder",
+            "build.merging.keys": "unkeyed_of",
+            "build.parquet_scan": "scan_parquet",
+            "build.protocol": "BuildRequest Builder Progress",
+            "build.row_source": "DataFile RowSource",
+            "build.spark": "SparkBuilder",
+            "build.text_scan": "TextScanner",
+            "keys": "FileIdentities file_ids",
+            "kinds.bloom.spec": "Bloom",
+            "kinds.canonical": "answers_for hash_values plain_type",
+            "kinds.checks": "KeyCheck Mismatch",
+            "kinds.column_stats.spec": "ColumnStats",
+            "kinds.columns": "columns_of find_leaf named",
+            "kinds.command": "KindCommand",
+            "kinds.covering.curve": "CoveringCurve",
+            "kinds.covering.spec": "Covering CoveringRange",
+            "kinds.described": "FactKind StoredColumn fact_kinds footers_tell leaves_of",
+            "kinds.different": "key_floats keys_type may_be_cut value_keys",
+            "kinds.exact_sums": "SUM_BYTES can_be_summed scale_of totals",
+            "kinds.facts": "facts_of replace_rows take_bounds unknown_facts",
+            "kinds.keyed": "Hits KeyReader ReadsMany ReadsRanges Spill",
+            "kinds.kind": "AskedColumns KeepsValues KeyKind Kind PlannedKey",
+            "kinds.of_files": "OfFilesKind Told of_key",
+            "kinds.pieces": "MergedPiece RowMerge",
+            "kinds.registry": (
+                "FACT_ROWS KINDS WITHOUT_NAME asked check_kinds check_one_index covered_columns key_reader "
+                "keyed kind_from_spec kind_named lasting looked_up looked_up_rows maker_of others readable "
+                "rows_of senseless served_keys served_rows serves_rows stored_kind stranger"
+            ),
+            "kinds.renames": "same_kinds with_ids",
+            "kinds.served": (
+                "ORDINAL ROW RowKind RowLayout RowPlan RowSizes ServedRows StoredPart row_plans with_lineage"
+            ),
+            "kinds.sketches.spec": "Sketches",
+            "kinds.spark_types": "TEXT_BYTES is_whole spark_type stored_type stored_types width",
+            "kinds.states": "StatState",
+            "kinds.sums.spec": "Sums",
+            "kinds.theta.hashed": "as_sketched can_be_sketched different",
+            "kinds.theta.murmur": "Hashes murmur_hashes",
+            "kinds.theta.sketch": "ENTRIES Theta union",
+            "kinds.values.lists": "ValueList",
+            "kinds.values.spec": "Values",
+            "log.entry": (
+                "Content CoveredColumn CoveredKey IndexLogEntry KindSpec RunRef TableInfo UnderWay VersionRecord"
+            ),
+            "log.liveness": "SUSPECT_SECONDS held suspected",
+            "log.operation_log": "OperationLog appended_here",
+            "log.recovery": "newest_readable revive",
+            "log.schema_codec": "schema_from_json schema_to_json",
+            "log.sealed": "CURE digest one_line",
+            "log.states": "Operation State",
+            "log.types": "type_from_text",
+            "log.versions": "LiveFiles Recorded",
+            "open_index": "FULL_REFRESH OpenIndex Ordinals",
+            "store.cache": "StoreCache",
+            "store.layout": (
+                "FOLDER PartInfo check_asked check_name index_storage indexes_folder list_names "
+                "list_namespaces namespace_folder run_folder run_of"
+            ),
+            "store.reader": "RunReader manifest_path",
+            "store.rows": "FILES FILE_IDS OWN PARTITIONS",
+            "store.writer": "RunSink is_run new_run_id",
+        },
+    )

@@ -23,9 +23,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import compute, one_array, valid_mask, vector
-from metaindex.formats.model import IDENTITY, FileTable, Snapshot
+from metaindex.core import compute, dataclass, one_array, valid_mask, vector
+from metaindex.formats import IDENTITY, FileTable, Snapshot
 
 _AT_ONCE = (
     1 << 17

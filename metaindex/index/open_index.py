@@ -9,13 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import compute, from_vector, numbers, one_array
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.model import FILE_SCHEMA, Schema
+from metaindex.core import DamagedIndexError, Mask, MetaIndexError, compute, dataclass, from_vector, numbers, one_array
+from metaindex.expressions import ColumnRef
+from metaindex.formats import FILE_SCHEMA, Schema
 from metaindex.index.keys import FileIdentities, id_words, same_path
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.registry import covered_columns, served_keys
@@ -26,7 +22,7 @@ from metaindex.index.store.footer import Footer
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.rows import FILES
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .understood import understood
 

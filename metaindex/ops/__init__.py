@@ -1,0 +1,27 @@
+"""Indexes that follow their tables: hooks of writers, watchers, lakes of many tables."""
+
+from typing import TYPE_CHECKING
+
+from metaindex.core import door
+
+if TYPE_CHECKING:
+    from .lake.answer import Lake as Lake
+    from .lake.budget import UpkeepBudget as UpkeepBudget
+    from .lake.events import Event as Event
+    from .lake.events import Pace as Pace
+    from .lake.opening import LakeAsked as LakeAsked
+    from .lake.opening import open_lake as open_lake
+    from .lake.watching import PACE as PACE
+    from .lake.watching import Unopened as Unopened
+    from .lake.watching import Watcher as Watcher
+else:
+    __getattr__, __dir__ = door(
+        __name__,
+        {
+            "lake.answer": "Lake",
+            "lake.budget": "UpkeepBudget",
+            "lake.events": "Event Pace",
+            "lake.opening": "LakeAsked open_lake",
+            "lake.watching": "PACE Unopened Watcher",
+        },
+    )

@@ -22,21 +22,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers, one_array
-from metaindex.expressions.conversion import narrowed_bounds
-from metaindex.expressions.statistics import ColumnBounds, Mask
-from metaindex.formats.model import Leaf, ManyLogBounds, Snapshot, Trust
-from metaindex.formats.parquet.footers import read_footers
-from metaindex.index.keys import FileIdentities
-from metaindex.index.kinds.facts import facts_of, replace_rows, take_bounds, unknown_facts
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.kinds.states import StatState
-from metaindex.index.log.entry import CoveredColumn, RunRef
-from metaindex.index.log.types import type_from_text
-from metaindex.index.open_index import OpenIndex, Ordinals
+from metaindex.core import Mask, dataclass, numbers, one_array
+from metaindex.expressions import ColumnBounds, narrowed_bounds
+from metaindex.formats import Leaf, ManyLogBounds, Snapshot, Trust, read_footers
+from metaindex.index import (
+    FACT_ROWS,
+    CoveredColumn,
+    FileIdentities,
+    OpenIndex,
+    Ordinals,
+    RunRef,
+    StatState,
+    facts_of,
+    replace_rows,
+    take_bounds,
+    type_from_text,
+    unknown_facts,
+)
 from metaindex.query.pruning.folder import why
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 logger = logging.getLogger("metaindex")
 

@@ -1,8 +1,45 @@
-"""What the project asks of Spark: a Java to run it, the jars it needs, a session with both formats.
+"""Spark uses indexes by itself: a rule of its optimizer, its extension, rows as DataFrames."""
 
-Importing this room costs nothing: pyspark is loaded by the functions that use it.
-"""
+from typing import TYPE_CHECKING
 
-from .session import spark_session
+from metaindex.core import door
 
-__all__ = ["spark_session"]
+if TYPE_CHECKING:
+    from .extension_jar import EXTENSION as EXTENSION
+    from .extension_jar import digest_in as digest_in
+    from .jars import JarGroup as JarGroup
+    from .jars import missing_jars as missing_jars
+    from .optimizer.enabling import RuleCounts as RuleCounts
+    from .optimizer.enabling import counts as counts
+    from .optimizer.enabling import disable as disable
+    from .optimizer.enabling import enable as enable
+    from .optimizer.enabling import hint as hint
+    from .optimizer.enabling import is_enabled as is_enabled
+    from .optimizer.executed import ScanRead as ScanRead
+    from .optimizer.explaining import ExplainedScan as ExplainedScan
+    from .optimizer.explaining import QueryExplanation as QueryExplanation
+    from .optimizer.explaining import explain as explain
+    from .optimizer.reasons import Reason as Reason
+    from .optimizer.reasons import Unasked as Unasked
+    from .optimizer.settings import RuleConfig as RuleConfig
+    from .optimizer.why_not import IndexVerdict as IndexVerdict
+    from .quiet import quiet_session as quiet_session
+    from .runtime import find_java as find_java
+    from .session import spark_session as spark_session
+else:
+    __getattr__, __dir__ = door(
+        __name__,
+        {
+            "extension_jar": "EXTENSION digest_in",
+            "jars": "JarGroup missing_jars",
+            "optimizer.enabling": "RuleCounts counts disable enable hint is_enabled",
+            "optimizer.executed": "ScanRead",
+            "optimizer.explaining": "ExplainedScan QueryExplanation explain",
+            "optimizer.reasons": "Reason Unasked",
+            "optimizer.settings": "RuleConfig",
+            "optimizer.why_not": "IndexVerdict",
+            "quiet": "quiet_session",
+            "runtime": "find_java",
+            "session": "spark_session",
+        },
+    )

@@ -4,7 +4,7 @@ standalone cluster, of the pyspark and the Java that are installed here."""
 
 import sys
 
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 
 from .daemon import run_daemon
 from .extension_jar import EXTENSION, write_jar

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core import MissingDependencyError
 
 from .runtime import find_java
 

@@ -19,8 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from metaindex.core.expression_errors import MissingDependencyError, UnsupportedFeatureError, first_line
-from metaindex.core.jvm.interrupts import interrupts_first
+from metaindex.core import MissingDependencyError, UnsupportedFeatureError, first_line, interrupts_first
 
 from .runtime import find_java
 

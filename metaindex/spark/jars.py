@@ -22,9 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.jvm.cache import cache_dir
-from metaindex.core.jvm.releases import SparkRelease, installed_release, installed_scala
+from metaindex.core import MetaIndexError, SparkRelease, cache_dir, installed_release, installed_scala
 
 from .pins import PINS
 

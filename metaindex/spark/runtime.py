@@ -20,9 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metaindex.core.expression_errors import MissingDependencyError
-from metaindex.core.jvm.cache import cache_dir
-from metaindex.core.jvm.releases import SparkRelease, installed_release
+from metaindex.core import MissingDependencyError, SparkRelease, cache_dir, installed_release
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 

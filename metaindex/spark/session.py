@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import MetaIndexError, MissingDependencyError
-from metaindex.core.jvm.releases import SparkRelease, known_names, known_release
+from metaindex.core import MetaIndexError, MissingDependencyError, SparkRelease, known_names, known_release
 
 from .jars import JarGroup, jar_paths
 from .runtime import find_java

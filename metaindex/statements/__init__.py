@@ -1,0 +1,52 @@
+"""Statements about indexes: their grammar, and what they do."""
+
+from typing import TYPE_CHECKING
+
+from metaindex.core import door
+
+if TYPE_CHECKING:
+    from .execution.cures import StatementWords as StatementWords
+    from .execution.cures import in_statement as in_statement
+    from .execution.files import FORMATS as FORMATS
+    from .execution.files import FileTables as FileTables
+    from .execution.files import explained as explained
+    from .execution.files import sql as sql
+    from .execution.results import FORMATTED as FORMATTED
+    from .execution.results import StatementResult as StatementResult
+    from .execution.results import result as result
+    from .execution.results import schema_of as schema_of
+    from .execution.run import run as run
+    from .execution.tables import AskedTables as AskedTables
+    from .execution.tables import not_asked as not_asked
+    from .grammar.errors import line_and_column as line_and_column
+    from .grammar.errors import pointed as pointed
+    from .grammar.forms import ALSO as ALSO
+    from .grammar.forms import FORMS as FORMS
+    from .grammar.forms import INSTEAD as INSTEAD
+    from .grammar.parsing import is_ours as is_ours
+    from .grammar.parsing import parsed as parsed
+    from .grammar.parsing import slip as slip
+    from .grammar.parsing import split as split
+    from .grammar.places import placed as placed
+    from .grammar.query_tables import begins_as_query as begins_as_query
+    from .grammar.query_tables import no_query as no_query
+    from .grammar.query_tables import path_between_quotes as path_between_quotes
+    from .grammar.scripts import indexes_in as indexes_in
+    from .grammar.scripts import is_script as is_script
+else:
+    __getattr__, __dir__ = door(
+        __name__,
+        {
+            "execution.cures": "StatementWords in_statement",
+            "execution.files": "FORMATS FileTables explained sql",
+            "execution.results": "FORMATTED StatementResult result schema_of",
+            "execution.run": "run",
+            "execution.tables": "AskedTables not_asked",
+            "grammar.errors": "line_and_column pointed",
+            "grammar.forms": "ALSO FORMS INSTEAD",
+            "grammar.parsing": "is_ours parsed slip split",
+            "grammar.places": "placed",
+            "grammar.query_tables": "begins_as_query no_query path_between_quotes",
+            "grammar.scripts": "indexes_in is_script",
+        },
+    )

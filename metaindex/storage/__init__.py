@@ -1,0 +1,40 @@
+"""Bytes at a place: list, read ranges, create if absent; local disks, object stores, confinement."""
+
+from typing import TYPE_CHECKING
+
+from metaindex.core import door
+
+if TYPE_CHECKING:
+    from .backing_off import back_off as back_off
+    from .confinement import Confines as Confines
+    from .confinement import confined as confined
+    from .errors import clean as clean
+    from .errors import without_user as without_user
+    from .local import LocalStorage as LocalStorage
+    from .opening import is_path as is_path
+    from .opening import is_remote as is_remote
+    from .opening import parent_of as parent_of
+    from .opening import storage_for as storage_for
+    from .own import meant_by as meant_by
+    from .own import own_folder as own_folder
+    from .protocol import Glance as Glance
+    from .protocol import Glances as Glances
+    from .protocol import KeepsLeftovers as KeepsLeftovers
+    from .protocol import KeepsVersions as KeepsVersions
+    from .protocol import ObjectInfo as ObjectInfo
+    from .protocol import Storage as Storage
+    from .protocol import TellsApart as TellsApart
+    from .protocol import exists as exists
+else:
+    __getattr__, __dir__ = door(
+        __name__,
+        {
+            "backing_off": "back_off",
+            "confinement": "Confines confined",
+            "errors": "clean without_user",
+            "local": "LocalStorage",
+            "opening": "is_path is_remote parent_of storage_for",
+            "own": "meant_by own_folder",
+            "protocol": "Glance Glances KeepsLeftovers KeepsVersions ObjectInfo Storage TellsApart exists",
+        },
+    )

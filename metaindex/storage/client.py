@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from metaindex.core.expression_errors import MissingDependencyError, StorageError
+from metaindex.core import MissingDependencyError, StorageError
 
 from .errors import clean
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import OutsideTableError
-from metaindex.core.local_paths import local_path
+from metaindex.core import OutsideTableError, local_path
 
 from .local import HANDLES, LocalStorage, disk_errors, opened
 from .protocol import ObjectInfo, Storage

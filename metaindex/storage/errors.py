@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,

@@ -20,13 +20,14 @@ from stat import S_ISDIR, S_ISREG
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
     StoragePermissionError,
+    local_path,
+    local_path_of_uri,
 )
-from metaindex.core.local_paths import local_path, local_path_of_uri
 
 from .protocol import Glance, ObjectInfo
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
 
 from .backing_off import back_off
 from .client import SCHEMES, open_bucket, patient

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.local_paths import local_path
+from metaindex.core import ArgumentError, local_path
 
 from .local import LocalStorage
 from .protocol import Storage

@@ -21,8 +21,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ObjectNotFoundError, StorageError
-from metaindex.core.local_paths import local_path
+from metaindex.core import ObjectNotFoundError, StorageError, local_path
 
 from .local import (
     TEMPORARY,

@@ -13,8 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ObjectNotFoundError
-from metaindex.core.records import dataclass
+from metaindex.core import ObjectNotFoundError, dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from stat import S_ISLNK
 
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 
 from .local import sync_folder
 from .rights import Rights, rights_of, shared_in

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.expressions.references import columns
-from metaindex.query.aggregates.aggregated import Aggregated
-from metaindex.query.aggregates.aggregating import Rows, aggregate
-from metaindex.query.aggregates.asked import asked_of
-from metaindex.query.aggregates.first import certain_files
-from metaindex.query.aggregates.kept import LeftOut
-from metaindex.query.aggregates.known import KnownFiles
-from metaindex.query.bounds import BoundsOf
-from metaindex.query.readers.plan import narrowest
+from metaindex.expressions import columns
+from metaindex.query import (
+    Aggregated,
+    BoundsOf,
+    KnownFiles,
+    LeftOut,
+    Rows,
+    aggregate,
+    asked_of,
+    certain_files,
+    narrowest,
+)
 
 from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:
-    from metaindex.query.readers.scan import Scan
+    from metaindex.query import Scan
 
     from .queries import Queries
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.local_paths import local_path
-from metaindex.storage.opening import is_remote
+from metaindex.core import ArgumentError, local_path
+from metaindex.storage import is_remote
 
 _LOGS = ("_delta_log", "_change_data")
 

@@ -6,9 +6,8 @@ import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
 
-from metaindex.core.expression_errors import ArgumentError, ExpressionError, VersionNotFoundError
-from metaindex.formats.model import Version
-from metaindex.formats.protocol import At
+from metaindex.core import ArgumentError, ExpressionError, VersionNotFoundError
+from metaindex.formats import At, Version
 
 VersionLike = Version | str | int | None
 OrderLike = str | tuple[str, ...]

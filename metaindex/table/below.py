@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.formats.tables_below import Walk
-from metaindex.storage.opening import storage_for
+from metaindex.core import ArgumentError
+from metaindex.formats import Walk
+from metaindex.storage import storage_for
 
 MOST_FOLDERS: Final = 20_000
 """That are looked at."""

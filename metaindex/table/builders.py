@@ -14,15 +14,12 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.clients import client
-from metaindex.core.config import BuilderName, Config
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError, BuilderName, Config, client
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.index.build.protocol import Builder
-    from metaindex.index.kinds.kind import Kind
+    from metaindex.index import Builder, Kind
 
 logger = logging.getLogger("metaindex")
 
@@ -67,7 +64,7 @@ class Builders:
             return self._by_spark()
         if any(kind.needs_spark for kind in kinds):
             return self._only_spark(kinds)
-        from metaindex.index.build.by_size import BySize
+        from metaindex.index import BySize
 
         return BySize(_local(), self._running, self._config.local_bytes)
 
@@ -81,7 +78,7 @@ class Builders:
         return (self._running() if name == "default" else None) or _local()
 
     def _by_spark(self) -> Builder:
-        from metaindex.index.build.spark import SparkBuilder
+        from metaindex.index import SparkBuilder
 
         return SparkBuilder(self._session())
 
@@ -108,7 +105,7 @@ class Builders:
             session = _active()
         if session is None:
             return None
-        from metaindex.index.build.spark import SparkBuilder
+        from metaindex.index import SparkBuilder
 
         return SparkBuilder(session)
 
@@ -121,7 +118,7 @@ class Builders:
 
 
 def _local() -> Builder:
-    from metaindex.index.build.local import LocalBuilder
+    from metaindex.index import LocalBuilder
 
     return LocalBuilder()
 

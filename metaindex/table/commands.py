@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator
 
-from metaindex.query.pruning.folder import plain_options
+from metaindex.query import plain_options
 
 from .handle import Handle
 

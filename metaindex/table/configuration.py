@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.index.store.layout import check_name
+from metaindex.core import ArgumentError, Config
+from metaindex.index import check_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

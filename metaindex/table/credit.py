@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import one_array
-from metaindex.query.pruning.result import PruneResult
-from metaindex.query.pruning.walk import LOG
+from metaindex.core import one_array
+from metaindex.query import LOG, PruneResult
 from metaindex.table.views.explanation import Credit
 
 logger = logging.getLogger("metaindex")

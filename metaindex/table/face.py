@@ -12,14 +12,19 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core.clients import client
-from metaindex.core.config import BuilderName, Config
-from metaindex.core.expression_errors import ArgumentError, VersionNotFoundError
-from metaindex.core.notebook import watched
-from metaindex.core.shown import one_line, preformatted
-from metaindex.formats.model import Diff, Snapshot
-from metaindex.index.kinds.kind import Kind
-from metaindex.query.pruning.result import PruneResult
+from metaindex.core import (
+    ArgumentError,
+    BuilderName,
+    Config,
+    VersionNotFoundError,
+    client,
+    one_line,
+    preformatted,
+    watched,
+)
+from metaindex.formats import Diff, Snapshot
+from metaindex.index import Kind
+from metaindex.query import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version
 from .handle import Handle
@@ -28,18 +33,9 @@ from .queries import Queries
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     import pyarrow as pa
 
-    from metaindex.advisor.clustering.clustering import Clustering
-    from metaindex.advisor.credit.savings import Savings
-    from metaindex.advisor.hypothetical.answer import WhatIf
-    from metaindex.advisor.report.written import Reported
-    from metaindex.advisor.selection.answer import Recommendation
-    from metaindex.index.actions.action import Outcome
-    from metaindex.index.build.protocol import Builder, Progress
-    from metaindex.query.aggregates.aggregated import Aggregated
-    from metaindex.query.query_log.cleaning import QueriesCleaned
-    from metaindex.query.readers.scan import Scan
-    from metaindex.query.semi_join.sources import Named
-    from metaindex.query.semi_join.touched import Touched
+    from metaindex.advisor import Clustering, Recommendation, Reported, Savings, WhatIf
+    from metaindex.index import Builder, Outcome, Progress
+    from metaindex.query import Aggregated, Named, QueriesCleaned, Scan, Touched
     from metaindex.table.verify import Verification
     from metaindex.table.views.explanation import Explanation
     from metaindex.table.views.history import History
@@ -314,7 +310,7 @@ class Table:
     def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
         """The statistics that an index holds of a column, file by file: path, state, bounds, counts of values, NULLs
         and NaNs, sizes, trust."""
-        from metaindex.query.pruning.lookup import statistics_of
+        from metaindex.query import statistics_of
 
         if not isinstance(partition, str | None):
             raise ArgumentError(f"a partition is named by its text, as in 'day=2026-01-01'; got {partition!r}; name it")

@@ -6,7 +6,7 @@ import os
 import shlex
 from itertools import islice
 
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 
 _FOLDERS = 200
 """That are looked at."""
@@ -17,8 +17,8 @@ def hint(path: object) -> str:
     """Of a folder of a disk whose tables lie below it; empty for anything else."""
     if not isinstance(path, str) or not os.path.isdir(path):
         return ""
-    from metaindex.formats.tables_below import Walk
-    from metaindex.storage.opening import storage_for
+    from metaindex.formats import Walk
+    from metaindex.storage import storage_for
 
     try:
         storage, root = storage_for(path, {})

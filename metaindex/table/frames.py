@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.expression_errors import ArgumentError, CorruptTableError, MetaIndexError, UnsupportedFeatureError
+from metaindex.core import ArgumentError, CorruptTableError, MetaIndexError, UnsupportedFeatureError
 
 from .face import Table
 from .opening import open_as_read, open_table
@@ -15,8 +15,7 @@ from .opening import open_as_read, open_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from metaindex.index.actions.action import Outcome
-    from metaindex.index.kinds.kind import Kind
+    from metaindex.index import Kind, Outcome
 
 _PLAIN = ("Project", "SubqueryAlias", "View", "LogicalRelation", "DataSourceV2Relation")
 _FORMATS = {"ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFormat": "json"}

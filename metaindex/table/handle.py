@@ -10,32 +10,46 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core.config import Config, sealing
-from metaindex.core.errors import IndexNotFoundError
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError, VersionNotFoundError
-from metaindex.core.records import dataclass
-from metaindex.formats.model import FileTable, Schema, Snapshot, Version
-from metaindex.formats.protocol import At, Resolved, TableFormat, TableRef, lists_once
-from metaindex.formats.registry import format_named, open_ref
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import check_asked, indexes_folder, list_namespaces, namespace_folder
-from metaindex.index.store.reader import StoreCache
-from metaindex.query.pruning.folder import IndexFolder, differing_options, says_other_format
-from metaindex.query.pruning.result import IndexReport
-from metaindex.query.pruning.suspects import Suspects
-from metaindex.storage.confinement import Confines, confined
-from metaindex.storage.opening import is_remote, parent_of
-from metaindex.storage.own import own_folder
+from metaindex.core import (
+    ArgumentError,
+    Config,
+    IndexNotFoundError,
+    MetaIndexError,
+    VersionNotFoundError,
+    dataclass,
+    sealing,
+)
+from metaindex.formats import (
+    At,
+    FileTable,
+    Resolved,
+    Schema,
+    Snapshot,
+    TableFormat,
+    TableRef,
+    Version,
+    format_named,
+    lists_once,
+    open_ref,
+)
+from metaindex.index import (
+    OpenIndex,
+    OperationLog,
+    State,
+    StoreCache,
+    check_asked,
+    indexes_folder,
+    list_namespaces,
+    namespace_folder,
+)
+from metaindex.query import IndexFolder, IndexReport, Suspects, differing_options, says_other_format
+from metaindex.storage import Confines, confined, is_remote, own_folder, parent_of
 
 from .apart import check_apart
 from .builders import Builders
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
-    from metaindex.index.actions.target import Target
-    from metaindex.index.actions.written import Written
-    from metaindex.index.log.entry import IndexLogEntry
+    from metaindex.index import IndexLogEntry, Target, Written
 
 logger = logging.getLogger("metaindex")
 
@@ -134,8 +148,7 @@ class Handle:
         """Is a header said of the files that is meant where nobody says it? It is looked for in them."""
         if not self._says_header():
             return False
-        from metaindex.formats.files.options import FilesOptions
-        from metaindex.formats.files.schema import goes_without_header
+        from metaindex.formats import FilesOptions, goes_without_header
 
         files, said = snapshot.files, FilesOptions.of(self.ref.options)
         paths, times = files.paths.to_pylist(), files.table.column("modified_ms").to_pylist()
@@ -156,7 +169,7 @@ class Handle:
         """Is it said of plain files that they have one?"""
         if self.format != "files":
             return False
-        from metaindex.formats.files.options import FilesOptions
+        from metaindex.formats import FilesOptions
 
         return FilesOptions.of(self.ref.options).reader.get("header", "").lower() == "true"
 
@@ -202,7 +215,7 @@ class Handle:
         """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the
         listing says so, and nothing is listed; else they are listed once."""
         if self.format == "files" and at.version is not None:
-            from metaindex.formats.files.table import version_named
+            from metaindex.formats import version_named
 
             named = version_named(self.ref, str(at.version))
             if any(index.versions.find(named) is not None for index in indexes):
@@ -213,13 +226,13 @@ class Handle:
 
     def target(self, at: At) -> Target:
         """The table at a version, for an action. Waits once for plain files changed a moment ago."""
-        from metaindex.index.actions.target import Target
+        from metaindex.index import Target
 
         return Target.of(self.table_format, self.ref, at, self.config.settle_seconds)
 
     def remember(self, target: Target) -> None:
         """Plain folders have no log: a listing that is indexed is kept as a version."""
-        from metaindex.formats.files.history import remember
+        from metaindex.formats import remember
 
         if self.format == "files":
             remember(self.ref, target.snapshot())

@@ -12,16 +12,10 @@ from itertools import islice
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.formats.files.beginnings import is_whole
-from metaindex.formats.model import Schema
-from metaindex.formats.protocol import At
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import KINDS, kind_from_spec
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.states import State
-from metaindex.query.pruning.folder import differing_options, plain_options
+from metaindex.core import MetaIndexError, dataclass
+from metaindex.formats import At, Schema, is_whole
+from metaindex.index import KINDS, IndexLogEntry, Kind, State, kind_from_spec
+from metaindex.query import differing_options, plain_options
 from metaindex.table.sql_text.printing import create_text, table_text
 from metaindex.table.sql_text.tree import TableName
 from metaindex.table.views.cures import READER, argument, value_of
@@ -118,7 +112,7 @@ def what_helps(handle: Handle, name: str, path: str) -> str:
 def _why_not(handle: Handle, path: str, *, tried: bool) -> str | None:
     """Why the beginning of a text file cannot be read, empty where that is not known; None where it can. `tried`: was
     it not, without an option? Else it has to be read to its end to be called readable."""
-    from metaindex.formats.text import TextReader
+    from metaindex.formats import TextReader
 
     snapshot = handle.snapshot(At())
     options = dict(snapshot.details.read_options())

@@ -14,24 +14,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.answer import PLACE, SHOWN, Answer, place
-from metaindex.core.expression_errors import MetaIndexError, VersionNotFoundError
-from metaindex.core.plain_result import named
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.condition import at_moment
-from metaindex.query.readers.arrow import matching_rows
-from metaindex.query.readers.footer_groups import FooterGroups, KeptGroups
+from metaindex.core import (
+    PLACE,
+    SHOWN,
+    Answer,
+    Column,
+    MetaIndexError,
+    Shown,
+    Tabular,
+    TextTable,
+    VersionNotFoundError,
+    counted,
+    named,
+    place,
+)
+from metaindex.expressions import Predicate, columns
+from metaindex.formats import at_moment
+from metaindex.query import FooterGroups, KeptGroups, matching_rows
 from metaindex.table.views.explanation import describe
 
 from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:
-    from metaindex.query.pruning.result import PruneResult
-    from metaindex.query.readers.scan import Scan
+    from metaindex.query import PruneResult, Scan
 
     from .queries import Queries
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.query.semi_join.narrowed import MOST_RANGES, MOST_VALUES, Narrowed
-from metaindex.query.semi_join.narrowed import narrowed as narrowed_by
+from metaindex.core import ArgumentError
+from metaindex.query import MOST_RANGES, MOST_VALUES, Narrowed
+from metaindex.query import narrowed as narrowed_by
 
 from .face import Table, handle_of
 from .opening import open_table
 
 if TYPE_CHECKING:
-    from metaindex.query.semi_join.sources import Named
+    from metaindex.query import Named
 
 
 def narrowed(

@@ -8,26 +8,20 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metaindex.core.config import QueryLog
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.core.telemetry import listening, record_query
-from metaindex.index.store.layout import namespace_folder
+from metaindex.core import MetaIndexError, QueryLog, first_line, listening, record_query
+from metaindex.index import namespace_folder
 
 from .handle import Handle
 
 if TYPE_CHECKING:
-    from metaindex.query.pruning.result import PruneResult
-    from metaindex.query.query_log.files import LogPlace
-    from metaindex.query.query_log.row import QueryRow
-    from metaindex.query.query_log.writer import Recorder
-    from metaindex.query.readers.plan import ScanPlan
+    from metaindex.query import LogPlace, PruneResult, QueryRow, Recorder, ScanPlan
 
 logger = logging.getLogger("metaindex")
 
 
 def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
     """Who writes the query log of a table. None where its place cannot be told, which is said."""
-    from metaindex.query.query_log.writer import WRITER
+    from metaindex.query import WRITER
 
     try:
         return WRITER.recorder(place_of(handle), setting)
@@ -38,7 +32,7 @@ def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
 
 def place_of(handle: Handle) -> LogPlace:
     """Where the query log lies: beside the indexes of the table, and of its namespace."""
-    from metaindex.query.query_log.files import LogPlace
+    from metaindex.query import LogPlace
 
     root = handle.root(None)
     home = handle.indexes_folder(root)
@@ -60,14 +54,14 @@ class Noting:
     def prune(self, result: PruneResult) -> None:
         """A query for the files to read."""
         if self.wanted:
-            from metaindex.query.query_log.noted import pruned
+            from metaindex.query import pruned
 
             self._note(lambda: pruned(result, "prune"))
 
     def scan(self, scan: ScanPlan, engine: str, columns: Sequence[str] | None) -> None:
         """A scan that is read now."""
         if self.wanted:
-            from metaindex.query.query_log.noted import scanned
+            from metaindex.query import scanned
 
             self._note(lambda: scanned(scan, engine, columns))
 

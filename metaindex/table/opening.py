@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import ArgumentError, UnsupportedFeatureError
-from metaindex.formats.files.spelling import is_known, meant
-from metaindex.formats.registry import catalog_options, open_ref
+from metaindex.core import ArgumentError, Config, UnsupportedFeatureError
+from metaindex.formats import catalog_options, is_known, meant, open_ref
 
 from .builders import Builders
 from .face import Table

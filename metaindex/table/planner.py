@@ -7,18 +7,20 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.condition import OfSchema, at_moment, predicate_of
-from metaindex.formats.model import Schema, Snapshot, Version
-from metaindex.formats.protocol import At, Resolved
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.pruning.collector import held_back
-from metaindex.query.pruning.pruner import Pruner
-from metaindex.query.pruning.question import SnapshotWanted, TableQuestion
-from metaindex.query.pruning.remembered import Circumstances, Remembered
-from metaindex.query.pruning.result import IndexReport, PruneResult
+from metaindex.core import MetaIndexError, dataclass
+from metaindex.expressions import Predicate
+from metaindex.formats import At, OfSchema, Resolved, Schema, Snapshot, Version, at_moment, predicate_of
+from metaindex.index import OpenIndex
+from metaindex.query import (
+    Circumstances,
+    IndexReport,
+    Pruner,
+    PruneResult,
+    Remembered,
+    SnapshotWanted,
+    TableQuestion,
+    held_back,
+)
 
 from .asked import VersionLike, at_version
 from .handle import Handle

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaindex.core.config import noting
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.vectors import one_array, truths
-from metaindex.expressions.tree import And, Constant, Predicate
-from metaindex.formats.condition import OfSchema, at_moment
-from metaindex.formats.model import Diff, Schema, Snapshot, Version
-from metaindex.formats.protocol import At
-from metaindex.query.pruning.result import PruneResult
+from metaindex.core import ArgumentError, MetaIndexError, noting, one_array, truths
+from metaindex.expressions import And, Constant, Predicate
+from metaindex.formats import At, Diff, OfSchema, Schema, Snapshot, Version, at_moment
+from metaindex.query import PruneResult
 
 from .asked import OrderLike, TimestampLike, VersionLike, at_version, names_of
 from .handle import Handle
@@ -26,11 +22,8 @@ from .planner import PlannedAnswer, Planner
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from metaindex.formats.parquet.opened import HeldFooters
-    from metaindex.query.readers.plan import Choose
-    from metaindex.query.readers.scan import Scan
-    from metaindex.query.semi_join.keys import JoinKeys
-    from metaindex.query.semi_join.sources import Named
+    from metaindex.formats import HeldFooters
+    from metaindex.query import Choose, JoinKeys, Named, Scan
     from metaindex.table.views.explanation import Credit, Explanation
 
 
@@ -52,7 +45,7 @@ class Queries:
 
     def diff(self, base: At, target: At) -> Diff:
         """See `Table.diff`."""
-        from metaindex.formats.diff import compare, from_log
+        from metaindex.formats import compare, from_log
 
         handle = self.handle
         before = handle.snapshot(base)
@@ -118,7 +111,7 @@ class Queries:
         """See `Table.scan`."""
         asked = self._keys(keys, on)
         if order_by is not None:
-            from metaindex.query.aggregates.first import first_in_order
+            from metaindex.query import first_in_order
 
             only = names_of(indexes, "indexes")
             every = _with_its_columns(self.over_files(predicate, columns, version, timestamp, only, asked))
@@ -126,7 +119,7 @@ class Queries:
         made = _with_its_columns(self._scan(predicate, columns, version, timestamp, indexes, asked))
         if limit is None:
             return made
-        from metaindex.query.aggregates.first import first_rows
+        from metaindex.query import first_rows
 
         return first_rows(made, limit)
 
@@ -139,7 +132,7 @@ class Queries:
         indexes: Iterable[str] | None,
         keys: JoinKeys | None = None,
     ) -> Scan:
-        from metaindex.query.readers.named import snapshot_of_kept
+        from metaindex.query import snapshot_of_kept
 
         at = at_version(version, timestamp)
         only = names_of(indexes, "indexes")
@@ -212,7 +205,7 @@ class Queries:
             if on is None:
                 return None
             raise ArgumentError("on= names the columns of keys; no keys= were given; give the table that holds them")
-        from metaindex.query.semi_join.keys import JoinKeys
+        from metaindex.query import JoinKeys
 
         return JoinKeys.of(keys, on, self.handle.config.time_zone)
 
@@ -271,7 +264,7 @@ class Queries:
         columns: tuple[str, ...] | None,
         choose: Choose,
     ) -> Scan:
-        from metaindex.query.readers.scan import Scan
+        from metaindex.query import Scan
 
         return Scan(
             files,
@@ -300,7 +293,7 @@ class Queries:
     @cached_property
     def _footers(self) -> HeldFooters:
         """Of data files that scans of this handle read."""
-        from metaindex.formats.parquet.opened import HeldFooters
+        from metaindex.formats import HeldFooters
 
         return HeldFooters(self.handle.config.cache_bytes // 4)
 
@@ -374,7 +367,7 @@ def _of_rows(condition: object) -> object:
     condition = at_moment(condition)
     if not any(kind.__module__.startswith("pyiceberg.") for kind in type(condition).__mro__):
         return condition
-    from metaindex.expressions.engines import to_predicate
+    from metaindex.expressions import to_predicate
 
     return OfSchema(lambda schema: to_predicate(condition, schema.asked(), of_rows=True))
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import time
 
-from metaindex.core.config import QueryLog, noting
-from metaindex.query.query_log.cleaning import QueriesCleaned, clean
-from metaindex.query.query_log.files import listed
-from metaindex.query.query_log.reading import LoggedQueries, logged
-from metaindex.query.query_log.writer import WRITER
+from metaindex.core import QueryLog, noting
+from metaindex.query import WRITER, LoggedQueries, QueriesCleaned, clean, listed, logged
 
 from .asked import check_since
 from .handle import Handle

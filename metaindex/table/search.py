@@ -12,25 +12,30 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.answer import PLACE, SHOWN, Answer, place
-from metaindex.core.errors import IndexNotFoundError
-from metaindex.core.expression_errors import ArgumentError, LiteralTypeError
-from metaindex.core.plain_result import named
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.tree import ColumnRef, Comparison, Op, Opaque, Or, Predicate
-from metaindex.formats.condition import OfSchema, bound
-from metaindex.formats.model import Schema
-from metaindex.index.kinds.registry import looked_up
-from metaindex.query.readers.footer_groups import FooterGroups
+from metaindex.core import (
+    PLACE,
+    SHOWN,
+    Answer,
+    ArgumentError,
+    Column,
+    IndexNotFoundError,
+    LiteralTypeError,
+    Shown,
+    Tabular,
+    TextTable,
+    named,
+    place,
+)
+from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
+from metaindex.formats import OfSchema, Schema, bound
+from metaindex.index import looked_up
+from metaindex.query import FooterGroups
 
 from .asked import TimestampLike, VersionLike, names_of
 from .locate import LOCATED, Places
 
 if TYPE_CHECKING:
-    from metaindex.query.pruning.result import PruneResult
-    from metaindex.query.readers.scan import Scan
+    from metaindex.query import PruneResult, Scan
 
     from .queries import Queries
 

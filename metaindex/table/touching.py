@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.query.semi_join.touched import Touched
-from metaindex.query.semi_join.touched import touched as touched_by
+from metaindex.query import Touched
+from metaindex.query import touched as touched_by
 
 from .asked import TimestampLike, VersionLike
 from .queries import Queries
@@ -14,7 +14,7 @@ from .queries import Queries
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metaindex.query.semi_join.sources import Named
+    from metaindex.query import Named
 
 
 def touched(

@@ -8,22 +8,30 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from metaindex.core.config import BuilderName
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.formats.model import Version
-from metaindex.formats.protocol import At
-from metaindex.index.actions.action import Outcome, execute
-from metaindex.index.actions.repair import Repair, check, known_kinds, not_understood, nothing_wrong
-from metaindex.index.actions.target import Target
-from metaindex.index.actions.validation import validate
-from metaindex.index.build.local import check_builder
-from metaindex.index.kinds.registry import kind_from_spec
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.recovery import newest_readable, revive
-from metaindex.index.log.states import Operation, State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.query.pruning.folder import plain_options
+from metaindex.core import ArgumentError, BuilderName, MetaIndexError
+from metaindex.formats import At, Version
+from metaindex.index import (
+    IndexLogEntry,
+    OpenIndex,
+    Operation,
+    Outcome,
+    Repair,
+    RunSink,
+    State,
+    Target,
+    check,
+    check_builder,
+    execute,
+    kind_from_spec,
+    known_kinds,
+    new_run_id,
+    newest_readable,
+    not_understood,
+    nothing_wrong,
+    revive,
+    validate,
+)
+from metaindex.query import plain_options
 from metaindex.table.verify import Verification, verify
 from metaindex.table.verify.dropped import check_dropped
 from metaindex.table.views.history import History, history
@@ -38,7 +46,7 @@ from .queries import Queries
 from .verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.index.build.protocol import Builder, Progress
+    from metaindex.index import Builder, Progress
 
 _AGAIN = 8
 """Recorded versions that a repair records again: each may index files that only it has."""

@@ -7,56 +7,73 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from metaindex.core.config import BuilderName
-from metaindex.core.errors import ConcurrentWriteError, IndexExistsError, ScanError
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     ArgumentError,
+    BuilderName,
+    ConcurrentWriteError,
+    IndexExistsError,
     MetaIndexError,
+    ScanError,
     StorageError,
     UnsupportedFeatureError,
+    counted,
     first_line,
 )
-from metaindex.core.shown import counted
-from metaindex.formats.files.compressed import not_unpacked
-from metaindex.formats.files.history import forget as forget_listings
-from metaindex.formats.files.only_spark import unread_file, without_only_spark
-from metaindex.formats.model import Schema, Snapshot
-from metaindex.formats.protocol import At
-from metaindex.index.actions.action import Outcome, execute, validate
-from metaindex.index.actions.cancel import cancel as cancel_operation
-from metaindex.index.actions.clean import RETENTION_SECONDS
-from metaindex.index.actions.clean import clean as clean_runs
-from metaindex.index.actions.create import Create
-from metaindex.index.actions.erase import Erase, all_there, files_there
-from metaindex.index.actions.lifecycle import Delete, Restore, Vacuum
-from metaindex.index.actions.lifecycle import set_enabled as enable_or_disable
-from metaindex.index.actions.limits import limited
-from metaindex.index.actions.optimize import Optimize
-from metaindex.index.actions.past import Past
-from metaindex.index.actions.refresh import Refresh, check_same_table, recorded_already
-from metaindex.index.actions.removal import out_of_reach
-from metaindex.index.actions.target import Target, retains
-from metaindex.index.actions.upkeep import upkeep
-from metaindex.index.build.local import check_builder
-from metaindex.index.kinds.described import leaves_of
-from metaindex.index.kinds.kind import KeyKind, Kind
-from metaindex.index.kinds.registry import check_kinds, check_one_index, kind_from_spec, lasting, served_keys
-from metaindex.index.kinds.renames import same_kinds
-from metaindex.index.kinds.served import row_plans
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.liveness import held
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import Operation, State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import check_name
-from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.query.pruning.folder import ANEW, SAME_NAME, options_cure, other_options, plain_options
+from metaindex.formats import At, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
+from metaindex.formats import forget as forget_listings
+from metaindex.index import (
+    RETENTION_SECONDS,
+    Create,
+    Delete,
+    Erase,
+    IndexLogEntry,
+    KeyKind,
+    Kind,
+    OpenIndex,
+    Operation,
+    OperationLog,
+    Optimize,
+    Outcome,
+    Past,
+    Refresh,
+    Restore,
+    RunSink,
+    State,
+    Target,
+    Vacuum,
+    all_there,
+    check_builder,
+    check_kinds,
+    check_name,
+    check_one_index,
+    check_same_table,
+    execute,
+    files_there,
+    held,
+    kind_from_spec,
+    lasting,
+    leaves_of,
+    limited,
+    new_run_id,
+    out_of_reach,
+    recorded_already,
+    retains,
+    row_plans,
+    same_kinds,
+    served_keys,
+    upkeep,
+    validate,
+)
+from metaindex.index import cancel as cancel_operation
+from metaindex.index import clean as clean_runs
+from metaindex.index import set_enabled as enable_or_disable
+from metaindex.query import ANEW, SAME_NAME, options_cure, other_options, plain_options
 
 from .asked import TimestampLike, VersionLike, at_version
 from .handle import Handle
 
 if TYPE_CHECKING:
-    from metaindex.index.build.protocol import Builder, Progress
+    from metaindex.index import Builder, Progress
 
 
 _BY_SPARK: Final = "; read with .to_spark(spark)"
@@ -137,7 +154,7 @@ def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
     file_format = str(options.get("file_format", ""))
     if file_format not in ("csv", "json"):
         return
-    from metaindex.formats.text import TextReader
+    from metaindex.formats import TextReader
 
     if by_spark:
         options = without_only_spark(options)

@@ -16,8 +16,8 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.core.expression_errors import ArgumentError, first_line
-from metaindex.table.face import handle_of
+from metaindex.core import ArgumentError, first_line
+from metaindex.table import handle_of
 
 
 @pytest.fixture(scope="module")

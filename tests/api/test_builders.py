@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 from tests.tables import settle
 
 if TYPE_CHECKING:

@@ -16,10 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import OutsideTableError
-from metaindex.storage.confinement import Confines, confined
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.protocol import Storage
+from metaindex.core import OutsideTableError
+from metaindex.storage import Confines, LocalStorage, Storage, confined
 from tests.contract.storage_contract import StorageContract
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.index.actions.index_bytes import everything

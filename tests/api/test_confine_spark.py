@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import OutsideTableError
-from metaindex.index.build.protocol import BuildReport, BuildRequest, KeyBuild
-from metaindex.index.build.spark import SparkBuilder
+from metaindex.core import OutsideTableError
+from metaindex.index import BuildRequest, SparkBuilder
+from metaindex.index.build.protocol import BuildReport, KeyBuild
 from tests.api.test_confine import TABLES
 from tests.index.actions.index_bytes import everything
 from tests.spark.optimizer.lakes import location_of

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import VersionNotFoundError
+from metaindex.core import VersionNotFoundError
 from tests.tables import FORMATS, Lake, delta_lake
 
 

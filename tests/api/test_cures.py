@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.expressions import MetaIndexError
-from metaindex.expressions.column_ref import ColumnRef
-from metaindex.expressions.engines.sql import parse
+from metaindex.core import MetaIndexError
+from metaindex.expressions import ColumnRef, parse
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 

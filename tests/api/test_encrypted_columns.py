@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 from metaindex.spark import optimizer as rule
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.formats.encrypted import write_encrypted

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.tables import delta_lake
 
 NAMES = [

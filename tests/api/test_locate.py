@@ -11,7 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.core.expression_errors import UnknownColumnError
+from metaindex.core import UnknownColumnError
 from tests.tables import FORMATS, Lake, settle
 
 

@@ -19,9 +19,9 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import Catalog, load_catalog
 
 import metaindex as mi
-from metaindex.advisor.selection.answer import Recommendation
-from metaindex.formats.model import Diff
-from metaindex.query.readers.scan import Scan
+from metaindex.advisor import Recommendation
+from metaindex.formats import Diff
+from metaindex.query import Scan
 from tests.tables import settle
 
 QUERY = "b = 3 AND a < 40"

@@ -16,12 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.config import Config
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import Config, ScanError, UnsupportedFeatureError
 from metaindex.formats.files import table as files_table
 from metaindex.formats.files.listing import Listing
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 
 
 def put(path: Path, first: int, age: float = 100) -> Path:

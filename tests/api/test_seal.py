@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ForeignIndexError
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError, ForeignIndexError
 from metaindex.index.log.sealed import seal
 from tests.tables import FORMATS, Lake
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.expression_errors import MissingDependencyError
-from metaindex.core.shown import BRIEF, LINES, Shown, bounded, html_table, one_line
-from metaindex.query.readers.scan import Scan
+from metaindex.core import MissingDependencyError, Shown, one_line
+from metaindex.core.shown import BRIEF, LINES, bounded, html_table
+from metaindex.query import Scan
 from tests.pages import ELEMENTS
 from tests.tables import settle
 

@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.ops.hooks.after_commit import check_options
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from metaindex.table.opening import open_as_read
 from tests.tables import settle
 

@@ -34,7 +34,7 @@ def test_a_time_without_a_zone_is_read_in_the_configured_one(name: str, tmp_path
 def test_spark_columns_mean_what_their_session_says(spark: "SparkSession", tmp_path: Path) -> None:
     from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 
-    from metaindex.formats.parquet.errors import ScanError
+    from metaindex.core import ScanError
 
     lake = FORMATS["parquet"](tmp_path)
     moment = dt.datetime(2024, 1, 1, 2, tzinfo=dt.UTC)

@@ -24,8 +24,8 @@ import deltalake
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.core.config import Config
-from metaindex.spark.optimizer.settings import RuleConfig
+from metaindex.core import Config
+from metaindex.spark import RuleConfig
 from metaindex.spark.optimizer.skipping import Skipping
 from tests.spark.optimizer.test_requests import request
 

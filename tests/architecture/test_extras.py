@@ -116,7 +116,7 @@ def test_spark_needs_no_other_extra(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("verb", [mi.disable, mi.enable, mi.explain, mi.rule.counts, mi.rule.is_enabled])
+@pytest.mark.parametrize("verb", [mi.disable, mi.enable, mi.explain, mi.spark.counts, mi.spark.is_enabled])
 def test_what_is_no_session_is_refused(verb: object) -> None:
     with pytest.raises(mi.MetaIndexError):
         verb(None)  # type: ignore[operator]

@@ -11,9 +11,8 @@ from types import ModuleType
 
 import pyarrow as pa
 
-from metaindex.index import kinds
+from metaindex.index import FACT_ROWS, KINDS, kinds
 from metaindex.index.kinds.keyed import UNKEYED
-from metaindex.index.kinds.registry import FACT_ROWS, KINDS
 from metaindex.index.kinds.served import LINEAGE
 from metaindex.index.store import rows as of_no_kind
 

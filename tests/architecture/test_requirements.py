@@ -8,7 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from metaindex.core.jvm.releases import NEWEST, RELEASES, known_release
+from metaindex.core import known_release
+from metaindex.core.jvm.releases import NEWEST, RELEASES
 
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "requirements").glob("*.txt"))

@@ -15,15 +15,13 @@ from metaindex.cli import defaults
 from metaindex.cli.arguments import EXIT_CODES
 from metaindex.cli.diagnosis.diagnosis import Health
 from metaindex.cli.main import COMMANDS, _parser
-from metaindex.core.errors import StatementError
-from metaindex.index.kinds.registry import KINDS
-from metaindex.index.log.states import Operation, State
+from metaindex.core import StatementError
+from metaindex.index import KINDS, Operation, State
+from metaindex.spark import RuleConfig
 from metaindex.spark.optimizer.reasons import Reason, Unasked
-from metaindex.spark.optimizer.settings import KNOBS, RuleConfig
-from metaindex.statements.grammar.forms import ALSO, FORMS, INSTEAD
-from metaindex.statements.grammar.parsing import parsed
-from metaindex.table.configuration import PLACES
-from metaindex.table.sql_text.using import options_of
+from metaindex.spark.optimizer.settings import KNOBS
+from metaindex.statements import ALSO, FORMS, INSTEAD, parsed
+from metaindex.table import PLACES, options_of
 
 ROOT = Path(metaindex.__file__).parent
 TEXTS = Path(__file__).with_name("statements.txt")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.index.kinds.registry import KINDS
+from metaindex.index import KINDS
 from tests.baseline import golden
 
 

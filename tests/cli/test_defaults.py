@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.cli import defaults
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.disks import someone_elses_folder

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from metaindex.cli.progress import Progress
-from metaindex.core import output
-from metaindex.core.output import Column, Output, json_text, one_line, plain_table, rich_table
-from metaindex.core.rows import json_value
+from metaindex.core import Column, Output, json_text, json_value, one_line, output
+from metaindex.core.output import plain_table, rich_table
 
 CELLS = st.text(max_size=30)
 

@@ -13,16 +13,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.formats.model import Field, Leaf
+from metaindex.formats import Field, Leaf
+from metaindex.index import (
+    CoveredKey,
+    KeyKind,
+    KeyReader,
+    PartInfo,
+    PlannedKey,
+    RunReader,
+    RunRef,
+    RunSink,
+    Spill,
+    StoreCache,
+    digest,
+    manifest_path,
+)
 from metaindex.index.kinds import registry
-from metaindex.index.kinds.keyed import Gathered, KeyCollector, KeyReader, Spill, add_groups
-from metaindex.index.kinds.kind import KeyKind, KeyRows, MergeInto, PlannedKey
-from metaindex.index.log.entry import CoveredKey, RunRef
-from metaindex.index.log.sealed import digest
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
-from metaindex.index.store.writer import RunSink, manifest_bytes
-from metaindex.storage.local import LocalStorage
+from metaindex.index.kinds.keyed import Gathered, KeyCollector, add_groups
+from metaindex.index.kinds.kind import KeyRows, MergeInto
+from metaindex.index.store.reader import ReadCount
+from metaindex.index.store.writer import manifest_bytes
+from metaindex.storage import LocalStorage
 
 File = list[list[tuple[object, ...]]]
 """Row groups of rows; a row has a value for every column."""

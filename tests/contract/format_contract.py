@@ -13,11 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import FormatError, VersionNotFoundError
-from metaindex.formats.diff import compare, from_log
-from metaindex.formats.model import FILE_SCHEMA, Snapshot
-from metaindex.formats.protocol import At, TableFormat, TableRef
-from metaindex.storage.opening import storage_for
+from metaindex.core import FormatError, VersionNotFoundError
+from metaindex.formats import FILE_SCHEMA, At, Snapshot, TableFormat, TableRef, compare, from_log
+from metaindex.storage import storage_for
 
 
 @dataclass(frozen=True)

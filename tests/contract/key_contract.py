@@ -18,18 +18,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import LiteralTypeError
-from metaindex.expressions import ColumnRef, Comparison, In, IsNull, Literal, Op, Predicate, compare_values
+from metaindex.core import LiteralTypeError
+from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate, compare_values
 from metaindex.expressions.evaluate import matches
-from metaindex.expressions.statistics import Interval
+from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsMany, ReadsRanges, RunSink, Spill, answers_for
 from metaindex.index.kinds import registry
-from metaindex.index.kinds.canonical import answers_for
-from metaindex.index.kinds.keyed import Hits, ReadsMany, ReadsRanges, Spill
-from metaindex.index.kinds.kind import KeyKind, Kind
-from metaindex.index.log.entry import KindSpec
 from metaindex.index.store.reader import ReadCount
-from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.contract.built_keys import (
     MANY,
     TINY,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core.expression_errors import ObjectExistsError, ObjectNotFoundError, StorageError
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.storage import ObjectInfo, Storage
 
 
 class StorageContract:

@@ -16,9 +16,7 @@ from typing import Literal
 import duckdb
 import pyarrow.compute as pc
 
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.of_files import OfFilesKind
-from metaindex.index.kinds.served import RowKind
+from metaindex.index import Kind, OfFilesKind, RowKind
 from tests.contract.verbs_lake import Lake, rows
 from tests.index.kinds.covering.served import Held, shown
 

@@ -8,7 +8,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from metaindex.core.notebook import in_notebook, watched
+from metaindex.core import watched
+from metaindex.core.notebook import in_notebook
 from tests.notebooks import run
 
 SETUP = """

@@ -15,26 +15,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metaindex.core import AmbiguousColumnError, ExpressionError, LiteralTypeError, MetaIndexError, UnknownColumnError
 from metaindex.expressions import (
-    AmbiguousColumnError,
     And,
     ColumnRef,
     Comparison,
     Constant,
-    ExpressionError,
     In,
     IsNan,
     IsNull,
     Literal,
-    LiteralTypeError,
-    MetaIndexError,
     Not,
     Op,
     Opaque,
     Or,
     Predicate,
     StartsWith,
-    UnknownColumnError,
     col,
     matches,
 )

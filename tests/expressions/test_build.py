@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metaindex.expressions import (
-    And,
-    ColumnRef,
-    Comparison,
-    ExpressionError,
-    In,
-    IsNan,
-    IsNull,
-    Literal,
-    LiteralTypeError,
-    Not,
-    Op,
-    Or,
-    StartsWith,
-    col,
-)
+from metaindex.core import ExpressionError, LiteralTypeError
+from metaindex.expressions import And, ColumnRef, Comparison, In, IsNan, IsNull, Literal, Not, Op, Or, StartsWith, col
 
 A = ColumnRef(("a",))
 

@@ -16,13 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import LiteralTypeError, setting
 from metaindex.expressions import (
     ColumnRef,
     Comparison,
     In,
     Literal,
-    LiteralTypeError,
     Op,
     Opaque,
     StartsWith,

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from metaindex.expressions import Constant, ExpressionError, Opaque, Predicate, UnknownColumnError, col, matches
+from metaindex.core import ExpressionError, UnknownColumnError
+from metaindex.expressions import Constant, Opaque, Predicate, col, matches
 from metaindex.expressions.tree import And, Not, Or
 
 NAN = math.nan

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions import Literal, LiteralTypeError, compare_values, kind, literal
+from metaindex.core import LiteralTypeError
+from metaindex.expressions import Literal, compare_values, kind, literal
 from metaindex.expressions.literals import LiteralValue, each_once
 from tests.strategies import TEXTS
 

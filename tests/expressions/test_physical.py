@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex.core import LiteralTypeError
 from metaindex.expressions import (
     Interval,
     Literal,
-    LiteralTypeError,
     column_domain_has_nan,
     compare_values,
     from_physical,

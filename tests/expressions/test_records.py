@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metaindex.core.records import dataclass as quick
+from metaindex.core import dataclass as quick
 
 
 def variants(make: Callable[..., Any]) -> dict[str, type]:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.deadline import TooLate, until
-from metaindex.core.vectors import Matrix
+from metaindex.core import Matrix, TooLate, until
 from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match, must_match
 from metaindex.expressions import questions as module
 from metaindex.expressions.composite_statistics import CompositeStatistics

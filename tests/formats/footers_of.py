@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.expressions.physical import from_physical
+from metaindex.expressions import from_physical
 from metaindex.formats.model import Field, Schema
 from metaindex.formats.parquet.footers import FooterColumn, FooterStatistics, read_footers
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 
 def schema_of(arrow: pa.Schema) -> Schema:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.deletion_vectors import decode_blob, decode_framed, decode_z85
 from tests.formats.framed import encode_framed
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import CorruptTableError, MetaIndexError
+from metaindex.core import CorruptTableError, MetaIndexError
 from metaindex.formats.parquet import chunks as footer_chunks
 from metaindex.formats.parquet.chunks import Chunks, look
 from metaindex.formats.parquet.file import FileSchema, Layouts, open_footer

@@ -14,7 +14,7 @@ import pytest
 from metaindex.formats.model import Field, Schema
 from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.parquet.trust import Doubt
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.formats.footers_of import doubt, footers, one, said
 
 

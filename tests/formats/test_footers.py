@@ -14,7 +14,7 @@ from metaindex.formats.parquet.bounds import RawColumn, aggregate
 from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.parquet.schema import Coding, FileType
 from metaindex.formats.parquet.trust import Doubt, Found
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.formats.footers_of import doubt, footers, one, said, schema_of
 
 

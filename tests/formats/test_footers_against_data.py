@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.expressions import physical_type, to_physical
 from metaindex.formats.model import Leaf
 from metaindex.formats.parquet.footers import FooterStatistics
 from tests.duck import connected

@@ -13,7 +13,7 @@ import pytest
 from metaindex.formats.model import Snapshot
 from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.formats.delta import hand
 from tests.formats.footers_of import schema_of
 from tests.formats.test_lessons import check_log

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import StorageError, StoragePermissionError
-from metaindex.storage.local import HANDLES, LocalStorage, opened
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.core import StorageError, StoragePermissionError
+from metaindex.storage import LocalStorage, Storage, storage_for
+from metaindex.storage.local import HANDLES, opened
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.disks import someone_elses_folder
 from tests.racers import raced

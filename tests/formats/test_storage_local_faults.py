@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from metaindex.core.expression_errors import StorageError, StoragePermissionError
-from metaindex.storage.local import LocalStorage
+from metaindex.core import StorageError, StoragePermissionError
+from metaindex.storage import LocalStorage
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
 
 PUTS: dict[str, Callable[[LocalStorage, str, bytes], None]] = {

@@ -13,12 +13,10 @@ from typing import ClassVar
 
 import pytest
 
-from metaindex.core.expression_errors import ObjectNotFoundError, StorageError
+from metaindex.core import ObjectNotFoundError, StorageError
+from metaindex.storage import LocalStorage, Storage, parent_of, storage_for
 from metaindex.storage.client import patient
-from metaindex.storage.local import LocalStorage
 from metaindex.storage.object_store import ObjectStorage
-from metaindex.storage.opening import parent_of, storage_for
-from metaindex.storage.protocol import Storage
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.storage_counting import CountingStorage
 

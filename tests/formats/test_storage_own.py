@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import StorageError
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.own import OwnFolder, meant_by, own_folder, temporary_name
-from metaindex.storage.protocol import KeepsLeftovers, Storage
+from metaindex.core import StorageError
+from metaindex.storage import KeepsLeftovers, LocalStorage, Storage, meant_by, own_folder
+from metaindex.storage.own import OwnFolder, temporary_name
 from tests.contract.storage_contract import StorageContract, place_files
 
 

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 from metaindex.formats.tables_below import FoundTable, Walk
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage, Storage
 from metaindex.storage.object_store import ObjectStorage
-from metaindex.storage.protocol import Storage
 
 DELTA = ("_delta_log/00000000000000000000.json", "part-0.parquet", "day=1/part-1.parquet")
 ICEBERG = ("metadata/00000-a.metadata.json", "data/a.parquet")

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.expressions.physical import to_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, to_physical
 from tests.formats.footers_of import footers, one
 
 Writer = Callable[[pa.Table, Path], None]

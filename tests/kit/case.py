@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.expressions.tree import And, Predicate
-from metaindex.index.keys import FileIdentities
-from metaindex.table.face import handle_of
+from metaindex.expressions import And, Predicate
+from metaindex.index import FileIdentities
+from metaindex.table import handle_of
 
 from . import tables
 from .tables import Kept, row_matches

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.formats.model import FILE_SCHEMA, Field, FileTable, Leaf
-from metaindex.index import keys
+from metaindex.formats import FILE_SCHEMA, Field, FileTable, Leaf
+from metaindex.index import hash_values, keys
 from metaindex.index.kinds.bloom import blocks
-from metaindex.index.kinds.canonical import hash_key, hash_values
+from metaindex.index.kinds.canonical import hash_key
 from metaindex.index.kinds.facts import successors
 from metaindex.index.kinds.values.encoding import encode_values
 

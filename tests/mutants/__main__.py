@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from metaindex.core.text_table import Column, TextTable
+from metaindex.core import Column, TextTable
 
 from .written import MUTANTS, Mutant
 

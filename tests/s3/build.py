@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from metaindex.core.jvm.cache import cache_dir
+from metaindex.core import cache_dir
 
 MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
 

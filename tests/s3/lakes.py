@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 
 from .server import S3Server
 

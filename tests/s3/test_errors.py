@@ -13,8 +13,8 @@ from collections.abc import Callable
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError, StorageError, StoragePermissionError
-from metaindex.storage.opening import storage_for
+from metaindex.core import MetaIndexError, StorageError, StoragePermissionError
+from metaindex.storage import storage_for
 
 from .proxy import Fault, Proxy
 from .server import S3Server

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError, ObjectExistsError, StorageError
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.core import MetaIndexError, ObjectExistsError, StorageError
+from metaindex.index import OperationLog
+from metaindex.storage import Storage, storage_for
 
 from .lakes import S3Lake
 from .proxy import CUT_SHORT, SLOW_DOWN, TRANSIENT, Fault, Proxy, Request

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import ObjectExistsError, StorageError
+from metaindex.core import ObjectExistsError, StorageError
 from metaindex.storage import exclusive as storage_exclusive
+from metaindex.storage import storage_for
 from metaindex.storage.client import open_bucket
-from metaindex.storage.opening import storage_for
 
 from .lakes import S3Lake
 from .proxy import Fault, Proxy, Request

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.ops import hooks
-from metaindex.ops.lake.watching import Watcher
+from metaindex.ops import Watcher, hooks
 
 from .server import S3Server
 

@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import KeepsVersions
+from metaindex.storage import KeepsVersions, storage_for
 
 from .server import S3Server
 

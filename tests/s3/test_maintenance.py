@@ -8,7 +8,7 @@ import pytest
 
 from metaindex import ColumnStats
 from metaindex.index.actions.removal import on_storage
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 
 from .server import S3Server
 from .test_tables import MAKERS, ids, rows

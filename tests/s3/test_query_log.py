@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.query.query_log.writer import WRITER
-from metaindex.storage.opening import storage_for
+from metaindex.query import WRITER
+from metaindex.storage import storage_for
 
 from .server import S3Server
 from .test_tables import MAKERS, rows

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ConcurrentWriteError, IndexExistsError, IndexStateError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.storage.opening import storage_for
+from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexStateError, MetaIndexError
+from metaindex.index import OperationLog
+from metaindex.storage import storage_for
 from tests.racers import raced
 
 from .lakes import S3Lake

@@ -90,7 +90,7 @@ def test_a_file_opens_with_one_request_and_reads_what_is_asked(proxy: Proxy, buc
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from metaindex.storage.opening import storage_for
+    from metaindex.storage import storage_for
 
     out = io.BytesIO()
     columns = {f"c{i}": pa.array(range(200_000), pa.int64()) for i in range(8)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 
 from .server import S3Server
 from .test_tables import MAKERS, ids, rows

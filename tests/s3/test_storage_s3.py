@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from metaindex.core.expression_errors import StorageError
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.core import StorageError
+from metaindex.storage import Storage, storage_for
 from tests.contract.storage_contract import StorageContract, place_files
 from tests.racers import raced
 

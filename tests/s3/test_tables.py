@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import IndexNotFoundError
-from metaindex.core.expression_errors import CorruptTableError, MetaIndexError, NotATableError, StorageError
-from metaindex.storage.opening import storage_for
+from metaindex.core import CorruptTableError, IndexNotFoundError, MetaIndexError, NotATableError, StorageError
+from metaindex.storage import storage_for
 
 from .lakes import S3Lake, iceberg_catalog, makers, parquet_bytes
 from .server import S3Server
@@ -108,7 +107,7 @@ def test_an_index_goes_through_its_life(lake: S3Lake) -> None:
 
 
 def test_a_dead_writer_is_cancelled(lake: S3Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaindex.index.build.local import LocalBuilder
+    from metaindex.index import LocalBuilder
 
     table = lake.open()
     table.create_index("main", mi.ColumnStats())

@@ -14,7 +14,7 @@ import pytest
 from py4j.java_gateway import CallbackServer, CallbackServerParameters, GatewayProperty, PythonProxyPool, server_started
 
 import metaindex
-from metaindex.core.jvm.callbacks import java_function
+from metaindex.core import java_function
 
 
 class Client:

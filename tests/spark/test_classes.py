@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaindex.core.jvm.classes import JavaClasses, _class_path_digest, java_classes
-from metaindex.core.jvm.gateway import jvm_of
+from metaindex.core import JavaClasses, java_classes, jvm_of
+from metaindex.core.jvm.classes import _class_path_digest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

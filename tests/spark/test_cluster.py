@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.releases import NEWEST, installed_release
+from metaindex.core import installed_release
+from metaindex.core.jvm.releases import NEWEST
 from metaindex.index.kinds.pieces import PIECES_MERGED
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 from tests.index.kinds.covering.served import Held, objects
 from tests.patience import until
 from tests.s3.build import missing

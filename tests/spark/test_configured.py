@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.table.configuration import PLACES, configured
+from metaindex.table import PLACES, configured
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

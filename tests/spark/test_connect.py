@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import UnsupportedFeatureError
 from metaindex.spark.optimizer import remote
 from metaindex.spark.optimizer.settings import ENABLED, STATE
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core.jvm.cache import cache_dir
-from metaindex.core.jvm.releases import NEWEST, RELEASES, SparkRelease, installed_scala
+from metaindex.core import SparkRelease, cache_dir, installed_scala
+from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.jars import Jar, JarError, JarGroup, jar_paths, jars_of
 
 CONTENT = bytes(range(256)) * 9000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core.expression_errors import MissingDependencyError
-from metaindex.core.jvm.releases import NEWEST, RELEASES, installed_release
+from metaindex.core import MissingDependencyError, installed_release
+from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.spark.runtime import JavaHome, find_java
 
 RELEASE = installed_release()

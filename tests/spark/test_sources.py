@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.core.jvm.classes import java_classes
-from metaindex.core.jvm.gateway import jvm_of
-from metaindex.core.jvm.releases import NEWEST, RELEASES, SparkRelease, release_of
+from metaindex.core import SparkRelease, UnsupportedFeatureError, java_classes, jvm_of, release_of
+from metaindex.core.jvm.releases import NEWEST, RELEASES
 from metaindex.core.jvm.sources import java_sources, session_sources
 
 if TYPE_CHECKING:

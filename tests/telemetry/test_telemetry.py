@@ -22,9 +22,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import metaindex as mi
-from metaindex.core import telemetry
-from metaindex.core.errors import ConcurrentWriteError, IndexExistsError
-from metaindex.core.telemetry import record_action
+from metaindex.core import ConcurrentWriteError, IndexExistsError, record_action, telemetry
 from tests.tables import parquet_lake
 
 ROOT = Path(__file__).parents[2]

@@ -14,12 +14,10 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.index.log.entry import UnderWay
-from metaindex.index.log.states import Operation
+from metaindex.index import Operation, UnderWay
 from metaindex.ops import hooks
-from metaindex.table.face import handle_of
+from metaindex.table import IndexList, handle_of
 from metaindex.table.views.history import HistoryEntry, Lag
-from metaindex.table.views.info import IndexList
 from tests.disks import someone_elses_folder
 from tests.tables import FORMATS, delta_lake, indexed, parquet_lake, rows
 

@@ -18,11 +18,11 @@ from pyroaring import BitMap
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.core.expression_errors import StorageError, StoragePermissionError, StorageUnavailableError
+from metaindex.core import StorageError, StoragePermissionError, StorageUnavailableError
 from metaindex.index.log.codec import encode
 from metaindex.index.log.operation_log import entry_path
 from metaindex.index.log.versions import to_text
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.index.actions.faults import FaultStorage, MemoryStorage, opened
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify
@@ -204,11 +204,9 @@ def test_any_flipped_bit_is_found_unless_no_value_changes_by_it(tmp_path: Path) 
 
 def _rewrite(table: mi.Table, change: Callable[[pa.Table], pa.Table]) -> None:
     """The last run with other statistics, as a faulty builder would have left it: every digest is right."""
+    from metaindex.index import PartInfo, digest, manifest_path
     from metaindex.index.kinds.column_stats.rows import partition_rows, sorted_rows
     from metaindex.index.kinds.column_stats.schemas import COLUMNS
-    from metaindex.index.log.sealed import digest
-    from metaindex.index.store.layout import PartInfo
-    from metaindex.index.store.reader import manifest_path
     from metaindex.index.store.writer import manifest_bytes, write_part
 
     log = handle_of(table).log("stats")

@@ -13,7 +13,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.build.key_parquet import ParquetKeyFile
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from metaindex.table.verify import key_rows
 from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake

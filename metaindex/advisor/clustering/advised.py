@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import percent
+from metaindex.core import Column, Shown, Tabular, TextTable, dataclass, percent
 
 from .statements import Rewrite
 

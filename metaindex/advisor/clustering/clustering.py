@@ -9,17 +9,26 @@ from dataclasses import field
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.plain_result import named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.vectors import compute, from_truths, numbers, one_array, truths, valid_mask
-from metaindex.core.words import counted, percent
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import Snapshot
-from metaindex.index.kinds.states import StatState
-from metaindex.query.bounds import ColumnFacts
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import (
+    Column,
+    Mask,
+    Shown,
+    Tabular,
+    TextTable,
+    compute,
+    counted,
+    dataclass,
+    from_truths,
+    named,
+    numbers,
+    one_array,
+    percent,
+    truths,
+    valid_mask,
+)
+from metaindex.formats import Snapshot
+from metaindex.index import StatState
+from metaindex.query import ColumnFacts, human_bytes
 
 from .advised import Advice
 from .order import numbers_of

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import compute, from_truths, valid_mask, vector
+from metaindex.core import compute, dataclass, from_truths, valid_mask, vector
 
 from .order import numbers_of
 from .overlap import Floats, Ints, Numbers, OverlapReads, Ranges, RowPlaces, even_fractions

@@ -9,15 +9,11 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import compute, from_truths, one_array
-from metaindex.core.words import counted
-from metaindex.expressions.physical import Family, family_of, physical_type
-from metaindex.formats.model import Leaf, Snapshot
-from metaindex.index.kinds.columns import columns_of, find_leaf
-from metaindex.query.bounds import BoundsOf
-from metaindex.query.readers.scan import Scan
+from metaindex.core import ArgumentError, MetaIndexError, compute, counted, dataclass, from_truths, one_array
+from metaindex.expressions import Family, family_of, physical_type
+from metaindex.formats import Leaf, Snapshot
+from metaindex.index import columns_of, find_leaf
+from metaindex.query import BoundsOf, Scan
 
 from .advised import Advice, LayoutEffect
 from .clustering import RANGE, Clustering, ColumnClustering, FilesOf, Measured

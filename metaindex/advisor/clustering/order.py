@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import compute, from_vector, truths, vector
+from metaindex.core import compute, from_vector, truths, vector
 
 from .overlap import Ints, Numbers
 

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -9,15 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.plain_result import Plain
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, numbers, one_array
-from metaindex.core.words import counted, percent
-from metaindex.expressions.physical import to_physical
-from metaindex.formats.model import FileTable, Leaf
-from metaindex.query.pruning.result import human_bytes
-from metaindex.query.readers.scan import Scan
+from metaindex.core import ArgumentError, Plain, counted, dataclass, from_vector, numbers, one_array, percent
+from metaindex.expressions import to_physical
+from metaindex.formats import FileTable, Leaf
+from metaindex.query import Scan, human_bytes
 
 from .overlap import Floats, Ints
 

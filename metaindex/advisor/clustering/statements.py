@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import re
 
-from metaindex.core.expression_errors import ArgumentError, ExpressionError
-from metaindex.core.records import dataclass
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.engines.sql_words import column_sql, name_sql, quoted, text_python, text_sql, word
-from metaindex.formats.files.globs import escape
+from metaindex.core import ArgumentError, ExpressionError, dataclass
+from metaindex.expressions import column_sql, name_sql, parse_path, quoted, text_python, text_sql, word
+from metaindex.formats import escape
 
 from .layouts import Curve
 

@@ -15,11 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from metaindex.core.html.strip import LEVELS, Mark, Strip, Tick
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import one_array
-from metaindex.core.words import counted, percent
-from metaindex.expressions.physical import from_physical
+from metaindex.core import LEVELS, Mark, Strip, Tick, counted, dataclass, one_array, percent
+from metaindex.expressions import from_physical
 
 from .clustering import ColumnClustering, Measured
 from .overlap import Floats, Ints, Numbers, RowPlaces

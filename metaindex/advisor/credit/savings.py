@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.plain_result import Plain, named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import duration, percent
-from metaindex.query.pruning.result import human_bytes
-from metaindex.query.query_log.reading import LoggedQueries
-from metaindex.query.query_log.row import SUMMED
-from metaindex.table.views.history import History
-from metaindex.table.views.info import IndexInfo
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, dataclass, duration, named, percent
+from metaindex.query import SUMMED, LoggedQueries, human_bytes
+from metaindex.table import History, IndexInfo
 
 if TYPE_CHECKING:
-    from metaindex.core.html.markup import Element
+    from metaindex.core import Element
 
 _DAY_MS = 24 * 3600 * 1000
 _SHOWN_DAYS = 31
@@ -126,7 +119,7 @@ class Savings(Shown):
 
     @property
     def pictured(self) -> Sequence[str | Tabular]:
-        from metaindex.core.html.markup import Picture
+        from metaindex.core import Picture
 
         if not self.total.queries:
             return self.shown
@@ -135,7 +128,7 @@ class Savings(Shown):
     @property
     def figure(self) -> Element:
         """What helped queries read and were spared, day by day."""
-        from metaindex.core.html.columns import ColumnChart, columns_figure
+        from metaindex.core import ColumnChart, columns_figure
 
         days = list(self.days.items())[-_DRAWN_DAYS:]
         total = self.total

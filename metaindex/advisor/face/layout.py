@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaindex.advisor.clustering.measure import ClusteringQuestion, measure
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.expressions.physical import physical_type
-from metaindex.formats.model import Leaf, Snapshot
-from metaindex.query.bounds import BoundsOf
-from metaindex.query.readers.scan import Scan
-from metaindex.table.asked import TimestampLike, VersionLike, at_version, names_of
-from metaindex.table.handle import Handle
+from metaindex.expressions import column_sql, physical_type
+from metaindex.formats import Leaf, Snapshot
+from metaindex.query import BoundsOf, Scan
+from metaindex.table import Handle, TimestampLike, VersionLike, at_version, names_of
 
 if TYPE_CHECKING:
     from metaindex.advisor.clustering.clustering import Clustering

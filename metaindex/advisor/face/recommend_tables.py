@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Final
 from metaindex.advisor.workloads.asked import TableNames
 from metaindex.advisor.workloads.taking import workload
 from metaindex.advisor.workloads.template import Workload
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.notebook import watched
-from metaindex.index.kinds.kind import Kind
-from metaindex.table.asked import paths_of
-from metaindex.table.below import tables_below
-from metaindex.table.face import Table, handle_of
-from metaindex.table.opening import open_table
+from metaindex.core import ArgumentError, watched
+from metaindex.index import Kind
+from metaindex.table import Table, handle_of, open_table, paths_of, tables_below
 
 from .recommending import RecommendQuestion, recommendation
 
 if TYPE_CHECKING:
     from metaindex.advisor.selection.answer import Recommendation
-    from metaindex.index.build.protocol import Progress
+    from metaindex.index import Progress
 
 _PATTERN: Final = frozenset("*?[{")
 

@@ -23,25 +23,17 @@ from metaindex.advisor.selection.texts import table_sql
 from metaindex.advisor.workloads.asked import OfTable, TableNames, of_table
 from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.formats.protocol import At
-from metaindex.index.kinds.kind import Kind
-from metaindex.query.pruning.folder import plain_options
-from metaindex.query.query_log.reading import logged
-from metaindex.table.asked import paths_of
-from metaindex.table.handle import Handle
-from metaindex.table.noting import place_of
-from metaindex.table.query_log import logged_queries
-from metaindex.table.sql_text.printing import with_text
-from metaindex.table.sql_text.tree import Value
-from metaindex.table.verbs import create
+from metaindex.core import ArgumentError, MetaIndexError, dataclass
+from metaindex.formats import At
+from metaindex.index import Kind
+from metaindex.query import logged, plain_options
+from metaindex.table import Handle, Value, create, logged_queries, paths_of, place_of, with_text
 
 from .layout import catalog_name, clustering
 from .weighing import asked_query, at_hand, check_workplace, unread
 
 if TYPE_CHECKING:
-    from metaindex.index.build.protocol import Progress
+    from metaindex.index import Progress
 
 _MOST_NAMES = 5
 _MOST = 1e18

@@ -12,25 +12,20 @@ from metaindex.advisor.hypothetical.cost import rate_of
 from metaindex.advisor.report.facts import TableSeen
 from metaindex.advisor.report.sections import page_of
 from metaindex.advisor.report.written import Reported, check_page, write_page
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.local_paths import local_path
-from metaindex.core.records import dataclass
-from metaindex.expressions.references import columns as columns_of
-from metaindex.formats.model import Snapshot
-from metaindex.storage.opening import is_remote
-from metaindex.table.asked import TimestampLike, VersionLike, at_version, check_since, paths_of
-from metaindex.table.handle import Handle
-from metaindex.table.queries import Queries
-from metaindex.table.upkeep import indexes as indexes_of
+from metaindex.core import ArgumentError, MetaIndexError, dataclass, local_path
+from metaindex.expressions import columns as columns_of
+from metaindex.formats import Snapshot
+from metaindex.storage import is_remote
+from metaindex.table import Handle, Queries, TimestampLike, VersionLike, at_version, check_since, paths_of
+from metaindex.table import indexes as indexes_of
 
 from .layout import layout_seen
 from .spared import savings_of
 
 if TYPE_CHECKING:
     from metaindex.advisor.selection.answer import Recommendation
-    from metaindex.index.build.protocol import Progress
-    from metaindex.table.views.explanation import Explanation
-    from metaindex.table.views.info import IndexInfo
+    from metaindex.index import Progress
+    from metaindex.table import Explanation, IndexInfo
 
 _STEPS = 6
 _MOST_CONDITIONS = 50

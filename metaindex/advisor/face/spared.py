@@ -5,11 +5,8 @@ from __future__ import annotations
 import datetime as dt
 
 from metaindex.advisor.credit.savings import Savings, computed_savings
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.table.handle import Handle
-from metaindex.table.query_log import logged_queries
-from metaindex.table.upkeep import indexes
-from metaindex.table.views.history import History, history
+from metaindex.core import MetaIndexError
+from metaindex.table import Handle, History, history, indexes, logged_queries
 
 
 def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:

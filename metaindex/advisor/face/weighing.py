@@ -19,16 +19,12 @@ from metaindex.advisor.workloads.plans import is_frame
 from metaindex.advisor.workloads.taking import path_in, workload
 from metaindex.advisor.workloads.template import NOT_READ, Workload
 from metaindex.advisor.workloads.typed import typed
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.shown import one_line
-from metaindex.expressions.references import columns
-from metaindex.formats.model import Leaf, Schema
-from metaindex.index.kinds.columns import columns_of
-from metaindex.index.kinds.kind import Kind
-from metaindex.query.readers.scan import Scan
-from metaindex.table.apart import check_apart
-from metaindex.table.asked import TimestampLike, VersionLike, at_version, names_of, paths_of
-from metaindex.table.handle import Handle
+from metaindex.core import ArgumentError, one_line
+from metaindex.expressions import columns
+from metaindex.formats import Leaf, Schema
+from metaindex.index import Kind, columns_of
+from metaindex.query import Scan
+from metaindex.table import Handle, TimestampLike, VersionLike, at_version, check_apart, names_of, paths_of
 
 if TYPE_CHECKING:
     from metaindex.advisor.hypothetical.answer import WhatIf
@@ -100,7 +96,7 @@ def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHan
 
 def _are_statements(queries: object) -> bool:
     """Is a file of queries among them, a SQL statement, or a DataFrame?"""
-    from metaindex.expressions.engines.sql_statement import is_statement
+    from metaindex.expressions import is_statement
 
     several = queries if isinstance(queries, list | tuple) else (queries,)
     return any(

@@ -7,12 +7,8 @@ from dataclasses import field
 
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.workloads.asked import Stands
-from metaindex.core.plain_result import Plain, named, plain
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted, duration, percent
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, named, percent, plain
+from metaindex.query import human_bytes
 
 from .posterior import Estimate
 from .spread import Spread, most_read

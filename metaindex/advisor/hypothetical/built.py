@@ -9,16 +9,9 @@ from dataclasses import field, replace
 
 import numpy as np
 
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.index.actions.runs import in_order
-from metaindex.index.kinds.described import FactKind, fact_kinds, footers_tell
-from metaindex.index.kinds.kind import AskedColumns, Kind
-from metaindex.index.kinds.registry import KINDS
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import ArgumentError, MetaIndexError, dataclass
+from metaindex.expressions import Predicate, column_sql, columns
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, OpenIndex, fact_kinds, footers_tell, in_order
 
 from .answer import Cost, Rate, Reads, Upkeep
 from .candidates import Candidate

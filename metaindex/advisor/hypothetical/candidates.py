@@ -6,17 +6,21 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.expressions.normal_form import gathered_form
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import ColumnRef, Comparison, In, Op, Predicate, StartsWith
-from metaindex.formats.model import Leaf, Schema
-from metaindex.index.kinds.described import FactKind
-from metaindex.index.kinds.kind import AskedColumns, Kind
-from metaindex.index.kinds.registry import KINDS, check_kinds
-from metaindex.index.kinds.served import RowKind
+from metaindex.core import ArgumentError, dataclass
+from metaindex.expressions import (
+    ColumnRef,
+    Comparison,
+    In,
+    Op,
+    Predicate,
+    StartsWith,
+    columns,
+    gathered_form,
+    leaves,
+    physical_type,
+)
+from metaindex.formats import Leaf, Schema
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind, check_kinds
 
 A_PART: Final = "*"
 """Behind a column among what a query needs: Spark reads a part of it, as a type of its own, which no copy of rows has.

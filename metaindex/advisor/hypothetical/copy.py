@@ -14,21 +14,26 @@ import pyarrow as pa
 from pyarrow.types import is_floating
 
 from metaindex.advisor.clustering.sample import of_leaf
-from metaindex.core.errors import BuildError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector
-from metaindex.expressions.references import columns, conjuncts
-from metaindex.expressions.tree import And, ColumnRef, Predicate
-from metaindex.formats.model import Leaf
-from metaindex.index.kinds.columns import columns_of, named
-from metaindex.index.kinds.served import RowKind, RowPlan, RowSizes, ServedRows, StoredPart, with_lineage
-from metaindex.index.kinds.spark_types import TEXT_BYTES, width
-from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.query.pruning.ranking import PAGE_ROWS, Offer, Restriction, restrictions, share_read
-from metaindex.query.readers.scan import Scan
-from metaindex.storage.local import LocalStorage
+from metaindex.core import BuildError, MetaIndexError, dataclass, from_vector
+from metaindex.expressions import And, ColumnRef, Predicate, columns, conjuncts
+from metaindex.formats import Leaf
+from metaindex.index import (
+    TEXT_BYTES,
+    CoveredKey,
+    RowKind,
+    RowPlan,
+    RowSizes,
+    RunSink,
+    ServedRows,
+    StoredPart,
+    columns_of,
+    named,
+    new_run_id,
+    width,
+    with_lineage,
+)
+from metaindex.query import PAGE_ROWS, Offer, Restriction, Scan, restrictions, share_read
+from metaindex.storage import LocalStorage
 
 from .answer import Reads
 from .candidates import in_part

@@ -13,12 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers, one_array, valid_mask
-from metaindex.formats.diff import compare
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At, TableFormat, TableRef
+from metaindex.core import MetaIndexError, dataclass, numbers, one_array, valid_mask
+from metaindex.formats import At, Snapshot, TableFormat, TableRef, compare
 
 from .answer import Rate, Upkeep
 from .posterior import Estimate, Floats

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import Predicate
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.pruning.result import PruneResult
+from metaindex.core import Mask, dataclass
+from metaindex.expressions import Predicate
+from metaindex.index import OpenIndex
+from metaindex.query import PruneResult
 
 from .answer import Reads
 from .posterior import (

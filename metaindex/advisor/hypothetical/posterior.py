@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 Floats = npt.NDArray[np.float64]
 

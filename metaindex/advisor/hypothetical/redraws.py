@@ -12,15 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.advisor.clustering.sample import of_leaf
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
-from metaindex.expressions.literals import literal
-from metaindex.expressions.references import conjuncts
-from metaindex.expressions.tree import And, ColumnRef, Comparison, In, Op, Predicate
-from metaindex.formats.condition import bound
-from metaindex.formats.model import Leaf, Schema, Snapshot
-from metaindex.query.readers.scan import Scan
+from metaindex.core import Matrix, MetaIndexError, dataclass
+from metaindex.expressions import And, ColumnRef, Comparison, In, Op, Predicate, conjuncts, literal
+from metaindex.formats import Leaf, Schema, Snapshot, bound
+from metaindex.query import Scan
 
 from .posterior import Drawn
 from .trial import Rows, Standing

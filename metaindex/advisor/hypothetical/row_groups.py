@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metaindex.expressions.statistics import Mask
-from metaindex.query.pruning.result import PruneResult
+from metaindex.core import Mask
+from metaindex.query import PruneResult
 
 from .posterior import Estimate, Floats
 from .redraws import Redrawn

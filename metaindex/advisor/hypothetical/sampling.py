@@ -12,18 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.advisor.clustering.sample import chosen
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_truths, numbers
-from metaindex.expressions.references import columns
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import FileTable, Leaf, Schema, Snapshot
-from metaindex.index.kinds.columns import columns_of
-from metaindex.index.kinds.described import FactKind, footers_tell
-from metaindex.index.kinds.kind import KeyKind, Kind
-from metaindex.index.kinds.served import RowKind
-from metaindex.query.readers.footer_groups import FooterGroups
+from metaindex.core import Mask, MetaIndexError, dataclass, from_truths, numbers
+from metaindex.expressions import Predicate, columns
+from metaindex.formats import FileTable, Leaf, Schema, Snapshot
+from metaindex.index import FactKind, KeyKind, Kind, RowKind, columns_of, footers_tell
+from metaindex.query import FooterGroups
 
 from .candidates import Candidate
 from .redraws import PredicateShape

@@ -9,16 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Leaf, Snapshot
-from metaindex.index.kinds.registry import covered_columns
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.pruning.result import PruneResult
-from metaindex.query.readers.footer_groups import FooterGroups
-from metaindex.query.readers.scan import Scan
+from metaindex.core import dataclass, numbers
+from metaindex.expressions import Predicate, columns
+from metaindex.formats import Leaf, Snapshot
+from metaindex.index import OpenIndex, covered_columns
+from metaindex.query import FooterGroups, PruneResult, Scan
 
 from .posterior import Floats
 from .redraws import Redraws

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from metaindex.advisor.workloads.asked import Stands
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .posterior import Estimate, Floats
 

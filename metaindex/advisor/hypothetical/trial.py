@@ -13,29 +13,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import one_array, truths
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import TableRef
-from metaindex.index.actions.change import Change, merged
-from metaindex.index.actions.create import record_of
-from metaindex.index.actions.runs import BuiltRun, build_run
-from metaindex.index.build.local import LocalBuilder
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.renames import with_ids
-from metaindex.index.log.entry import Content, IndexLogEntry, KindSpec, TableInfo
-from metaindex.index.log.states import State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
-from metaindex.index.store.writer import RunSink
-from metaindex.query.pruning.folder import plain_options
-from metaindex.query.pruning.over_snapshot import each_over_snapshot
-from metaindex.query.pruning.pruner import Pruner
-from metaindex.query.pruning.question import SnapshotWanted, TableQuestion
-from metaindex.query.pruning.result import PruneResult
-from metaindex.storage.local import LocalStorage
+from metaindex.core import Mask, dataclass, one_array, truths
+from metaindex.expressions import Predicate
+from metaindex.formats import Snapshot, TableRef
+from metaindex.index import (
+    BuiltRun,
+    Change,
+    Content,
+    IndexLogEntry,
+    Kind,
+    KindSpec,
+    LocalBuilder,
+    OpenIndex,
+    RunSink,
+    State,
+    StoreCache,
+    TableInfo,
+    build_run,
+    merged,
+    record_of,
+    with_ids,
+)
+from metaindex.query import Pruner, PruneResult, SnapshotWanted, TableQuestion, each_over_snapshot, plain_options
+from metaindex.storage import LocalStorage
 
 Rows = npt.NDArray[np.int64]
 

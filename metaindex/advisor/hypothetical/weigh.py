@@ -9,19 +9,10 @@ import numpy as np
 
 from metaindex.advisor.clustering.sample import Sampled, check_share, limit_of
 from metaindex.advisor.workloads.asked import Stands
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers, one_array
-from metaindex.core.words import counted
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.condition import predicate_of
-from metaindex.formats.model import Leaf, Snapshot
-from metaindex.formats.parquet.file import TAIL
-from metaindex.formats.protocol import TableRef
-from metaindex.query.pruning.result import human_bytes
-from metaindex.query.readers.footer_groups import FooterGroups
-from metaindex.query.readers.scan import Scan
+from metaindex.core import Mask, MetaIndexError, counted, dataclass, numbers, one_array
+from metaindex.expressions import Predicate
+from metaindex.formats import TAIL, Leaf, Snapshot, TableRef, predicate_of
+from metaindex.query import FooterGroups, Scan, human_bytes
 
 from .answer import Effect, QueryWeighed, Rate, Reads, WhatIf
 from .built import Built, build

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metaindex.advisor.clustering.advised import Advice
-from metaindex.core.html.grid import BarCell, GridCell, Heading, grid, listed
-from metaindex.core.html.markup import Child, Element, tag
-from metaindex.core.html.shell import Section, copied
-from metaindex.core.words import percent
+from metaindex.core import BarCell, Child, Element, GridCell, Heading, Section, copied, grid, listed, percent, tag
 
 from .facts import LayoutSeen
 

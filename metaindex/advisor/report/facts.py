@@ -5,11 +5,9 @@ from __future__ import annotations
 from metaindex.advisor.clustering.clustering import Clustering
 from metaindex.advisor.credit.savings import Savings
 from metaindex.advisor.selection.answer import Recommendation
-from metaindex.core.html.strip import Strip
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Snapshot
-from metaindex.table.views.explanation import Explanation
-from metaindex.table.views.info import IndexInfo
+from metaindex.core import Strip, dataclass
+from metaindex.formats import Snapshot
+from metaindex.table import Explanation, IndexInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,22 @@ import datetime as dt
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.html.columns import ColumnChart, columns_figure
-from metaindex.core.html.grid import facts
-from metaindex.core.html.markup import Child, Element, tag
-from metaindex.core.html.shell import Section
-from metaindex.core.vectors import numbers, one_array, valid_mask
-from metaindex.core.words import counted, moment, percent
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import (
+    Child,
+    ColumnChart,
+    Element,
+    Section,
+    columns_figure,
+    counted,
+    facts,
+    moment,
+    numbers,
+    one_array,
+    percent,
+    tag,
+    valid_mask,
+)
+from metaindex.query import human_bytes
 
 from .facts import TableSeen
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metaindex.advisor.clustering.clustering import ColumnClustering
-from metaindex.core.html.grid import BarCell, GridCell, Heading, grid
-from metaindex.core.html.markup import Element
-from metaindex.core.words import moment, percent
-from metaindex.query.pruning.result import human_bytes
-from metaindex.table.views.info import IndexInfo, fresh_in_words, state_in_words
+from metaindex.core import BarCell, Element, GridCell, Heading, grid, moment, percent
+from metaindex.query import human_bytes
+from metaindex.table import IndexInfo, fresh_in_words, state_in_words
 
 MOST = 60
 """Columns of a table that are shown."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from metaindex.core.html.grid import BarCell, GridCell, Heading, grid, listed
-from metaindex.core.html.markup import Element, tag
-from metaindex.core.words import counted, percent
-from metaindex.query.pruning.walk import LeafReport
-from metaindex.table.views.explanation import Explanation, describe, describe_leaf
+from metaindex.core import BarCell, Element, GridCell, Heading, counted, grid, listed, percent, tag
+from metaindex.query import LeafReport
+from metaindex.table import Explanation, describe, describe_leaf
 
 _TITLE = 120
 _PARTS = 20

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from metaindex.core.html.grid import listed
-from metaindex.core.html.markup import Child, pre, tag
-from metaindex.core.html.shell import Page, Section
-from metaindex.core.html.strip import strip_figure
-from metaindex.core.words import counted, moment
+from metaindex.core import Child, Page, Section, counted, listed, moment, pre, strip_figure, tag
 
 from .advice import advice_section
 from .facts import LayoutSeen, TableSeen

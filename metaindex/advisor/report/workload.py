@@ -10,10 +10,7 @@ from metaindex.advisor.selection.answer import (
     with_bounds,
 )
 from metaindex.advisor.selection.pieces import RecommendedIndex, TableAdvice
-from metaindex.core.html.grid import BarCell, GridCell, Heading, grid, listed
-from metaindex.core.html.markup import Child, tag
-from metaindex.core.html.shell import Section, copied
-from metaindex.core.words import counted, duration
+from metaindex.core import BarCell, Child, GridCell, Heading, Section, copied, counted, duration, grid, listed, tag
 
 _MOST = 10
 """Lines of what is told besides."""

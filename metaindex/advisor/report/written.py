@@ -7,13 +7,9 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from metaindex.core.expression_errors import ArgumentError, StorageError
-from metaindex.core.html.shell import GENERATOR
-from metaindex.core.plain_result import Plain
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown
-from metaindex.formats.drafts import check_folder, new_draft
-from metaindex.storage.opening import is_path
+from metaindex.core import GENERATOR, ArgumentError, Plain, Shown, StorageError, dataclass
+from metaindex.formats import check_folder, new_draft
+from metaindex.storage import is_path
 
 _HEAD = 4096
 

@@ -8,13 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.core.plain_result import Plain, named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted, duration, percent
-from metaindex.expressions.engines.sql_words import text_python
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, duration, named, percent
+from metaindex.expressions import text_python
+from metaindex.query import human_bytes
 
 from .choosing import Budget
 from .pieces import RecommendedIndex, TableAdvice, UnusedIndex

@@ -8,8 +8,8 @@ from typing import Final
 from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.weigh import Asked, AtHand
-from metaindex.core.records import dataclass
-from metaindex.index.kinds.kind import Kind
+from metaindex.core import dataclass
+from metaindex.index import Kind
 
 from .choosing import Some
 from .judging import QuerySpared, TableCase, less

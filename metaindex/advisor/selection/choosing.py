@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 Some = frozenset[int]
 """Of the candidates, by their numbers."""

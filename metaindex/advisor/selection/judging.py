@@ -17,16 +17,11 @@ from metaindex.advisor.hypothetical.posterior import Estimate
 from metaindex.advisor.hypothetical.spread import Spread, most_read
 from metaindex.advisor.hypothetical.trial import Standing
 from metaindex.advisor.hypothetical.weigh import Weighing
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers
-from metaindex.expressions.references import columns, conjuncts
-from metaindex.expressions.tree import ColumnRef, Or
-from metaindex.formats.model import Leaf
-from metaindex.index.kinds.described import FactKind
-from metaindex.index.kinds.kind import KeyKind, Kind
-from metaindex.index.kinds.served import RowKind
-from metaindex.query.pruning.ranking import MARGIN
+from metaindex.core import MetaIndexError, dataclass, numbers
+from metaindex.expressions import ColumnRef, Or, columns, conjuncts
+from metaindex.formats import Leaf
+from metaindex.index import FactKind, KeyKind, Kind, RowKind
+from metaindex.query import MARGIN
 
 from .choosing import NONE, Some
 from .suggesting import QueryAsked, Suggestions, suggested

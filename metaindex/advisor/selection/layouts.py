@@ -7,7 +7,7 @@ from typing import Final
 
 from metaindex.advisor.hypothetical.candidates import asked_columns
 from metaindex.advisor.hypothetical.trial import Standing
-from metaindex.core.vectors import numbers
+from metaindex.core import numbers
 
 from .judging import TableCase
 

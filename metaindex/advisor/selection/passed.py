@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import Sampled
-from metaindex.core.words import percent
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import percent
+from metaindex.query import human_bytes
 
 from .asked import LEAST, TableAsked, adds_of
 from .choosing import Budget, Some

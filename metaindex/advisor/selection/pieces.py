@@ -11,12 +11,10 @@ from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.posterior import Estimate
-from metaindex.core.plain_result import named, plain
-from metaindex.core.records import dataclass
-from metaindex.core.words import duration
-from metaindex.index.kinds.kind import Kind
-from metaindex.query.pruning.result import human_bytes
-from metaindex.table.sql_text.printing import create_text
+from metaindex.core import dataclass, duration, named, plain
+from metaindex.index import Kind
+from metaindex.query import human_bytes
+from metaindex.table import create_text
 
 from .texts import create_python, title_of
 

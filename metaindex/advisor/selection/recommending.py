@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from metaindex.advisor.hypothetical.answer import Cost
 from metaindex.advisor.hypothetical.candidates import Candidate
 from metaindex.advisor.hypothetical.weigh import Weighing
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 
 from .asked import LEAST, Picked, TableAsked
 from .choosing import Budget, Choosable, Choosing, Some, Step, chosen

@@ -10,17 +10,10 @@ from typing import Final
 
 from metaindex.advisor.hypothetical.candidates import asked_columns, in_part
 from metaindex.advisor.hypothetical.weigh import AskedQuery
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.normal_form import gathered_form
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.references import conjuncts
-from metaindex.expressions.tree import ColumnRef, Comparison, In, Op, Predicate
-from metaindex.formats.model import Schema
-from metaindex.index.kinds.described import FactKind
-from metaindex.index.kinds.kind import AskedColumns, Kind
-from metaindex.index.kinds.registry import KINDS, asked, others
-from metaindex.index.kinds.served import RowKind
+from metaindex.core import MetaIndexError, dataclass
+from metaindex.expressions import ColumnRef, Comparison, In, Op, Predicate, conjuncts, gathered_form, physical_type
+from metaindex.formats import Schema
+from metaindex.index import KINDS, AskedColumns, FactKind, Kind, RowKind, asked, others
 
 MOST_COLUMNS: Final = 12
 """That candidates are for, of each table: those by which most bytes are asked."""

@@ -6,13 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.engines.sql_words import column_sql, quoted, text_python
-from metaindex.index.kinds.described import FactKind
-from metaindex.index.kinds.kind import KeyKind, Kind
-from metaindex.index.kinds.registry import KINDS
-from metaindex.index.kinds.served import RowKind
+from metaindex.core import MetaIndexError
+from metaindex.expressions import column_sql, parse_path, quoted, text_python
+from metaindex.index import KINDS, FactKind, KeyKind, Kind, RowKind
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 48

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from metaindex.advisor.hypothetical.trial import Standing
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.index.kinds.registry import served_keys
-from metaindex.index.open_index import OpenIndex
+from metaindex.expressions import Predicate, columns
+from metaindex.index import OpenIndex, served_keys
 
 from .judging import TableCase
 from .pieces import UnusedIndex

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, first_part
-from metaindex.expressions.tree import Predicate
+from metaindex.core import dataclass
+from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead, first_part, parse_path
 
 from .draws import MOST_LITERALS
 from .shape import shape_of, shown_predicate

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 
 LZ4_MAGIC: Final = b"LZ4Block"
 SNAPPY_MAGIC: Final = b"\x82SNAPPY\x00"

@@ -14,7 +14,7 @@ from dataclasses import field
 from random import Random
 from typing import Final
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 MOST_LITERALS: Final = 24
 """Queries of a template that are kept, and asked: of more different ones they stand for the others."""

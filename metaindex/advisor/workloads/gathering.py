@@ -9,11 +9,9 @@ from dataclasses import field, replace
 from random import Random
 from typing import Final
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.shown import one_line
-from metaindex.expressions.reads import StatementReads
-from metaindex.storage.errors import without_user
+from metaindex.core import MetaIndexError, dataclass, one_line
+from metaindex.expressions import StatementReads
+from metaindex.storage import without_user
 
 from .draws import LEAST_LITERALS, MOST_LITERALS, Draws, room
 from .shape import shape_of_reads, shape_of_text

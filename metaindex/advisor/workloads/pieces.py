@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 
 from .blocks import LZ4_MAGIC, SNAPPY_MAGIC, lz4_blocks, snappy_blocks
 from .splitting import MOST_CHARACTERS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.reads import StatementReads
+from metaindex.core import dataclass
+from metaindex.expressions import StatementReads
 
 if TYPE_CHECKING:
     pass

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.expressions.reads import StatementReads, TableRead
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import (
+from metaindex.core import ExpressionError
+from metaindex.expressions import (
     And,
     Comparison,
     Constant,
@@ -20,6 +18,9 @@ from metaindex.expressions.tree import (
     Or,
     Predicate,
     StartsWith,
+    StatementReads,
+    TableRead,
+    columns,
     fold,
 )
 
@@ -103,7 +104,7 @@ def _of_leaf(leaf: Leaf) -> str:
 
 def shown_predicate(predicate: Predicate) -> str:
     """As SQL, for people: what could not be read as it is written."""
-    from metaindex.expressions.engines.sql_text import to_sql
+    from metaindex.expressions import to_sql
 
     def of_leaf(leaf: Leaf) -> str:
         if isinstance(leaf, Opaque):

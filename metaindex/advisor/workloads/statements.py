@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.reads import StatementReads, TableRead
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
+from metaindex.expressions import Predicate, StatementReads, TableRead, columns, normalize
 
 
 def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
     """What a text asks, a condition or a statement. ExpressionError where it cannot be read."""
-    from metaindex.expressions.engines.sql_statement import is_statement, statement_reads
+    from metaindex.expressions import is_statement, statement_reads
 
     return statement_reads(text, timezone=time_zone) if is_statement(text) else bare(condition(text, time_zone))
 
 
 def condition(query: object, time_zone: str = "UTC") -> Predicate:
     """What a condition says, in any words that `prune` takes. MetaIndexError where it cannot be read."""
-    from metaindex.expressions.engines import to_predicate
+    from metaindex.expressions import to_predicate
 
     return to_predicate(query, time_zone=time_zone)
 

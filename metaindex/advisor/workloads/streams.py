@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from metaindex.core.expression_errors import StorageError
-from metaindex.core.shown import one_line
+from metaindex.core import StorageError, one_line
 
 logger = logging.getLogger("metaindex")
 

@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.clients import client
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     ArgumentError,
     ExpressionError,
     MetaIndexError,
     ObjectNotFoundError,
     StorageError,
     UnsupportedFeatureError,
+    client,
 )
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.storage.errors import clean
+from metaindex.expressions import JoinKey, Predicate, StatementReads, TableRead, columns, normalize
+from metaindex.storage import clean
 
 from .eventlog.files import is_event_log
 from .gathering import Gathering, too_long
@@ -149,7 +146,7 @@ class _Taker:
             self.gathering.problem(reason, text)
 
     def _condition(self, query: object) -> None:
-        from metaindex.expressions.engines import engine_of
+        from metaindex.expressions import engine_of
 
         if not isinstance(query, Predicate | bool) and engine_of(query) is None:
             kind = type(query)
@@ -193,7 +190,7 @@ def from_query_log(rows: pa.Table) -> Workload:
     cannot be read."""
     if not isinstance(rows, pa.Table) or "predicate" not in rows.column_names:
         raise ArgumentError("a query log is an Arrow table with a column predicate; this is none; give one")
-    from metaindex.query.query_log.texts import is_masked  # which loads a parser
+    from metaindex.query import is_masked  # which loads a parser
 
     gathering = Gathering()
     names = [name for name in _LOGGED if name in rows.column_names]

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core.plain_result import Plain, named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted
-from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, named
+from metaindex.expressions import JoinKey, StatementReads, TableRead
 
 from .shape import shown_predicate
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from metaindex.expressions.engines.sql_values import NotReadable, cast_value
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.tree import And, Comparison, In, Leaf, Not, Or, Predicate, fold
+from metaindex.expressions import And, Comparison, In, Leaf, Literal, Not, NotReadable, Or, Predicate, cast_value, fold
 
 
 def typed(predicate: Predicate, types: Mapping[tuple[str, ...], pa.DataType], time_zone: str) -> Predicate:

@@ -10,7 +10,7 @@ from .diagnosis import Diagnosis, Health, Symptom
 from .switch import switch
 
 if TYPE_CHECKING:
-    from metaindex.table.face import Table
+    from metaindex.table import Table
 
 __all__ = ["Diagnosis", "Health", "Symptom", "look"]
 

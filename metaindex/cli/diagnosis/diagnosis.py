@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular, one_line
-from metaindex.core.text_table import Column, TextTable
+from metaindex.core import Column, Shown, Tabular, TextTable, dataclass, one_line
 
 _PATIENCE_SECONDS: Final = 60.0
 

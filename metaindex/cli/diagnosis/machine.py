@@ -14,11 +14,9 @@ from typing import Final
 
 from packaging.requirements import Requirement
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.shown import one_line
-from metaindex.query.pruning.result import human_bytes
-from metaindex.spark.jars import JarGroup, missing_jars
-from metaindex.spark.runtime import find_java
+from metaindex.core import MetaIndexError, one_line
+from metaindex.query import human_bytes
+from metaindex.spark import JarGroup, find_java, missing_jars
 
 from .diagnosis import Symptom, asked, lacking, right, this_python, wrong
 

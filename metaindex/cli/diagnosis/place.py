@@ -10,13 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from metaindex.core.expression_errors import ObjectExistsError, StorageError
-from metaindex.core.local_paths import local_path
-from metaindex.core.shown import one_line
-from metaindex.storage.opening import is_remote
-from metaindex.storage.own import own_folder
-from metaindex.storage.protocol import Storage
-from metaindex.table.face import Table, handle_of
+from metaindex.core import ObjectExistsError, StorageError, local_path, one_line
+from metaindex.storage import Storage, is_remote, own_folder
+from metaindex.table import Table, handle_of
 
 from .diagnosis import Symptom, lacking, right, wrong
 

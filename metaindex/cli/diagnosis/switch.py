@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from metaindex.core.shown import one_line
-from metaindex.spark.extension_jar import EXTENSION, digest_in
+from metaindex.core import one_line
+from metaindex.spark import EXTENSION, digest_in
 
 from .diagnosis import Symptom, asked, lacking, right, wrong
 

@@ -12,7 +12,7 @@ from .data import SCHEMA
 from .questions import DemoQuestion
 
 if TYPE_CHECKING:
-    from metaindex.table.face import Table
+    from metaindex.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core import MissingDependencyError
 
 LAST_DAY = dt.date(2013, 12, 31)
 """Held back at first: the new day that is committed later."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import pyarrow as pa
 
-from metaindex.core.jvm.frames import arrow_of
+from metaindex.core import arrow_of
 
 from .data import DDL, SCHEMA
 from .questions import DemoQuestion

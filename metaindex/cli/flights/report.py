@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from metaindex.core.output import Column, Output
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import Column, Output
+from metaindex.query import human_bytes
 
 from .answers import AskedTwice
 from .questions import DemoQuestion

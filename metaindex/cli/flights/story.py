@@ -16,15 +16,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.core.config import Config
-from metaindex.core.errors import BuildError
-from metaindex.core.expression_errors import MissingDependencyError
-from metaindex.core.jvm.frames import frame_of
-from metaindex.core.output import Output
-from metaindex.query.pruning.result import human_bytes
-from metaindex.spark.quiet import quiet_session
-from metaindex.table.face import Table, handle_of
-from metaindex.table.opening import open_table
+from metaindex.core import BuildError, Config, MissingDependencyError, Output, frame_of
+from metaindex.query import human_bytes
+from metaindex.spark import quiet_session
+from metaindex.table import Table, handle_of, open_table
 
 from .answers import AskedTwice, ask, canonical, difference
 from .data import days, flights, split

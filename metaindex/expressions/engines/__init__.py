@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.core.records import dataclass
+from metaindex.core import ExpressionError, dataclass
 from metaindex.expressions.build import ColumnBuilder
 from metaindex.expressions.tree import (
     And,

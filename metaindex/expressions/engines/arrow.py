@@ -22,7 +22,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.literals import LiteralValue
 from metaindex.expressions.normal_form import fold_signed
 from metaindex.expressions.tree import (

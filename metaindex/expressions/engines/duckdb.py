@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.literals import LiteralValue
 from metaindex.expressions.tree import Comparison, In, Leaf, Opaque, Predicate, transform
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import (
     ColumnRef,

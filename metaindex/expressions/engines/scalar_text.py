@@ -7,8 +7,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.core.records import dataclass
+from metaindex.core import ExpressionError, dataclass
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.scalars.functions import TABLE
 from metaindex.expressions.scalars.nodes import ColumnValue, Fixed, FunctionCall, Scalar

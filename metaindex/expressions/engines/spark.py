@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.tree import (
     Leaf,
     Predicate,

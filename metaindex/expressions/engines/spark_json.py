@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.literals import Literal, LiteralValue
 from metaindex.expressions.tree import (
     And,

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.core.records import dataclass
+from metaindex.core import ExpressionError, dataclass
 from metaindex.expressions.tree import And, Leaf, Not, Opaque, Or, Predicate, fold
 
 from .catalog_types import json_type

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 
 from .casts import type_by_any_case
 

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 
 _MAY_BE_LAX: Final = re.compile(r"[;,\[]|\bin\b|\bisnull\b|\bnotnull\b|\bnot\s+null\b|\(\s*\)", re.IGNORECASE)
 

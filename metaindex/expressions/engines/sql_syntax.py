@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 
 from .sql_strict import refuse_lax, unclosed
 

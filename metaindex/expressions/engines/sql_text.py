@@ -16,7 +16,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.literals import Literal, LiteralValue
 from metaindex.expressions.tree import (
     ColumnRef,

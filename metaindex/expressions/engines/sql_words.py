@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from metaindex.core.shown import one_line
+from metaindex.core import one_line
 from metaindex.expressions.build import parse_path
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.expressions.literals import Literal, LiteralValue
 
 from .folding import folded

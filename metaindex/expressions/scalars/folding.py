@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metaindex.core.cases import cased_text
+from metaindex.core import cased_text
 from metaindex.expressions.literals import Literal
 
 from .functions import TABLE

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .types import (
     BIGINT,

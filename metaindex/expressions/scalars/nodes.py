@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.literals import Literal
 

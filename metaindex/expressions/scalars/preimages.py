@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Not, Op, Or, Predicate, StartsWith
 

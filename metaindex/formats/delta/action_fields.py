@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from metaindex.core.expression_errors import CorruptTableError
+from metaindex.core import CorruptTableError
 
 _INT32, _INT64 = 2**31, 2**63
 _NOTHING: Mapping[str, str | None] = {}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError, named_line
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, named_line
 
 from .action_fields import (
     check_add,

@@ -21,7 +21,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from metaindex.expressions.physical import encode_wide
+from metaindex.expressions import encode_wide
 from metaindex.formats.spark_texts import (
     BLANKS,
     DAY,

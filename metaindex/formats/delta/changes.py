@@ -15,8 +15,7 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError, StorageError
-from metaindex.core.vectors import vector
+from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, vector
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot, Version

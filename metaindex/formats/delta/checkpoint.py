@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError
-from metaindex.core.vectors import compute
-from metaindex.storage.protocol import Storage
+from metaindex.core import CorruptTableError, compute
+from metaindex.storage import Storage
 
 from .actions import LIVE_SCHEMA, FileAction, FileKey, Metadata, Protocol, file_columns, no_files, parse_commit
 from .columns import cast_to, child, constant, present, rows_array, strings, take, unchunked

@@ -13,7 +13,7 @@ import pyarrow as pa
 # The methods of arrays of the same names load pyarrow.compute, which takes longer than the snapshot of a small table.
 from pyarrow._compute import CastOptions, SetLookupOptions, StructFieldOptions
 
-from metaindex.core.vectors import compute, from_vector, truths, valid_mask, vector
+from metaindex.core import compute, from_vector, truths, valid_mask, vector
 
 Rows = npt.NDArray[np.int64]
 
@@ -86,7 +86,7 @@ def where(mask: pa.Array | pa.ChunkedArray) -> Rows:
 
 
 def unchunked(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    from metaindex.core.vectors import one_array
+    from metaindex.core import one_array
 
     return one_array(values)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import from_rows, from_vector, valid_mask, vector
+from metaindex.core import from_rows, from_vector, valid_mask, vector
 
 SURE_DIGITS = 15
 """Decimals of up to so many digits are one double each, whose shortest text is the decimal again."""

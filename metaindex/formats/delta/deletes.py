@@ -6,9 +6,9 @@ import uuid
 
 from pyroaring import BitMap64
 
-from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError
+from metaindex.core import CorruptTableError, ObjectNotFoundError
 from metaindex.formats.deletion_vectors import decode_blob, decode_framed, decode_z85
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .paths import decoded
 

@@ -3,9 +3,8 @@ increasing."""
 
 from __future__ import annotations
 
-from metaindex.core.expression_errors import CorruptTableError, VersionNotFoundError
-from metaindex.core.times import utc_text
-from metaindex.storage.protocol import Storage
+from metaindex.core import CorruptTableError, VersionNotFoundError, utc_text
+from metaindex.storage import Storage
 
 from .actions import Metadata
 from .log_segment import LogListing

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.expressions.physical import physical_type
+from metaindex.expressions import physical_type
 
 from .columns import rows_array
 

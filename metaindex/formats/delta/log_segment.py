@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import xxhash
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     NotATableError,
     ObjectNotFoundError,
     StorageError,
@@ -23,7 +23,7 @@ from metaindex.core.expression_errors import (
     VersionNotFoundError,
 )
 from metaindex.formats.model import Version
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.storage import ObjectInfo, Storage
 
 LOG = "_delta_log"
 _NAME = re.compile(

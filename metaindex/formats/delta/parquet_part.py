@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError, StorageError
-from metaindex.storage.protocol import Storage
+from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError
+from metaindex.storage import Storage
 
 from .columns import child, unchunked
 

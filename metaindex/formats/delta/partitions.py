@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import compute, from_bytes, from_vector
-from metaindex.expressions.physical import from_physical, physical_type
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.core import compute, from_bytes, from_vector
+from metaindex.expressions import ColumnBounds, from_physical, physical_type
 from metaindex.formats.model import Leaf, partition_text
 
 from .casts import UNKNOWN, Cast, LocalMicros, Unknown, cast

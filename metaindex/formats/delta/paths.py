@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError
+from metaindex.core import CorruptTableError
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.\-]*:/")
 _BLOCK = 1 << 18

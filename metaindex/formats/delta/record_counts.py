@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import from_vector, valid_mask, vector
+from metaindex.core import from_vector, valid_mask, vector
 
 from .columns import rows_array, unchunked
 from .stats_json import CHUNK_ROWS, read_texts

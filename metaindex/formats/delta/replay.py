@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError
-from metaindex.storage.protocol import Storage
+from metaindex.core import CorruptTableError, ObjectNotFoundError
+from metaindex.storage import Storage
 
 from .actions import Commit, FileAction, FileKey, Metadata, Protocol, file_columns, parse_commit
 from .checkpoint import CheckpointReader, joined, open_checkpoint

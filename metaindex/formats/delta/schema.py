@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError, named_line
+from metaindex.core import CorruptTableError, UnsupportedFeatureError, named_line
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import COLLATED, Field, Schema
 

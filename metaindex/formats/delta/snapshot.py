@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError
-from metaindex.core.vectors import vector
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.core import CorruptTableError, vector
+from metaindex.expressions import ColumnBounds
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, Version
 from metaindex.formats.protocol import TableRef
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -143,7 +142,7 @@ def file_table(live: pa.Table, names: tuple[str, ...], values: list[pa.Array]) -
 
 
 def null_mask(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    from metaindex.core.vectors import valid_mask
+    from metaindex.core import valid_mask
 
     valid = valid_mask(values)
     return np.zeros(len(values), np.bool_) if valid is None else ~valid

@@ -24,11 +24,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import from_bytes, from_vector, truths, valid_mask, vector
-from metaindex.expressions.physical import physical_type, to_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.core import from_bytes, from_vector, truths, valid_mask, vector
+from metaindex.expressions import ColumnBounds, physical_type, to_physical
 from metaindex.formats.model import Leaf
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .columns import booleans, int64_values, rows_array, where
 from .decimals import loosened

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import from_vector, truths
-from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.core import from_vector, truths
+from metaindex.expressions import physical_type, to_physical
 
 from .columns import rows_array, strings, unchunked, where
 from .leaf_statistics import Column, LeafStatistics

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.expressions import physical_type, to_physical
 
 from .leaf_statistics import LeafStatistics
 

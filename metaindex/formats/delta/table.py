@@ -12,17 +12,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import (
-    ArgumentError,
-    CorruptTableError,
-    NotATableError,
-    ObjectNotFoundError,
-    VersionNotFoundError,
-)
+from metaindex.core import ArgumentError, CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.model import Snapshot, Version
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .log_segment import (
     LogListing,

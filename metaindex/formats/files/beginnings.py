@@ -8,12 +8,9 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    UnsupportedFeatureError,
-)
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.encodings import codec_of
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .compressed import open_text, whole
 from .only_spark import CURE, encoding_of, unread_option

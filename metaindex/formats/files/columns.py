@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import from_bytes, from_vector
+from metaindex.core import from_bytes, from_vector
 
 STRETCH = 1 << 20
 

@@ -9,7 +9,7 @@ from typing import IO, Final, cast
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, StorageError, UnsupportedFeatureError, first_line
+from metaindex.core import CorruptTableError, StorageError, UnsupportedFeatureError, first_line
 
 from . import only_spark
 

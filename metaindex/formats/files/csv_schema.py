@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, MetaIndexError, UnsupportedFeatureError, first_line
-from metaindex.core.shown import between_quotes
+from metaindex.core import CorruptTableError, MetaIndexError, UnsupportedFeatureError, between_quotes, first_line
 from metaindex.formats.column_names import alike
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .beginnings import SAY_ENCODING, begins_as, first_that_says, is_utf8, is_whole, text_of
 from .header import check_header

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import UnsupportedFeatureError
 
 _SPECIAL = frozenset("{}[]*?\\")
 

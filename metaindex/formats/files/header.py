@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.core.shown import one_line
+from metaindex.core import UnsupportedFeatureError, one_line
 from metaindex.formats.column_names import alike
 
 from .text_types import infer_text

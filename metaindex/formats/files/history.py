@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     CorruptTableError,
     MetaIndexError,
     ObjectExistsError,
@@ -24,15 +24,12 @@ from metaindex.core.expression_errors import (
     StorageUnavailableError,
     VersionNotFoundError,
     first_line,
+    utc_text,
 )
-from metaindex.core.times import utc_text
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.backing_off import back_off
-from metaindex.storage.opening import is_remote
-from metaindex.storage.own import own_folder
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage, back_off, is_remote, own_folder
 
 from .options import FilesOptions
 from .place import above, name_of

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, first_line
-from metaindex.storage.protocol import Storage
+from metaindex.core import CorruptTableError, first_line
+from metaindex.storage import Storage
 
 from . import json_bounds
 from .beginnings import LOOKED_AT, SAY_ENCODING, beginning, begins_as, first_that_says, is_utf8, is_whole, text_of

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.core.vectors import compute, from_truths, from_vector
+from metaindex.core import UnsupportedFeatureError, compute, from_truths, from_vector
 
 from .columns import STRETCH, long_texts, numbers, repeated, texts
 

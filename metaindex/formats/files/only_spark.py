@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from metaindex.core.shown import between_quotes
+from metaindex.core import between_quotes
 from metaindex.formats.encodings import codec_of
 
 _OPTIONS: Final = frozenset({"encoding", "charset", "linesep"})

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ArgumentError, UnsupportedFeatureError
+from metaindex.core import ArgumentError, UnsupportedFeatureError
 
 from .compressed import REFUSED, SUFFIXES, not_unpacked
 from .schema_text import check_depth, parse_ddl

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import FormatError, UnsupportedFeatureError, first_line
+from metaindex.core import FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
 from metaindex.formats.spark_texts import NUMBER, TRUTHS, java_double
 

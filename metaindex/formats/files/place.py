@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import xxhash
 
-from metaindex.storage.opening import parent_of
+from metaindex.storage import parent_of
 
 
 def name_of(root: str, patterns: Sequence[str] = ()) -> str:

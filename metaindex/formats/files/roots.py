@@ -15,16 +15,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from metaindex.core.expression_errors import (
-    NotATableError,
-    StorageError,
-    StoragePermissionError,
-    UnsupportedFeatureError,
-)
-from metaindex.core.local_paths import local_path
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.core import NotATableError, StorageError, StoragePermissionError, UnsupportedFeatureError, local_path
+from metaindex.storage import LocalStorage, Storage, storage_for
 
 from .globs import escape, expand, has_pattern, literal, matcher
 

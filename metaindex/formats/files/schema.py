@@ -15,16 +15,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    FormatError,
-    UnsupportedFeatureError,
-    first_line,
-)
+from metaindex.core import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Field, Schema
 from metaindex.formats.parquet.footers import read_metadata
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .csv_schema import csv_schema, look_for_data
 from .header import LooksLikeData

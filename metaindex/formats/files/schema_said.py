@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import UnsupportedFeatureError
 
 from .schema import plain_type
 from .schema_text import TYPES, parse_ddl

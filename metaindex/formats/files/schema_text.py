@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import UnsupportedFeatureError
 
 MOST_DEEP = 50
 

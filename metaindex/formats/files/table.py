@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     CorruptTableError,
     EmptyFilesError,
     MetaIndexError,
@@ -26,10 +26,9 @@ from metaindex.core.expression_errors import (
     StorageError,
     UnsupportedFeatureError,
     VersionNotFoundError,
+    from_vector,
 )
-from metaindex.core.vectors import from_vector
-from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Schema, Snapshot, Version, partition_text
 from metaindex.formats.protocol import At, Resolved, TableRef
 

@@ -17,14 +17,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from metaindex.core.expression_errors import (
-    ObjectNotFoundError,
-    StorageError,
-    StoragePermissionError,
-    UnsupportedFeatureError,
-)
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.core import ObjectNotFoundError, StorageError, StoragePermissionError, UnsupportedFeatureError
+from metaindex.storage import LocalStorage, ObjectInfo, Storage
 
 from .globs import matcher
 from .listing import Listing

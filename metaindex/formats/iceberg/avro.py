@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    MissingDependencyError,
-    UnsupportedFeatureError,
-    first_line,
-)
+from metaindex.core import CorruptTableError, MissingDependencyError, UnsupportedFeatureError, first_line
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.parquet.schema import varint
 from metaindex.formats.unpacked import deflated, hold, zstandard

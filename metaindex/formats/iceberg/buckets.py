@@ -18,11 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.physical import PhysicalValue, decode_wide
-from metaindex.expressions.places import physical_interval
-from metaindex.expressions.statistics import Interval, ManyFiles, Mask
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import Mask
+from metaindex.expressions import ColumnRef, Interval, Literal, ManyFiles, PhysicalValue, decode_wide, physical_interval
 from metaindex.formats.model import Leaf
 
 from .metadata import PartitionSpec

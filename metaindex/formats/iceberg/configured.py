@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from metaindex.core.expression_errors import ArgumentError, ExpressionError, MissingDependencyError, first_line
-from metaindex.core.shown import one_line
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.column_ref import between_backticks
+from metaindex.core import ArgumentError, ExpressionError, MissingDependencyError, first_line, one_line
+from metaindex.expressions import between_backticks, parse_path
 
 _MOST_SAID = 200
 _MOST_NAMES = 12

@@ -20,16 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    ObjectNotFoundError,
-    StorageError,
-    UnsupportedFeatureError,
-)
-from metaindex.core.vectors import one_array
+from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, UnsupportedFeatureError, one_array
 from metaindex.formats.deletion_vectors import decode_framed
 from metaindex.formats.model import Deletes, EqualityDelete, Leaf, Schema
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .locations import Place
 from .manifests import EQUALITY_DELETES, PATH_FIELD_ID, POSITION_DELETES

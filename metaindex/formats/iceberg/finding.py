@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from metaindex.core.expression_errors import CorruptTableError, NotATableError, ObjectNotFoundError
-from metaindex.storage.protocol import Storage, exists
+from metaindex.core import CorruptTableError, NotATableError, ObjectNotFoundError
+from metaindex.storage import Storage, exists
 
 from .metadata import read_metadata
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metaindex.formats.model import FileTable, Snapshot
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .deletes import attach, describe
 from .locations import Place, normals

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import CorruptTableError
+from metaindex.core import CorruptTableError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -23,15 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    MetaIndexError,
-    ObjectNotFoundError,
-    UnsupportedFeatureError,
-    first_line,
-)
+from metaindex.core import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnsupportedFeatureError, first_line
 from metaindex.formats.json_text import parse_json
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .avro import AvroFile, read_avro
 from .locations import Place

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     CorruptTableError,
     ObjectNotFoundError,
     UnsupportedFeatureError,
     VersionNotFoundError,
     named_line,
+    utc_text,
 )
-from metaindex.core.times import utc_text
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.protocol import At
 from metaindex.formats.unpacked import deflated, zstandard
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 NEWEST_FORMAT = 3
 NO_SNAPSHOT = "none"  # the version id of a table that has no snapshot yet

@@ -11,7 +11,7 @@ from typing import Any
 
 import xxhash
 
-from metaindex.core.expression_errors import CorruptTableError, first_line
+from metaindex.core import CorruptTableError, first_line
 from metaindex.formats.json_text import parse_json
 
 from .metadata import TableMetadata

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import from_bytes, from_truths, from_vector, valid_mask, vector
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.core import from_bytes, from_truths, from_vector, valid_mask, vector
+from metaindex.expressions import ColumnBounds, physical_type
 from metaindex.formats.model import Leaf
 
 from .metadata import PartitionField, PartitionSpec

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, first_line
+from metaindex.core import CorruptTableError, first_line
 from metaindex.formats.model import Field, Leaf, Schema
 
 VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])

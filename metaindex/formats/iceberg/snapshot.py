@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import UnsupportedFeatureError
+from metaindex.expressions import ColumnBounds, ColumnRef
 from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .buckets import BucketStatistics, buckets_of
 from .deletes import DeleteLoader, attach, describe

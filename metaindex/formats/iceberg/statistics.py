@@ -26,8 +26,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import from_rows, from_truths, from_vector, truths, valid_mask, vector
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.core import from_rows, from_truths, from_vector, truths, valid_mask, vector
+from metaindex.expressions import ColumnBounds
 from metaindex.formats.model import Leaf
 
 if TYPE_CHECKING:

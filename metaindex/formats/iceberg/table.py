@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from metaindex.core.expression_errors import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
+from metaindex.core import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.diff import shape
 from metaindex.formats.model import Diff, Field, Schema, Snapshot, Version
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .changes import changes_from_commits
 from .configured import identifier_of

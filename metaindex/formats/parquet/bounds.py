@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import from_vector, valid_mask, vector
-from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.core import from_vector, valid_mask, vector
+from metaindex.expressions import physical_type, to_physical
 
 from .schema import Coding, FileType
 from .trust import Doubt, Found

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from metaindex.core.expression_errors import CorruptTableError, named_line
+from metaindex.core import CorruptTableError, named_line
 
 from .schema import Compact, Kinds, Node, Struct, varint
 

@@ -1,7 +1,7 @@
 """The one error of this folder (builders meet it too, so it stands with the room's other errors), and how errors name a
 file."""
 
-from metaindex.core.errors import ScanError
+from metaindex.core import ScanError
 from metaindex.formats.model import Snapshot
 
 __all__ = ["ScanError", "describe"]

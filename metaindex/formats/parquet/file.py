@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.model import Leaf
 from metaindex.formats.older_calendar import created_by, may_be_in_older_calendar
 

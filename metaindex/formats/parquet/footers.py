@@ -27,18 +27,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.core.expression_errors import (
+from metaindex.core import (
     CorruptTableError,
     StorageError,
     StorageUnavailableError,
     UnsupportedFeatureError,
     first_line,
+    from_vector,
+    valid_mask,
 )
-from metaindex.core.vectors import from_vector, valid_mask
-from metaindex.expressions.physical import column_domain_has_nan, physical_type, to_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
 from metaindex.formats.model import Leaf
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .bounds import DOUBTS, FileColumn, aggregate
 from .file import Layouts, Shape, ShapeKey, collect, open_footer, shape_of

@@ -23,11 +23,11 @@ import pyarrow as pa
 # What pq.ParquetFile is made of: that one lists all columns by their names for each file, which is not asked here.
 from pyarrow._parquet import FileMetaData, ParquetReader
 
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 from metaindex.formats.files.listing import RACY_NS
 from metaindex.formats.older_calendar import in_older_calendar
 from metaindex.formats.parquet.file import open_footer
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.storage import ObjectInfo
 
 _T = TypeVar("_T")
 

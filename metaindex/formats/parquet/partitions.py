@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.expressions.physical import from_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.model import Field, Leaf, Snapshot
 
 from .errors import ScanError, describe

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.arrow_types import is_text
+from metaindex.expressions import is_text
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Field, Snapshot
 from metaindex.formats.nested_fields import FIELD_ID, PHYSICAL_NAME

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow._parquet import ParquetReader
 
-from metaindex.core.expression_errors import CorruptTableError, StorageError
+from metaindex.core import CorruptTableError, StorageError
 from metaindex.formats.model import Field
 from metaindex.formats.parquet.file import encrypted_columns
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.storage import ObjectInfo
 
 from .errors import ScanError
 from .opened import DOUBTS, HeldFooters, OpenedFile, RowGroupChoice, open_file

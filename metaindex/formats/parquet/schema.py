@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import CorruptTableError, named_line
+from metaindex.core import CorruptTableError, named_line
 from metaindex.formats.column_names import alike
 
 Struct: TypeAlias = dict[int, Any]

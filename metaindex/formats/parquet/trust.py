@@ -16,8 +16,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from metaindex.expressions.arrow_types import is_bytes, is_text
-from metaindex.expressions.physical import physical_type
+from metaindex.expressions import is_bytes, is_text, physical_type
 from metaindex.formats.column_names import alike
 from metaindex.formats.model import Leaf
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from metaindex.core.errors import ScanError
-from metaindex.core.shown import between_quotes
+from metaindex.core import ScanError, between_quotes
 from metaindex.formats.files.options import MOST_COLUMNS, most_columns
 
 

@@ -27,8 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import ScanError
-from metaindex.core.shown import between_quotes
+from metaindex.core import ScanError, between_quotes
 from metaindex.formats.model import Field
 
 from .csv_dialect import CsvDialect, line_end, one_line_end

@@ -6,7 +6,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from metaindex.core.errors import ScanError
+from metaindex.core import ScanError
 from metaindex.formats.encodings import codec_of
 
 _HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")

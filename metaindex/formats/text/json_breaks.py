@@ -20,7 +20,7 @@ import re
 
 import pyarrow as pa
 
-from metaindex.expressions.arrow_types import is_text
+from metaindex.expressions import is_text
 
 _LONG_FORMS = re.compile(
     rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}"

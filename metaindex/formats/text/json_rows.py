@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
+from metaindex.core import ScanError
 from metaindex.formats.files import json_bounds
 from metaindex.formats.files.beginnings import is_utf8
 from metaindex.formats.model import Field

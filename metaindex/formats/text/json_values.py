@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
+from metaindex.core import ScanError
 
 from .values import Uncertain, ValueRules, decimal_value, typed
 

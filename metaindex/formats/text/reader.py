@@ -11,8 +11,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
-from metaindex.core.shown import between_quotes
+from metaindex.core import ScanError, between_quotes
 from metaindex.formats.files import only_spark
 from metaindex.formats.files.beginnings import is_whole
 from metaindex.formats.files.compressed import open_text, whole

@@ -16,8 +16,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import ScanError
-from metaindex.expressions.arrow_types import is_text
+from metaindex.core import ScanError
+from metaindex.expressions import is_text
 from metaindex.formats.files.time_patterns import TimePattern
 from metaindex.formats.model import Field
 from metaindex.formats.spark_texts import (

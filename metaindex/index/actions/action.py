@@ -17,10 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from metaindex.core.errors import ConcurrentWriteError
-from metaindex.core.expression_errors import StorageError
-from metaindex.core.shown import Shown
-from metaindex.core.telemetry import record_action, record_lag
+from metaindex.core import ConcurrentWriteError, Shown, StorageError, record_action, record_lag
 from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import Heartbeat
 from metaindex.index.log.operation_log import OperationLog

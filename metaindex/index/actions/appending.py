@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from metaindex.core.errors import ConcurrentWriteError
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import ConcurrentWriteError, StorageError
 from metaindex.index.log.entry import IndexLogEntry, UnderWay
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation
-from metaindex.storage.backing_off import back_off
+from metaindex.storage import back_off
 
 TRIES = 64
 """Numbers that a writer may lose to others before it gives up."""

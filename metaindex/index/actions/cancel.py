@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
-from metaindex.core.errors import IndexStateError
+from metaindex.core import IndexStateError
 from metaindex.index.log.entry import Content, IndexLogEntry, UnderWay
 from metaindex.index.log.liveness import heartbeat_path, is_nonce
 from metaindex.index.log.operation_log import OperationLog

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from metaindex.formats.model import Schema
+from metaindex.formats import Schema
 from metaindex.index.log.entry import Content, RunRef, VersionRecord
 from metaindex.index.log.history import RollOver, may_hold, rolled_over, with_record, without_runs
 

@@ -10,17 +10,14 @@ import secrets
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import ObjectNotFoundError
-from metaindex.core.records import dataclass
-from metaindex.core.shown import counted
+from metaindex.core import DamagedIndexError, ForeignIndexError, ObjectNotFoundError, counted, dataclass
 from metaindex.index.log.entry import Content, IndexLogEntry, ObjectRef
 from metaindex.index.log.liveness import heartbeat_path
 from metaindex.index.log.needs import unknown
 from metaindex.index.log.operation_log import EntryListing, OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.index.log.record_codec import decode_segment
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .action import Outcome
 from .removal import abandoned, heartbeats, leftovers, on_storage, remove, version_objects

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core.shown import counted
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import TableRef
+from metaindex.core import counted
+from metaindex.formats import Snapshot, TableRef
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.registry import keyed, rows_of
 from metaindex.index.kinds.renames import with_ids

@@ -20,10 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core.errors import ConcurrentWriteError, IndexStateError
-from metaindex.core.records import dataclass
-from metaindex.core.shown import counted
-from metaindex.formats.model import FileTable, Snapshot, Version
+from metaindex.core import ConcurrentWriteError, IndexStateError, counted, dataclass
+from metaindex.formats import FileTable, Snapshot, Version
 from metaindex.index.build.merging import merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.index.keys import FileIdentities, file_ids
@@ -34,7 +32,7 @@ from metaindex.index.log.versions import LiveFiles, Recorded, difference
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.reader import RunReader, StoreCache
 from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .action import RUNS, Change, NothingToDo
 from .merge_policy import mergeable

@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from metaindex.core.vectors import numbers
-from metaindex.formats.changes import Changes
-from metaindex.formats.model import FileTable, Snapshot
+from metaindex.core import numbers
+from metaindex.formats import Changes, FileTable, Snapshot
 from metaindex.index.keys import FileIdentities, path_ids
 from metaindex.index.log.entry import RunRef, VersionRecord
 from metaindex.index.log.versions import LiveFiles, Recorded, to_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from metaindex.core.errors import IndexStateError
-from metaindex.core.shown import counted
+from metaindex.core import IndexStateError, counted
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation, State

@@ -8,12 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ArgumentError, UnknownColumnError
-from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.references import columns
-from metaindex.expressions.skipping import may_match
-from metaindex.formats.condition import predicate_of
-from metaindex.formats.model import Snapshot
+from metaindex.core import ArgumentError, UnknownColumnError
+from metaindex.expressions import ArrowStatistics, columns, may_match
+from metaindex.formats import Snapshot, predicate_of
 
 if TYPE_CHECKING:
     from .refresh import Limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef

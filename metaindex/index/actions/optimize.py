@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Literal
 
-from metaindex.core.errors import ConcurrentWriteError, DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.shown import counted
+from metaindex.core import ConcurrentWriteError, DamagedIndexError, counted, dataclass
 from metaindex.index.build.merging import Merged, merge_runs, unmerged
 from metaindex.index.build.protocol import Builder, Progress, pieces_written_by
 from metaindex.index.kinds.registry import served_keys
@@ -21,7 +19,7 @@ from metaindex.index.log.entry import IndexLogEntry, RunRef
 from metaindex.index.log.states import Operation
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .action import Change, NothingToDo
 from .merge_policy import QUICK, MergePolicy, full_groups, quick_groups

@@ -18,12 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.shown import counted
-from metaindex.core.vectors import truths
-from metaindex.formats.changes import Base, ServesChanges
-from metaindex.formats.model import Snapshot, Version
-from metaindex.formats.protocol import At, TableFormat, TableRef
+from metaindex.core import MetaIndexError, counted, truths
+from metaindex.formats import At, Base, ServesChanges, Snapshot, TableFormat, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.open_index import OpenIndex

@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from metaindex.formats.model import Schema, Version
+from metaindex.formats import Schema, Version
 from metaindex.index.log.entry import Content, ObjectRef, SegmentRef, VersionRecord, version_tag
 from metaindex.index.log.history import MAX_BITS, RollOver, characters, roll_over
 from metaindex.index.log.record_codec import BITS, encode_bits, encode_segment, object_ref
 from metaindex.index.log.versions import Versions, rooted
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 FOLDER = "_versions"
 

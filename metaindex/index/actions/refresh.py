@@ -22,11 +22,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.errors import ConcurrentWriteError, DamagedIndexError
-from metaindex.core.shown import counted
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.changes import Base
-from metaindex.formats.model import Schema, Snapshot, Version
+from metaindex.core import ConcurrentWriteError, DamagedIndexError, counted
+from metaindex.expressions import ColumnRef
+from metaindex.formats import Base, Schema, Snapshot, Version
 from metaindex.index.kinds.registry import covered_columns
 from metaindex.index.log.entry import IndexLogEntry, RunRef, VersionRecord
 from metaindex.index.log.history import RollOver

@@ -21,8 +21,7 @@ from metaindex.index.log.operation_log import OperationLog, entry_path
 from metaindex.index.store.layout import run_folder, run_of
 from metaindex.index.store.reader import manifest_path
 from metaindex.index.store.writer import is_run
-from metaindex.storage.own import meant_by
-from metaindex.storage.protocol import KeepsLeftovers, KeepsVersions, ObjectInfo, Storage
+from metaindex.storage import KeepsLeftovers, KeepsVersions, ObjectInfo, Storage, meant_by
 
 MANIFESTS, VERSIONS = "_manifests", "_versions"
 GRACE_SECONDS = 3600

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from metaindex.formats.model import Version
+from metaindex.formats import Version
 from metaindex.index.log.entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from metaindex.index.log.record_codec import BITS
 from metaindex.index.log.versions import from_text, to_text

@@ -6,10 +6,10 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from metaindex.formats.model import Version
+from metaindex.formats import Version
 from metaindex.index.log.entry import Content, ObjectRef, SegmentRef, VersionRecord
 from metaindex.index.log.record_codec import BITS, decode_bits, decode_segment, encode_bits, encode_segment, object_ref
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .records import FOLDER, is_large, outside
 from .renumber import Renumbering, Replacement

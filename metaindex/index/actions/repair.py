@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.shown import counted
-from metaindex.formats.model import Schema
+from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, counted
+from metaindex.formats import Schema
 from metaindex.index.kinds.registry import kind_named, unknown
 from metaindex.index.log.entry import Content, IndexLogEntry, KindSpec, VersionRecord
 from metaindex.index.log.history import with_record, without_runs

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.formats.model import FILE_SCHEMA, FileTable, Snapshot
-from metaindex.formats.protocol import TableRef
+from metaindex.formats import FILE_SCHEMA, FileTable, Snapshot, TableRef
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest, KeyBuild, Progress
 from metaindex.index.keys import column_id, file_ids, partition_id
 from metaindex.index.kinds.described import fact_kinds, leaves_of

@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import VersionNotFoundError
-from metaindex.formats.changes import Base, Changes, ServesChanges
-from metaindex.formats.model import Snapshot, Version
-from metaindex.formats.protocol import At, TableFormat, TableRef
+from metaindex.core import VersionNotFoundError
+from metaindex.formats import At, Base, Changes, ServesChanges, Snapshot, TableFormat, TableRef, Version
 
 
 @dataclass(slots=True)

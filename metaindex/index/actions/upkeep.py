@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 from metaindex.index.build.protocol import Builder
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metaindex.core.errors import IndexExistsError, IndexNotFoundError, IndexStateError
+from metaindex.core import IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.liveness import held
 from metaindex.index.log.needs import check_writable

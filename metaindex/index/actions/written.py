@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.vectors import compute
+from metaindex.core import compute
 
 if TYPE_CHECKING:
     from .follow import Seen

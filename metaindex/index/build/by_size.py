@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from metaindex.core.errors import WorkerError
+from metaindex.core import WorkerError
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.kinds.served import RowPlan
 from metaindex.index.store.writer import RunSink

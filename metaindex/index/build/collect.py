@@ -17,13 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import MetaIndexError, StorageUnavailableError
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Field, Leaf, Trust
-from metaindex.formats.parquet.footers import FooterColumn, read_footers
-from metaindex.formats.parquet.trust import Doubt
+from metaindex.core import MetaIndexError, StorageUnavailableError
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Doubt, Field, FooterColumn, Leaf, Trust, read_footers
 from metaindex.index.kinds.facts import MOST_ROWS, constant, facts_of, facts_schema, replace_rows, told, unknown_facts
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .extremes import ColumnScan, bounds_of
 from .parquet_scan import scan_parquet
@@ -112,7 +110,7 @@ def _collect_some(storage: Storage, source: FactScan, paths: list[str], sizes: l
             return _collect_parquet(storage, source, paths, sizes, threads)
         case "csv" | "json":
             # Only tables of texts load the text reader.
-            from metaindex.core.errors import ScanError
+            from metaindex.core import ScanError
 
             from .text_scan import TextScanner
 

@@ -14,9 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.arrow_types import is_bytes, is_text
-from metaindex.expressions.physical import physical_type, to_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, is_bytes, is_text, physical_type, to_physical
 from metaindex.index.kinds.facts import domain_of
 
 

@@ -14,7 +14,7 @@ from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink, write_sorted
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 from .key_scan import KeyScan, scan_keys
 from .protocol import BuildRequest, KeyBuild, Progress

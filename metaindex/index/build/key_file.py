@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 Batches = Iterator[tuple[Sequence[tuple[int, int]], Mapping[str, pa.Array]]]
 """Row groups and how many rows of each, one behind the other, and the rows: by stable name the values of each column

@@ -9,12 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.expressions.arrow_types import is_uuid
-from metaindex.formats.model import Leaf
-from metaindex.formats.parquet.file import Layouts, Shape, ShapeKey, open_footer, shape_of
-from metaindex.formats.parquet.trust import AbsentLeaf, Doubt, Found
+from metaindex.expressions import is_uuid
+from metaindex.formats import AbsentLeaf, Doubt, Found, Layouts, Leaf, Shape, ShapeKey, open_footer, shape_of
 from metaindex.index.kinds.canonical import answers_for
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .key_file import Batches, KeyFile
 from .parquet_scan import AmbiguousLeafError, FileColumns, is_old

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import StorageUnavailableError
-from metaindex.formats.model import Field, Leaf
+from metaindex.core import StorageUnavailableError
+from metaindex.formats import Field, Leaf
 from metaindex.index.kinds.canonical import UnkeyedValuesError
 from metaindex.index.kinds.keyed import TakesRows, add_groups
 from metaindex.index.kinds.kind import PlannedKey
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .ahead import in_turn
 from .collect import UNREADABLE
@@ -125,7 +125,7 @@ def _opener(source: KeyScan) -> Opener | str:
             return ParquetOpener(source.leaves)
         case "csv" | "json":
             # Only tables of texts load the text reader.
-            from metaindex.core.errors import ScanError
+            from metaindex.core import ScanError
 
             from .key_text import TextOpener
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
-from metaindex.formats.model import Field, Leaf
-from metaindex.storage.protocol import Storage
+from metaindex.core import ScanError
+from metaindex.formats import Field, Leaf
+from metaindex.storage import Storage
 
 from .key_file import Batches, KeyFile
 from .text_scan import TextScanner, columns_of, leaf_as_text

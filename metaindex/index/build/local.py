@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import BuildError
+from metaindex.core import BuildError
 from metaindex.index.kinds.described import FactWriter
 from metaindex.index.kinds.facts import MOST_ROWS, in_column_order
 from metaindex.index.kinds.kind import Kind, PlannedKey

@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.core.expression_errors import FormatError
-from metaindex.formats.column_names import alike
-from metaindex.formats.model import Leaf
-from metaindex.formats.older_calendar import may_be_in_older_calendar
-from metaindex.storage.protocol import Storage
+from metaindex.core import FormatError
+from metaindex.formats import Leaf, alike, may_be_in_older_calendar
+from metaindex.storage import Storage
 
 from .extremes import ColumnScan
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.expressions.physical import from_physical
-from metaindex.formats.model import Leaf
+from metaindex.expressions import from_physical
+from metaindex.formats import Leaf
 from metaindex.index.kinds.described import PartitionColumn
 
 from .protocol import BuildRequest

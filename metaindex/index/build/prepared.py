@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.statistics import ColumnBounds, Mask
-from metaindex.formats.model import Leaf, ManyLogBounds, SnapshotDetails, Trust
+from metaindex.core import Mask
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Leaf, ManyLogBounds, SnapshotDetails, Trust
 from metaindex.index.kinds.facts import MOST_ROWS, constant, replace_rows, take_bounds, told, unknown_facts
 
 from .collect import Collected

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.formats.model import FileTable, Leaf, Snapshot
-from metaindex.formats.protocol import TableRef
+from metaindex.formats import FileTable, Leaf, Snapshot, TableRef
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.kinds.served import RowPlan
 from metaindex.index.log.entry import CoveredKey

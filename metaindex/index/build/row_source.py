@@ -15,15 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import ObjectNotFoundError
-from metaindex.formats.model import Field, Leaf
-from metaindex.formats.parquet.opened import EveryRowGroup
-from metaindex.formats.parquet.partitions import PartitionValues
-from metaindex.formats.parquet.projection import FileNames, constant
-from metaindex.formats.parquet.rows import read_parquet
+from metaindex.core import ObjectNotFoundError, ScanError
+from metaindex.formats import EveryRowGroup, Field, FileNames, Leaf, PartitionValues, constant, read_parquet
 from metaindex.index.kinds.served import RowPlan
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .protocol import BuildRequest
 

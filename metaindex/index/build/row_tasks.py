@@ -20,13 +20,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError
-from metaindex.core.expression_errors import StorageUnavailableError
+from metaindex.core import BuildError, StorageUnavailableError
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.row_sums import RowSum, sum_of_files
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .collect import UNREADABLE
 from .row_source import DataFile, RowSource

@@ -20,12 +20,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.errors import BuildError, DamagedIndexError
-from metaindex.core.expression_errors import MetaIndexError, OutsideTableError
-from metaindex.core.jvm.frames import frame_of
-from metaindex.core.jvm.interrupts import interrupts_first, surely
-from metaindex.core.jvm.jobs import tagged
-from metaindex.core.jvm.said import said_by_spark
+from metaindex.core import (
+    BuildError,
+    DamagedIndexError,
+    MetaIndexError,
+    OutsideTableError,
+    frame_of,
+    interrupts_first,
+    said_by_spark,
+    surely,
+    tagged,
+)
 from metaindex.index.kinds.described import Level
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.kinds.registry import FACT_ROWS

@@ -23,13 +23,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import BuildError, StorageError
 from metaindex.index.kinds.keyed import Gathered, KeyFinisher, Spill
 from metaindex.index.kinds.kind import PlannedKey
 from metaindex.index.store.layout import PartInfo, run_folder
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .key_build import BuiltKey, key_build
 from .key_scan import KeyScan, scan_keys

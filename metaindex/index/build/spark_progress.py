@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metaindex.core.jvm.jobs import inheriting, stage_ids, tagged
+from metaindex.core import inheriting, stage_ids, tagged
 
 from .protocol import Progress
 

@@ -21,8 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError
-from metaindex.core.jvm.frames import frame_of
+from metaindex.core import BuildError, frame_of
 from metaindex.index.kinds.keyed import UNKEYED
 from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
 from metaindex.index.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling

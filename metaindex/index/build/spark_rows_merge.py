@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.errors import BuildError
+from metaindex.core import BuildError
 from metaindex.index.kinds.pieces import PIECES_MERGED, MergedPiece, RowMerge
 
 from .protocol import Progress

@@ -16,13 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError
-from metaindex.core.expression_errors import first_line
-from metaindex.core.jvm.frames import frame_of
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.formats.files.beginnings import beginning, is_whole
-from metaindex.formats.model import Schema
-from metaindex.formats.text import TextReader
+from metaindex.core import BuildError, first_line, frame_of
+from metaindex.expressions import column_sql
+from metaindex.formats import Schema, TextReader, beginning, is_whole
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, RowPlan, travelling
 
 from .collect import UNREADABLE, FactScan

@@ -17,7 +17,7 @@ from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.parts import PartStream
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .collect import Collected, FactScan, collect
 from .spark_schemas import FILE_ROWS, WRITTEN

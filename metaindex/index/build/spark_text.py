@@ -19,15 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError
-from metaindex.core.expression_errors import StorageUnavailableError, first_line
-from metaindex.core.jvm.frames import spark_schema
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.expressions.physical import to_physical
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Field, Leaf, Trust
+from metaindex.core import BuildError, StorageUnavailableError, first_line, spark_schema
+from metaindex.expressions import ColumnBounds, column_sql, to_physical
+from metaindex.formats import Field, Leaf, Trust
 from metaindex.index.kinds.facts import facts_of, replace_rows, unknown_facts
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .collect import UNREADABLE, Collected, FactScan
 from .protocol import BuildRequest

@@ -9,8 +9,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core.errors import BuildError
-from metaindex.core.jvm.running import check_running
+from metaindex.core import BuildError, check_running
 
 from .worker_python import asked
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import ScanError
-from metaindex.formats.model import Field, Leaf, Schema
-from metaindex.formats.text import TextReader
-from metaindex.storage.protocol import Storage
+from metaindex.core import ScanError
+from metaindex.formats import Field, Leaf, Schema, TextReader
+from metaindex.storage import Storage
 
 from .extremes import ColumnScan
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Trust
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Trust
 from metaindex.index.kinds.facts import constant, domain_of, facts_of, joined
 
 

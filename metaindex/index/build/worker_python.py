@@ -12,10 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.errors import WorkerError
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.jvm.jobs import tagged
-from metaindex.core.shown import one_line
+from metaindex.core import WorkerError, interrupts_first, one_line, tagged
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

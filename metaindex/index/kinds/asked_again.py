@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.expressions.literals import literal
+from metaindex.core import MetaIndexError
+from metaindex.expressions import literal
 
 from .checks import LACKS
 from .keyed import KeyReader

@@ -31,13 +31,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.vectors import truths, valid_mask, vector
-from metaindex.expressions.conversion import convert_bounds
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.physical import PhysicalValue, decode_wide, physical_type
-from metaindex.expressions.places import physical_interval
-from metaindex.expressions.statistics import ColumnBounds, Interval, Mask
+from metaindex.core import Mask, MetaIndexError, truths, valid_mask, vector
+from metaindex.expressions import (
+    ColumnBounds,
+    Interval,
+    Literal,
+    PhysicalValue,
+    convert_bounds,
+    decode_wide,
+    physical_interval,
+    physical_type,
+)
 
 from .decimals import hash_decimals
 from .xxhash64 import Hashes, hash_slices, hash_words

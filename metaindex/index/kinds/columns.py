@@ -5,12 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from metaindex.core.expression_errors import UnknownColumnError, UnsupportedFeatureError
-from metaindex.expressions.binding import reader_hint
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.model import COLLATED, Leaf, Schema
+from metaindex.core import UnknownColumnError, UnsupportedFeatureError
+from metaindex.expressions import ColumnRef, parse_path, physical_type, reader_hint
+from metaindex.formats import COLLATED, Leaf, Schema
 
 
 def find_leaf(schema: Schema, name: str) -> Leaf:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 
 Key = tuple[str, ...]
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import vector
+from metaindex.core import vector
 
 from .xxhash64 import Hashes, hash_slices, hash_words
 

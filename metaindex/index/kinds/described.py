@@ -15,13 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.questions import Question
-from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.model import Leaf, Schema
+from metaindex.core import Mask, Matrix, dataclass
+from metaindex.expressions import ColumnBounds, ColumnRef, PruningStatistics, Question, physical_type
+from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredColumn
 from metaindex.index.store.rows import Columns
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import Mask, from_vector, numbers, valid_mask, vector
-from metaindex.expressions.physical import physical_type
+from metaindex.core import Mask, from_vector, numbers, valid_mask, vector
+from metaindex.expressions import physical_type
 
 from .canonical import plain_type
 from .values.encoding import CUT, doubles, encode_values

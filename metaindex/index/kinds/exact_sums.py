@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.vectors import valid_mask, vector
+from metaindex.core import DamagedIndexError, valid_mask, vector
 from metaindex.index.kinds.canonical import UnkeyedValuesError, plain_type
 
 SUM_BYTES = 32

@@ -17,10 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import vector
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Leaf, Trust
+from metaindex.core import vector
+from metaindex.expressions import ColumnBounds, physical_type
+from metaindex.formats import Leaf, Trust
 from metaindex.index.keys import column_id
 
 from .states import BOUND_BYTES, StatState

@@ -23,16 +23,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.deadline import look
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Interval, Mask
-from metaindex.formats.model import Leaf
+from metaindex.core import DamagedIndexError, Mask, dataclass, look
+from metaindex.expressions import Interval, Literal
+from metaindex.formats import Leaf
 from metaindex.index.keys import column_id
 from metaindex.index.log.entry import CoveredColumn, CoveredKey
 from metaindex.index.store.layout import PartInfo
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .canonical import plain_type
 

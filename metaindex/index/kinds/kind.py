@@ -22,11 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import Leaf, Schema
+from metaindex.core import ArgumentError, DamagedIndexError, Mask, dataclass
+from metaindex.formats import Leaf, Schema
 from metaindex.index.keys import key_id
 from metaindex.index.log.entry import CoveredKey, KindSpec
 

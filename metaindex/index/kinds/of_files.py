@@ -16,11 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ArgumentError, UnsupportedFeatureError
-from metaindex.core.vectors import numbers
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import Leaf, Schema
+from metaindex.core import ArgumentError, Mask, UnsupportedFeatureError, numbers
+from metaindex.expressions import Literal
+from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredKey
 
 from .keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, numbers
+from metaindex.core import dataclass, from_vector, numbers
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import RunReader

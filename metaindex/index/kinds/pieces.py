@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.store.layout import PartInfo
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError, first_line
+from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, first_line
 from metaindex.index.log.entry import CoveredKey, KindSpec, RunRef
 from metaindex.index.log.sealed import one_line
 from metaindex.index.log.types import type_from_text

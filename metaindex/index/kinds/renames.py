@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from metaindex.core.expression_errors import UnknownColumnError
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.formats.model import Schema
+from metaindex.core import UnknownColumnError
+from metaindex.expressions import column_sql
+from metaindex.formats import Schema
 from metaindex.index.log.entry import KindSpec
 
 from .columns import columns_of, named

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 _WHOLE = 1 << 64
 

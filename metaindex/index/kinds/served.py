@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import StorageError
-from metaindex.core.records import dataclass
-from metaindex.expressions.tree import ColumnRef, Predicate
-from metaindex.formats.model import Leaf, Schema
+from metaindex.core import StorageError, dataclass
+from metaindex.expressions import ColumnRef, Predicate
+from metaindex.formats import Leaf, Schema
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo, run_folder
 

@@ -22,8 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import named_line
+from metaindex.core import DamagedIndexError, named_line
 
 _PLAIN: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import compute
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask, compute
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.reader import RunReader
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
+from metaindex.core import DamagedIndexError, ForeignIndexError
 
 from .entry import (
     FORMAT_VERSION,

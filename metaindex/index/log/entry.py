@@ -13,8 +13,8 @@ from dataclasses import field, replace
 
 import xxhash
 
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Schema, Version
+from metaindex.core import dataclass
+from metaindex.formats import Schema, Version
 
 from .states import TRANSIENT, Operation, State
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from metaindex.core.errors import ConcurrentWriteError
-from metaindex.formats.model import Schema, Version
+from metaindex.core import ConcurrentWriteError
+from metaindex.formats import Schema, Version
 
 from .entry import Content, SegmentRef, VersionRecord
 from .record_codec import BITS

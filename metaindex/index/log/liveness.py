@@ -14,9 +14,8 @@ import threading
 import time
 from types import TracebackType
 
-from metaindex.core.expression_errors import StorageError
-from metaindex.core.times import utc_text
-from metaindex.storage.protocol import Storage
+from metaindex.core import StorageError, utc_text
+from metaindex.storage import Storage
 
 from .entry import UnderWay
 

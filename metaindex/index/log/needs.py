@@ -9,7 +9,7 @@ the run is.
 
 from __future__ import annotations
 
-from metaindex.core.errors import ForeignIndexError
+from metaindex.core import ForeignIndexError
 
 from .entry import IndexLogEntry, RunRef
 

@@ -18,17 +18,19 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Final
 
-from metaindex.core.errors import ConcurrentWriteError, DamagedIndexError, ForeignIndexError, IndexStateError
-from metaindex.core.expression_errors import (
+from metaindex.core import (
+    ConcurrentWriteError,
+    DamagedIndexError,
+    ForeignIndexError,
+    IndexStateError,
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
     StoragePermissionError,
     StorageUnavailableError,
+    dataclass,
 )
-from metaindex.core.records import dataclass
-from metaindex.storage.backing_off import back_off
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage, back_off
 
 from .codec import check_readable, decode, encode
 from .entry import MAX_NUMBER, IndexLogEntry

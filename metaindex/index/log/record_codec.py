@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Schema, Version
+from metaindex.core import DamagedIndexError, dataclass
+from metaindex.formats import Schema, Version
 
 from .entry import FORMAT_VERSION, ObjectRef, VersionRecord
 from .fields import Fields

@@ -6,8 +6,9 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import (
+from metaindex.core import (
+    DamagedIndexError,
+    ForeignIndexError,
     MetaIndexError,
     StorageError,
     StoragePermissionError,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.formats.model import Field, Schema
+from metaindex.core import UnsupportedFeatureError
+from metaindex.formats import Field, Schema
 
 from .fields import Fields
 from .repeated import Repeated

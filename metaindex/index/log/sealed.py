@@ -15,8 +15,7 @@ import hmac
 import json
 from typing import Any
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import named_line
+from metaindex.core import DamagedIndexError, ForeignIndexError, named_line
 
 from .fields import Fields
 

@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 from pyroaring import BitMap
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import Schema, Version
+from metaindex.core import DamagedIndexError, Mask, dataclass
+from metaindex.formats import Schema, Version
 
 from .entry import Content, ObjectRef, RunRef, SegmentRef, VersionRecord
 from .record_codec import BITS, Segment, decode_bits, decode_segment

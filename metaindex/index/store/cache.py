@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .footer import Footer
 from .layout import PartInfo, run_of

@@ -12,7 +12,7 @@ import numpy.typing as npt
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
 from pyarrow._parquet import ColumnChunkMetaData, FileMetaData
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 _Ints = npt.NDArray[np.int64]
 

@@ -17,13 +17,9 @@ from collections.abc import Sequence
 
 import xxhash
 
-from metaindex.core.errors import DamagedIndexError, IndexNotFoundError
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.formats.files.place import above, name_of
-from metaindex.storage.opening import is_remote
-from metaindex.storage.own import own_folder
-from metaindex.storage.protocol import Storage
+from metaindex.core import ArgumentError, DamagedIndexError, IndexNotFoundError, dataclass
+from metaindex.formats import above, name_of
+from metaindex.storage import Storage, is_remote, own_folder
 
 FOLDER = "_metaindex"
 NAMESPACES = "_namespaces"

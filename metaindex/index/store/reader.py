@@ -24,13 +24,19 @@ import pyarrow as pa
 # What pq.ParquetFile is made of; that module loads every file system of Arrow, which a look-up does not need.
 from pyarrow._parquet import FileMetaData, ParquetReader
 
-from metaindex.core.deadline import look
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import MetaIndexError, StoragePermissionError, StorageUnavailableError, first_line
-from metaindex.core.records import dataclass
+from metaindex.core import (
+    DamagedIndexError,
+    ForeignIndexError,
+    MetaIndexError,
+    StoragePermissionError,
+    StorageUnavailableError,
+    dataclass,
+    first_line,
+    look,
+)
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .cache import Decoded
 from .cache import StoreCache as StoreCache

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 FORMAT_VERSION = 1
 

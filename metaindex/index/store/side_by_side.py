@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.storage import ObjectInfo, Storage
 
 from .writer import RunSink
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metaindex.index.log.sealed import digest
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .layout import PartInfo, run_folder
 from .manifest import manifest_bytes as manifest_bytes

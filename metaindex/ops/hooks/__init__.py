@@ -12,7 +12,7 @@ A hook never fails the writer and, in the background, never makes it wait. It on
 the table's log, so that nothing is lost where a trigger is.
 """
 
-from metaindex.index.actions.written import Written
+from metaindex.index import Written
 
 from . import deltalake, pyiceberg
 from .after_commit import after_commit, commits, counts, flush

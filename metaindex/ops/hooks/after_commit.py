@@ -22,8 +22,8 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.table.face import Table, handle_of
+from metaindex.core import ArgumentError
+from metaindex.table import Table, handle_of
 
 from . import worker
 from .handles import use
@@ -32,9 +32,8 @@ from .keep import Kept, keep, names_in, no_index_named
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from metaindex.core.config import BuilderName
-    from metaindex.index.actions.written import Written
-    from metaindex.index.build.protocol import Builder
+    from metaindex.core import BuilderName
+    from metaindex.index import Builder, Written
 
 Mode = Literal["background", "synchronous"]
 
@@ -106,7 +105,7 @@ def _not_there(table: Table, version: str, names: set[str]) -> list[Kept]:
 
 def check_options(options: Collection[str]) -> None:
     """ArgumentError for an option that neither `after_commit` nor `open_table` has by its name."""
-    from metaindex.table.opening import open_table
+    from metaindex.table import open_table
 
     known = {
         parameter.name
@@ -153,7 +152,7 @@ def counts() -> worker.Counts:
 
 def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], Table]]:
     """Which table is meant (one name for one table), and how it is opened, later and in another thread."""
-    from metaindex.table.opening import open_table
+    from metaindex.table import open_table
 
     if isinstance(table, Table):
         return _key(table.path), table.reopened
@@ -175,7 +174,7 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
 
 def _key(path: str) -> str:
     """One name for one table, however it is written."""
-    from metaindex.core.local_paths import local_path
+    from metaindex.core import local_path
 
     local = local_path(path)
     return (path if local is None else os.path.abspath(local)).rstrip("/")

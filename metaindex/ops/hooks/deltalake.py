@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core import MissingDependencyError
 
 from .after_commit import Mode, after_commit
 
 if TYPE_CHECKING:
-    from metaindex.index.actions.written import Written
+    from metaindex.index import Written
 
 
 def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
@@ -62,7 +62,7 @@ def _opened(uri: Any, options: dict[str, Any]) -> Any:
 
 
 def _written(own: Any, data: Any) -> Written:
-    from metaindex.index.actions.written import Written
+    from metaindex.index import Written
 
     version = own.version()
     return Written.of(str(version - 1), str(version), data)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.formats.protocol import FollowsLog
-from metaindex.table.face import Table, handle_of
+from metaindex.core import MetaIndexError
+from metaindex.formats import FollowsLog
+from metaindex.table import Table, handle_of
 
 from .keep import Kept
 

@@ -13,24 +13,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core.errors import ConcurrentWriteError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.jvm.said import said_by_spark
-from metaindex.formats.model import Version
-from metaindex.formats.protocol import At, FollowsLog
-from metaindex.index.kinds.registry import kind_from_spec
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.states import State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
-from metaindex.query.pruning.folder import check, why
-from metaindex.table.face import Table, handle_of
-from metaindex.table.handle import Handle
-from metaindex.table.verbs import refresh
+from metaindex.core import ConcurrentWriteError, MetaIndexError, said_by_spark
+from metaindex.formats import At, FollowsLog, Version
+from metaindex.index import IndexLogEntry, OpenIndex, State, StoreCache, kind_from_spec
+from metaindex.query import check, why
+from metaindex.table import Handle, Table, handle_of, refresh
 
 if TYPE_CHECKING:
-    from metaindex.core.config import BuilderName
-    from metaindex.index.build.protocol import Builder
+    from metaindex.core import BuilderName
+    from metaindex.index import Builder
 
 logger = logging.getLogger("metaindex.hooks")
 

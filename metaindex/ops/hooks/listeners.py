@@ -15,10 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.jvm.callbacks import java_function
-from metaindex.core.jvm.classes import room_classes
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
-from metaindex.core.jvm.interrupts import interrupts_first
+from metaindex.core import gateway_of, interrupts_first, java_function, jvm_of, room_classes
 
 from . import worker
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .after_commit import Mode, after_commit
 
 if TYPE_CHECKING:
-    from metaindex.index.actions.written import Written
+    from metaindex.index import Written
 
 
 def append(table: Any, df: Any, *args: Any, hook: Mode = "background", **options: Any) -> None:
@@ -68,7 +68,7 @@ def _written(before: int | None, made: Any, df: Any) -> Written | None:
     nobody else's has it."""
     import pyarrow as pa
 
-    from metaindex.index.actions.written import Written
+    from metaindex.index import Written
 
     if not isinstance(df, pa.Table) or before is None or made is None or made.parent_snapshot_id != before:
         return None

@@ -27,15 +27,19 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import ArgumentError, ExpressionError, MissingDependencyError
-from metaindex.core.jvm.callbacks import java_function
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.jvm.running import check_running
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.table.configuration import config_of
+from metaindex.core import (
+    ArgumentError,
+    Config,
+    ExpressionError,
+    MissingDependencyError,
+    check_running,
+    gateway_of,
+    interrupts_first,
+    java_function,
+    jvm_of,
+)
+from metaindex.expressions import column_sql, parse_path
+from metaindex.table import config_of
 
 from . import worker
 from .after_commit import Mode, after_commit, check_options

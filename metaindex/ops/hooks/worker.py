@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metaindex.core.jvm.said import said_by_spark
+from metaindex.core import said_by_spark
 
 from .keep import Kept
 

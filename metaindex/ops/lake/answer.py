@@ -7,24 +7,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from metaindex.core.expression_errors import MissingDependencyError
-from metaindex.core.plain_result import named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular, one_line
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted, duration, percent
-from metaindex.query.pruning.result import human_bytes
-from metaindex.table.views.info import sayable
+from metaindex.core import (
+    Column,
+    MissingDependencyError,
+    Shown,
+    Tabular,
+    TextTable,
+    counted,
+    dataclass,
+    duration,
+    named,
+    one_line,
+    percent,
+)
+from metaindex.query import human_bytes
+from metaindex.table import sayable
 
 from .facts import LakeTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from metaindex.advisor.report.written import Reported
-    from metaindex.advisor.selection.answer import Recommendation
-    from metaindex.index.build.protocol import Progress
-    from metaindex.table.face import Table
+    from metaindex.advisor import Recommendation, Reported
+    from metaindex.index import Progress
+    from metaindex.table import Table
 
 _SHOWN = 60
 """Advice and problems in a table for people; the rest is in `to_json`."""
@@ -182,7 +188,7 @@ class Lake(Shown):
 
     def to_spark(self, spark: Any) -> Any:
         """`to_arrow` as a DataFrame of the session."""
-        from metaindex.core.jvm.frames import frame_of
+        from metaindex.core import frame_of
 
         return frame_of(spark, self.to_arrow())
 
@@ -285,7 +291,7 @@ def _arrow_schema() -> pa.Schema:
 def _index_schema() -> pa.Schema:
     import pyarrow as pa
 
-    from metaindex.table.views.info import IndexInfo, info_schema
+    from metaindex.table import IndexInfo, info_schema
 
     from .facts import LakeIndex
 

@@ -10,35 +10,42 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from metaindex.advisor.clustering.measure import ClusteringQuestion, measure
-from metaindex.advisor.credit.savings import Savings, computed_savings
-from metaindex.core.expression_errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
-from metaindex.core.records import dataclass
-from metaindex.core.words import counted, duration, percent
-from metaindex.formats.delta.log_segment import commit_number
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At
-from metaindex.index.actions.target import Target
-from metaindex.index.keys import FileIdentities
-from metaindex.index.log.states import State
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.bounds import BoundsOf
-from metaindex.query.pruning.result import human_bytes
-from metaindex.table.commands import command
-from metaindex.table.face import Table, handle_of
-from metaindex.table.lacking import NextStep, lacking_options, opened_with, replacing
-from metaindex.table.noting import place_of
-from metaindex.table.views.history import history
-from metaindex.table.views.info import IndexInfo
-from metaindex.table.views.latest import index_info
-from metaindex.table.views.staleness import Staleness, staleness
+from metaindex.advisor import ClusteringQuestion, Savings, computed_savings, measure
+from metaindex.core import (
+    EmptyFilesError,
+    MetaIndexError,
+    NotATableError,
+    counted,
+    dataclass,
+    duration,
+    first_line,
+    percent,
+)
+from metaindex.formats import At, Snapshot, commit_number
+from metaindex.index import FileIdentities, OpenIndex, State, Target
+from metaindex.query import BoundsOf, human_bytes
+from metaindex.table import (
+    IndexInfo,
+    NextStep,
+    Staleness,
+    Table,
+    command,
+    handle_of,
+    history,
+    index_info,
+    lacking_options,
+    opened_with,
+    place_of,
+    replacing,
+    staleness,
+)
 
 from .facts import LakeIndex, LakeLayout, LakeTable
 from .unread import unread_files
 
 if TYPE_CHECKING:
-    from metaindex.query.readers.scan import Scan
-    from metaindex.table.handle import Handle
+    from metaindex.query import Scan
+    from metaindex.table import Handle
 
 _MOST_FILES = 20_000
 """Of a table whose layout is measured: the cheap part of advice stays cheap."""
@@ -230,7 +237,7 @@ def _indexes(
 def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
     """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read. Those of
     indexes that helped no query are: no query could ask one that is younger than all of them."""
-    from metaindex.query.query_log.reading import logged
+    from metaindex.query import logged
 
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
     queries = logged(place_of(handle).storage(), since_ms, _MOST_ROWS)

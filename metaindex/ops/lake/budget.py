@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 
 _HOUR: Final = 3600.0
 

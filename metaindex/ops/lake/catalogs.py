@@ -11,18 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import MetaIndexError, StorageError, first_line
-from metaindex.core.records import dataclass
-from metaindex.core.words import counted
-from metaindex.formats.iceberg.configured import check_configured, configured_catalog, said_name
-from metaindex.storage.opening import is_remote
+from metaindex.core import Config, MetaIndexError, StorageError, counted, dataclass, first_line
+from metaindex.formats import check_configured, configured_catalog, said_name
+from metaindex.storage import is_remote
 
 from .asking import LakePlace, shortened
 from .side_by_side import SideBySide, Unanswered
 
 if TYPE_CHECKING:
-    from metaindex.table.face import Table
+    from metaindex.table import Table
 
 PREFIX: Final = "catalog:"
 """Before the name of a catalog, where a folder could stand."""
@@ -160,7 +157,7 @@ def _place(
 
 
 def _opened(name: str, loaded: _OneTable, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:
-    from metaindex.table.opening import open_table
+    from metaindex.table import open_table
 
     options = dict(storage_options or {}) if is_remote(str(loaded.loaded.location())) else {}
     return open_table(name, catalog=loaded, storage_options=options, config=config)

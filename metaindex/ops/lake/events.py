@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
-from metaindex.core.words import counted
+from metaindex.core import counted
 from metaindex.ops.hooks.keep import IndexKey
 
 ITSELF: Final[IndexKey] = (None, "")

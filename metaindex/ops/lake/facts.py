@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metaindex.advisor.credit.savings import Spared
-from metaindex.core.plain_result import Plain, named
-from metaindex.core.records import dataclass
-from metaindex.index.log.states import State
-from metaindex.table.views.info import IndexInfo
+from metaindex.advisor import Spared
+from metaindex.core import Plain, dataclass, named
+from metaindex.index import State
+from metaindex.table import IndexInfo
 
 
 @dataclass(frozen=True, slots=True)

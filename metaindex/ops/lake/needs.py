@@ -7,23 +7,22 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from metaindex.advisor.credit.savings import computed_savings
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import EmptyFilesError, MetaIndexError, NotATableError, first_line
-from metaindex.formats.model import Version
-from metaindex.formats.protocol import At
-from metaindex.index.actions.target import Target
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.liveness import SUSPECT_SECONDS, suspected
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import Operation
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
+from metaindex.advisor import computed_savings
+from metaindex.core import DamagedIndexError, EmptyFilesError, MetaIndexError, NotATableError, first_line
+from metaindex.formats import At, Version
+from metaindex.index import (
+    SUSPECT_SECONDS,
+    IndexLogEntry,
+    OpenIndex,
+    Operation,
+    OperationLog,
+    StoreCache,
+    Target,
+    suspected,
+)
 from metaindex.ops.hooks.keep import IndexKey, in_namespaces, living_or_why, stands_at, unusable
-from metaindex.query.query_log.reading import logged
-from metaindex.table.face import Table, handle_of
-from metaindex.table.noting import place_of
-from metaindex.table.views.staleness import staleness
+from metaindex.query import logged
+from metaindex.table import Table, handle_of, place_of, staleness
 
 from .asking import LakePlace
 

@@ -10,17 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import ArgumentError, EmptyFilesError, NotATableError
-from metaindex.core.notebook import watched
-from metaindex.core.records import dataclass
-from metaindex.core.words import counted
-from metaindex.formats.tables_below import DEPTH, FoundTable, Walk
-from metaindex.query.query_log.writer import WRITER
-from metaindex.storage.opening import is_remote, storage_for
-from metaindex.table.asked import check_since
-from metaindex.table.face import Table, handle_of
-from metaindex.table.opening import open_table
+from metaindex.core import ArgumentError, Config, EmptyFilesError, NotATableError, counted, dataclass, watched
+from metaindex.formats import DEPTH, FoundTable, Walk
+from metaindex.query import WRITER
+from metaindex.storage import is_remote, storage_for
+from metaindex.table import Table, check_since, handle_of, open_table
 
 from .answer import Lake
 from .asking import LakePlace, RowsAsked, ask
@@ -30,8 +24,8 @@ from .paging import lake_report
 from .side_by_side import SideBySide, Unanswered
 
 if TYPE_CHECKING:
-    from metaindex.advisor.selection.answer import Recommendation
-    from metaindex.index.build.protocol import Progress
+    from metaindex.advisor import Recommendation
+    from metaindex.index import Progress
 
 MOST_FOLDERS: Final = 100_000
 """That are looked at."""
@@ -223,10 +217,7 @@ def _recommended(
     progress: Progress | None,
 ) -> tuple[Recommendation, list[LakeTable], list[str]]:
     """Of the tables that the workload names; their rows tell of the indexes first."""
-    from metaindex.advisor.face.recommend_tables import is_named
-    from metaindex.advisor.face.recommending import RecommendQuestion, recommendation
-    from metaindex.advisor.workloads.taking import workload
-    from metaindex.advisor.workloads.template import Workload
+    from metaindex.advisor import RecommendQuestion, Workload, is_named, recommendation, workload
 
     asked = queries if isinstance(queries, Workload) else workload(queries)
     mapped = {name: os.fspath(path) for name, path in (tables or {}).items()}

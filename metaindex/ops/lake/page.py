@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from metaindex.core.html.grid import BarCell, GridCell, Heading, ValueCell, facts, grid, listed
-from metaindex.core.html.markup import Child, tag
-from metaindex.core.html.picking import SCRIPT, Pick, picking
-from metaindex.core.html.shell import Page, Section
-from metaindex.core.words import counted, moment, percent
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import (
+    SCRIPT,
+    BarCell,
+    Child,
+    GridCell,
+    Heading,
+    Page,
+    Pick,
+    Section,
+    ValueCell,
+    counted,
+    facts,
+    grid,
+    listed,
+    moment,
+    percent,
+    picking,
+    tag,
+)
+from metaindex.query import human_bytes
 
 from .answer import Lake, left_out_in_words
 from .facts import LakeTable
@@ -61,7 +75,7 @@ def _facts(lake: Lake) -> list[tuple[str, Child]]:
 def _sections(lake: Lake) -> Iterator[Section]:
     yield Section("tables", "Tables", tuple(_tables(lake)))
     if lake.recommended is not None:
-        from metaindex.advisor.report.workload import workload_section
+        from metaindex.advisor import workload_section
 
         yield workload_section(lake.recommended)
     if lake.notes:

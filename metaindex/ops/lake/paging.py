@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from metaindex.advisor.report.written import Reported, check_page, write_page
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError, first_line
-from metaindex.core.html.grid import link_to
-from metaindex.index.store.layout import FOLDER
-from metaindex.storage.opening import is_remote, parent_of
+from metaindex.advisor import Reported, check_page, write_page
+from metaindex.core import ArgumentError, MetaIndexError, first_line, link_to
+from metaindex.index import FOLDER
+from metaindex.storage import is_remote, parent_of
 
 from .answer import Lake
 from .asking import shortened
@@ -23,7 +22,7 @@ from .page import page_of
 from .side_by_side import SideBySide, Unanswered
 
 if TYPE_CHECKING:
-    from metaindex.index.build.protocol import Progress
+    from metaindex.index import Progress
 
 _THREADS = 2
 _TIMEOUT_SECONDS = 120.0

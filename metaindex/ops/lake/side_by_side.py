@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 MOST_THREADS: Final = 128
 _IN_A_ROW: Final = 16

@@ -9,15 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import numbers
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import Snapshot
-from metaindex.index.keys import FileIdentities
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.kinds.states import StatState
-from metaindex.index.log.entry import RunRef
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.pruning.known import unkeyed_files
+from metaindex.core import Mask, numbers
+from metaindex.formats import Snapshot
+from metaindex.index import FACT_ROWS, FileIdentities, OpenIndex, RunRef, StatState
+from metaindex.query import unkeyed_files
 
 
 def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], FileIdentities]) -> tuple[int, str]:

@@ -25,14 +25,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.words import counted, duration
-from metaindex.formats.protocol import At
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.liveness import SUSPECT_SECONDS
+from metaindex.core import ArgumentError, MetaIndexError, counted, duration
+from metaindex.formats import At
+from metaindex.index import SUSPECT_SECONDS, IndexLogEntry
 from metaindex.ops.hooks.keep import IndexKey, keep, living, no_index_named, stands_at
-from metaindex.query.pruning.result import human_bytes
-from metaindex.table.face import Table, handle_of
+from metaindex.query import human_bytes
+from metaindex.table import Table, handle_of
 
 from .asking import LakePlace
 from .budget import UpkeepBudget
@@ -42,8 +40,8 @@ from .opening import LakeAsked, places_of
 from .side_by_side import SideBySide, Unanswered
 
 if TYPE_CHECKING:
-    from metaindex.core.config import BuilderName
-    from metaindex.index.build.protocol import Builder
+    from metaindex.core import BuilderName
+    from metaindex.index import Builder
 
 PACE: Final = Pace(every=10.0, idle=300.0, error=900.0)
 FIND_SECONDS: Final = 300.0

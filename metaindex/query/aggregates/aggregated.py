@@ -6,14 +6,20 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from metaindex.core.answer import Answer
-from metaindex.core.plain_result import named
-from metaindex.core.records import dataclass
-from metaindex.core.rows import json_value, rows_of
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import cell, counted
-from metaindex.formats.model import Version
+from metaindex.core import (
+    Answer,
+    Column,
+    Shown,
+    Tabular,
+    TextTable,
+    cell,
+    counted,
+    dataclass,
+    json_value,
+    named,
+    rows_of,
+)
+from metaindex.formats import Version
 
 _SHOWN = 100
 

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, from_vector
-from metaindex.formats.model import Field
+from metaindex.core import Mask, dataclass, from_vector
+from metaindex.formats import Field
 from metaindex.query.readers.arrow import read_batches
 from metaindex.query.readers.plan import ScanPlan
 

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.expressions.order import has_order
-from metaindex.formats.model import Field, Schema
-from metaindex.index.kinds.exact_sums import can_be_summed
-from metaindex.index.kinds.theta.hashed import can_be_sketched
+from metaindex.core import ArgumentError, ScanError, dataclass
+from metaindex.expressions import has_order
+from metaindex.formats import Field, Schema
+from metaindex.index import can_be_sketched, can_be_summed
 from metaindex.query.readers.plan import shown_field
 
 from .measures import How, Measure

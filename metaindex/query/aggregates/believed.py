@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metaindex.core.vectors import Mask
-from metaindex.formats.model import Leaf
+from metaindex.core import Mask
+from metaindex.formats import Leaf
 from metaindex.query.bounds import BoundsOf
 
 from .live import KnownCounts, agreed, physical_rows

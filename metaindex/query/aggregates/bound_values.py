@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import valid_mask, vector
-from metaindex.expressions.physical import Family, family_of
-from metaindex.index.kinds.different import key_floats
+from metaindex.core import valid_mask, vector
+from metaindex.expressions import Family, family_of
+from metaindex.index import key_floats
 
 
 def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:

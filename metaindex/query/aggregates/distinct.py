@@ -10,13 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, from_vector, numbers, one_array, valid_mask
-from metaindex.expressions.order import as_compared
-from metaindex.formats.model import Field
-from metaindex.index.kinds.theta.hashed import as_sketched, different
-from metaindex.index.kinds.theta.murmur import Hashes, murmur_hashes
-from metaindex.index.kinds.theta.sketch import ENTRIES, Theta, union
+from metaindex.core import Mask, dataclass, from_vector, numbers, one_array, valid_mask
+from metaindex.expressions import as_compared
+from metaindex.formats import Field
+from metaindex.index import ENTRIES, Hashes, Theta, as_sketched, different, murmur_hashes, union
 
 from .known import KnownFiles
 from .measures import Measure

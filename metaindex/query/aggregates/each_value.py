@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.deadline import look
-from metaindex.core.vectors import Mask, from_vector, one_array
-from metaindex.expressions.order import as_compared, as_shown, compared_type
-from metaindex.formats.model import Field
-from metaindex.index.kinds.different import keys_type, may_be_cut, value_keys
+from metaindex.core import Mask, from_vector, look, one_array
+from metaindex.expressions import as_compared, as_shown, compared_type
+from metaindex.formats import Field
+from metaindex.index import keys_type, may_be_cut, value_keys
 
 from .bound_values import keyed_values
 from .known import KnownFiles

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.vectors import Mask, one_array, truths
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import ArgumentError, Mask, one_array, truths
+from metaindex.index import OpenIndex
 from metaindex.query.bounds import BoundsOf
 from metaindex.query.readers.first_rows import FirstRows
 from metaindex.query.readers.scan import Scan

@@ -15,19 +15,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, from_vector, numbers, one_array
-from metaindex.formats.model import Leaf
-from metaindex.index.kinds.canonical import answers_for, plain_type
-from metaindex.index.kinds.exact_sums import SUM_BYTES, can_be_summed, scale_of, totals
-from metaindex.index.kinds.of_files import OfFilesKind, Told, of_key
-from metaindex.index.kinds.registry import keyed, readable, rows_of
-from metaindex.index.kinds.theta.hashed import can_be_sketched
-from metaindex.index.kinds.theta.sketch import Theta
-from metaindex.index.log.entry import CoveredKey, RunRef
-from metaindex.index.log.types import type_from_text
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import DamagedIndexError, Mask, dataclass, from_vector, numbers, one_array
+from metaindex.formats import Leaf
+from metaindex.index import (
+    SUM_BYTES,
+    CoveredKey,
+    OfFilesKind,
+    OpenIndex,
+    RunRef,
+    Theta,
+    Told,
+    answers_for,
+    can_be_sketched,
+    can_be_summed,
+    keyed,
+    of_key,
+    plain_type,
+    readable,
+    rows_of,
+    scale_of,
+    totals,
+    type_from_text,
+)
 from metaindex.query.bounds import BoundsOf
 
 from .live import KnownCounts

@@ -14,15 +14,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, from_vector
-from metaindex.formats.model import Leaf
-from metaindex.index.kinds.canonical import plain_type
-from metaindex.index.kinds.kind import KeepsValues
-from metaindex.index.kinds.registry import looked_up, readable, rows_of
-from metaindex.index.log.entry import CoveredKey, RunRef
-from metaindex.index.log.types import type_from_text
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import Mask, dataclass, from_vector
+from metaindex.formats import Leaf
+from metaindex.index import (
+    CoveredKey,
+    KeepsValues,
+    OpenIndex,
+    RunRef,
+    looked_up,
+    plain_type,
+    readable,
+    rows_of,
+    type_from_text,
+)
 from metaindex.query.bounds import BoundsOf
 from metaindex.query.pruning.known import unkeyed_files
 

@@ -13,12 +13,10 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
-from metaindex.expressions.order import as_compared, compared_type
-from metaindex.expressions.physical import column_domain_has_nan
-from metaindex.formats.model import Field, FileTable, Leaf
-from metaindex.index.kinds.states import StatState
+from metaindex.core import Mask, dataclass, from_vector, numbers, one_array, truths, valid_mask
+from metaindex.expressions import as_compared, column_domain_has_nan, compared_type
+from metaindex.formats import Field, FileTable, Leaf
+from metaindex.index import StatState
 from metaindex.query.bounds import BoundsOf, ColumnFacts
 
 from .asked import AggregateQuestion

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, one_array, valid_mask, vector
-from metaindex.formats.model import FileTable
+from metaindex.core import Mask, dataclass, one_array, valid_mask, vector
+from metaindex.formats import FileTable
 
 Counts = npt.NDArray[np.int64]
 

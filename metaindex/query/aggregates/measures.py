@@ -9,11 +9,9 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import ScanError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import one_array
-from metaindex.expressions.order import as_compared, as_shown, compared_type
-from metaindex.formats.model import Field
+from metaindex.core import ScanError, dataclass, one_array
+from metaindex.expressions import as_compared, as_shown, compared_type
+from metaindex.formats import Field
 
 _SPARK_DIGITS = 38
 _MORE_DIGITS = 10  # of a sum than of what is added

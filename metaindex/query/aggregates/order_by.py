@@ -15,15 +15,31 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import ArgumentError, UnknownColumnError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Mask, from_vector, numbers, one_array, truths, valid_mask
-from metaindex.expressions.order import Direction, has_order
-from metaindex.expressions.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
-from metaindex.expressions.physical import column_domain_has_nan
-from metaindex.formats.model import Schema
-from metaindex.index.kinds.states import StatState
+from metaindex.core import (
+    ArgumentError,
+    Mask,
+    ScanError,
+    UnknownColumnError,
+    dataclass,
+    from_vector,
+    numbers,
+    one_array,
+    truths,
+    valid_mask,
+)
+from metaindex.expressions import (
+    NULL_FIRST,
+    VALUE,
+    Direction,
+    OrderPlace,
+    OrderPlaces,
+    column_domain_has_nan,
+    has_order,
+    nan_rank,
+    null_rank,
+)
+from metaindex.formats import Schema
+from metaindex.index import StatState
 from metaindex.query.bounds import ColumnFacts
 from metaindex.query.readers.first_rows import SortKey
 from metaindex.query.readers.plan import shown_field

@@ -7,9 +7,9 @@ from dataclasses import field
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.order import Direction, as_compared, as_shown, compared_type, sorted_places
-from metaindex.formats.model import Field
+from metaindex.core import dataclass
+from metaindex.expressions import Direction, as_compared, as_shown, compared_type, sorted_places
+from metaindex.formats import Field
 
 from .measures import Measure
 

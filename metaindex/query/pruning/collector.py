@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from metaindex.expressions.tree import And, Or
+from metaindex.expressions import And, Or
 
 P = ParamSpec("P")
 S = TypeVar("S")

@@ -17,10 +17,8 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import prod
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.normal_form import gathered_form
-from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate
+from metaindex.core import dataclass
+from metaindex.expressions import And, ColumnRef, Comparison, In, IsNull, Literal, Op, Or, Predicate, gathered_form
 
 Columns = tuple[ColumnRef, ...]
 

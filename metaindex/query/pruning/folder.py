@@ -7,20 +7,31 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from metaindex.core.errors import DamagedIndexError, IndexExistsError, IndexNotFoundError
-from metaindex.core.expression_errors import MetaIndexError, StoragePermissionError, StorageUnavailableError
-from metaindex.core.telemetry import record_index_left_out
-from metaindex.formats.files.spelling import FLAGS, spelled
-from metaindex.formats.protocol import TableRef
-from metaindex.index.kinds.registry import kind_from_spec
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.operation_log import OperationLog, appended_here
-from metaindex.index.log.sealed import CURE, one_line
-from metaindex.index.log.states import State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import check_asked, index_storage, list_names
-from metaindex.index.store.reader import StoreCache
-from metaindex.storage.opening import is_remote
+from metaindex.core import (
+    DamagedIndexError,
+    IndexExistsError,
+    IndexNotFoundError,
+    MetaIndexError,
+    StoragePermissionError,
+    StorageUnavailableError,
+    record_index_left_out,
+)
+from metaindex.formats import FLAGS, TableRef, spelled
+from metaindex.index import (
+    CURE,
+    IndexLogEntry,
+    OpenIndex,
+    OperationLog,
+    State,
+    StoreCache,
+    appended_here,
+    check_asked,
+    index_storage,
+    kind_from_spec,
+    list_names,
+    one_line,
+)
+from metaindex.storage import is_remote
 
 from .result import IndexReport
 
@@ -335,6 +346,6 @@ def _name(option: str) -> str:
 
 
 def _said(schema: object) -> str:
-    from metaindex.formats.files.schema_said import schema_said  # few tables are of texts
+    from metaindex.formats import schema_said  # few tables are of texts
 
     return schema_said(schema)

@@ -14,17 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from metaindex.core.deadline import look
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.questions import Asking, Question, grouped
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import ColumnRef
-from metaindex.index.kinds.keyed import Hits, KeyReader, ReadsMany, ReadsRanges
-from metaindex.index.kinds.registry import asked as asked_of_kind
-from metaindex.index.kinds.registry import looked_up_rows, stranger
-from metaindex.index.log.entry import CoveredKey
+from metaindex.core import Mask, Matrix, dataclass, look
+from metaindex.expressions import Asking, ColumnRef, Literal, Question, grouped
+from metaindex.index import CoveredKey, Hits, KeyReader, ReadsMany, ReadsRanges, looked_up_rows, stranger
+from metaindex.index import asked as asked_of_kind
 
 from .combined import Columns, Combination
 

@@ -8,21 +8,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.shown import counted
-from metaindex.core.vectors import numbers
-from metaindex.expressions.normal_form import gathered_form
-from metaindex.expressions.references import columns
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNan, IsNull, Not, Op, Or, Predicate, StartsWith
-from metaindex.formats.model import Leaf, Schema
-from metaindex.index.kinds.described import StoredColumn
-from metaindex.index.kinds.keyed import KeyReader
-from metaindex.index.kinds.registry import looked_up
-from metaindex.index.log.entry import CoveredKey, RunRef
-from metaindex.index.log.types import type_from_text
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import DamagedIndexError, Mask, counted, dataclass, numbers
+from metaindex.expressions import (
+    And,
+    ColumnRef,
+    Comparison,
+    In,
+    IsNan,
+    IsNull,
+    Not,
+    Op,
+    Or,
+    Predicate,
+    StartsWith,
+    columns,
+    gathered_form,
+)
+from metaindex.formats import Leaf, Schema
+from metaindex.index import CoveredKey, KeyReader, OpenIndex, RunRef, StoredColumn, looked_up, type_from_text
 
 from .combined import Columns, Combination, with_combinations
 from .key_source import AskedKey, KeySource
@@ -163,7 +166,7 @@ def _asked_keys(index: OpenIndex, run: RunRef, asked: BoundPredicate) -> list[As
 
 def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns, types: list[pa.DataType]) -> AskedKey:
     def opened() -> KeyReader | None:
-        from metaindex.index.kinds.registry import key_reader
+        from metaindex.index import key_reader
 
         return key_reader(index.reader(run), key, types)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import numbers
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import numbers
+from metaindex.index import FACT_ROWS, OpenIndex
 
 
 def statistics_of(index: OpenIndex, column: str, partition: str | None = None) -> pa.Table:

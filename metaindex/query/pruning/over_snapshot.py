@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import Mask, from_truths
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.statistics import PruningStatistics
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Snapshot
-from metaindex.index.keys import FileIdentities
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import Mask, from_truths
+from metaindex.expressions import CompositeStatistics, Predicate, PruningStatistics
+from metaindex.formats import Snapshot
+from metaindex.index import FileIdentities, OpenIndex
 
 from .known import BoundPredicate, known_runs, lacking
 from .question import TableQuestion

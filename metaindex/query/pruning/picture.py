@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metaindex.core.html.grid import BarCell, GridCell, Heading, grid
-from metaindex.core.html.markup import Element
-from metaindex.core.records import dataclass
+from metaindex.core import BarCell, Element, GridCell, Heading, dataclass, grid
 
 from .told import IndexReport, human_bytes
 

@@ -19,13 +19,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.core.shown import counted
-from metaindex.core.telemetry import record_index_left_out
-from metaindex.expressions.references import leaves
-from metaindex.expressions.tree import Opaque
-from metaindex.formats.model import Snapshot, Version
-from metaindex.index.open_index import FULL_REFRESH, OpenIndex
+from metaindex.core import MetaIndexError, counted, first_line, record_index_left_out
+from metaindex.expressions import Opaque, leaves
+from metaindex.formats import Snapshot, Version
+from metaindex.index import FULL_REFRESH, OpenIndex
 
 from .over_snapshot import over_snapshot
 from .question import SnapshotWanted, TableQuestion

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.condition import bound
-from metaindex.formats.model import Schema, Version
-from metaindex.index.kinds.registry import covered_columns
+from metaindex.core import dataclass
+from metaindex.expressions import Predicate, columns
+from metaindex.formats import Schema, Version, bound
+from metaindex.index import covered_columns
 
 if TYPE_CHECKING:
-    from metaindex.index.open_index import OpenIndex
+    from metaindex.index import OpenIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.references import conjuncts
-from metaindex.expressions.tree import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate, StartsWith
+from metaindex.core import dataclass
+from metaindex.expressions import And, ColumnRef, Comparison, In, IsNull, Op, Or, Predicate, StartsWith, conjuncts
 
 EQUAL: Final = 0.1
 BETWEEN: Final = 0.25

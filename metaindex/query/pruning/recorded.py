@@ -10,16 +10,20 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.statistics import Mask, PruningStatistics
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.model import FileTable, Version
-from metaindex.index.kinds.registry import FACT_ROWS, covered_columns, looked_up, looked_up_rows
-from metaindex.index.log.entry import RunRef
-from metaindex.index.log.versions import LiveFiles, Recorded
-from metaindex.index.open_index import OpenIndex, Ordinals
+from metaindex.core import Mask, dataclass, numbers
+from metaindex.expressions import ColumnRef, CompositeStatistics, PruningStatistics
+from metaindex.formats import FileTable, Version
+from metaindex.index import (
+    FACT_ROWS,
+    LiveFiles,
+    OpenIndex,
+    Ordinals,
+    Recorded,
+    RunRef,
+    covered_columns,
+    looked_up,
+    looked_up_rows,
+)
 
 from .known import BoundPredicate, Known, known_runs, lacking
 from .question import SnapshotWanted, TableQuestion

@@ -13,11 +13,10 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.references import leaves
-from metaindex.formats.model import Snapshot, Version
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import dataclass
+from metaindex.expressions import leaves
+from metaindex.formats import Snapshot, Version
+from metaindex.index import IndexLogEntry, OpenIndex
 
 from .key_source import KEPT_BYTES
 from .question import SnapshotWanted

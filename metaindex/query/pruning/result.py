@@ -10,22 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.plain_result import named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular, counted
-from metaindex.expressions.references import columns
-from metaindex.expressions.references import leaves as leaves_of
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.statistics import Mask, PruningStatistics
-from metaindex.expressions.tree import Opaque, Predicate
-from metaindex.formats.model import FileTable, Schema, Version
+from metaindex.core import Mask, Shown, Tabular, counted, dataclass, named
+from metaindex.expressions import Opaque, Predicate, PruningStatistics, columns, may_match
+from metaindex.expressions import leaves as leaves_of
+from metaindex.formats import FileTable, Schema, Version
 
 from .sources import FileSource
 from .told import IndexReport as IndexReport
 from .told import human_bytes as human_bytes
 
 if TYPE_CHECKING:
-    from metaindex.core.html.markup import Element
+    from metaindex.core import Element
 
     from .walk import LeafReport, Walked
 
@@ -164,7 +159,7 @@ class PruneResult(Shown):
 
     @property
     def pictured(self) -> Sequence[str | Tabular]:
-        from metaindex.core.html.markup import Picture
+        from metaindex.core import Picture
 
         return str(self), Picture(self.grids)
 

@@ -14,14 +14,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import numbers
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import FileTable, Schema, Snapshot, Version
-from metaindex.formats.protocol import Resolved
-from metaindex.index.keys import FileIdentities
-from metaindex.index.kinds.registry import served_keys, served_rows
-from metaindex.index.log.entry import CoveredKey, RunRef
-from metaindex.index.open_index import OpenIndex, Ordinals
+from metaindex.core import Mask, numbers
+from metaindex.formats import FileTable, Resolved, Schema, Snapshot, Version
+from metaindex.index import CoveredKey, FileIdentities, OpenIndex, Ordinals, RunRef, served_keys, served_rows
 
 from .known import unkeyed_files
 
@@ -134,7 +129,7 @@ def usable_runs(
 
 def stored_types(key: CoveredKey) -> dict[str, object]:
     """The types of a key's columns by stable name, as JSON of Spark's."""
-    from metaindex.index.kinds.spark_types import stored_types
+    from metaindex.index import stored_types
 
     return stored_types(served_rows(key).row_layout(key).schema_json)
 

@@ -9,19 +9,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
-from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.questions import Asking, Question, answers, pieces
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.statistics import ColumnBounds, Mask, PruningStatistics
-from metaindex.expressions.tree import ColumnRef, Comparison, In, Predicate
-from metaindex.formats.model import CountsNested, PartitionHashes, Snapshot
-from metaindex.index.kinds.columns import columns_of
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.log.entry import RunRef
-from metaindex.index.open_index import OpenIndex, Ordinals
+from metaindex.core import Mask, Matrix, dataclass
+from metaindex.expressions import (
+    ArrowStatistics,
+    Asking,
+    ColumnBounds,
+    ColumnRef,
+    Comparison,
+    CompositeStatistics,
+    In,
+    Predicate,
+    PruningStatistics,
+    Question,
+    answers,
+    may_match,
+    pieces,
+)
+from metaindex.formats import CountsNested, PartitionHashes, Snapshot
+from metaindex.index import FACT_ROWS, OpenIndex, Ordinals, RunRef, columns_of
 
 from .key_source import KeySource, KindSource
 from .known import Known

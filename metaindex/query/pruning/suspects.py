@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from metaindex.core.telemetry import record_index_left_out
-from metaindex.formats.model import FileTable, Schema, Snapshot
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.schema_codec import schema_from_json, schema_to_json
-from metaindex.index.open_index import FULL_REFRESH, OpenIndex
+from metaindex.core import record_index_left_out
+from metaindex.formats import FileTable, Schema, Snapshot
+from metaindex.index import FULL_REFRESH, IndexLogEntry, OpenIndex, schema_from_json, schema_to_json
 
 from .result import IndexReport
 

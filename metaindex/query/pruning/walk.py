@@ -13,19 +13,29 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.normal_form import gathered_form
-from metaindex.expressions.questions import answers, pieces
-from metaindex.expressions.references import leaves, signed_leaves
-from metaindex.expressions.skipping import may_fail, may_match
-from metaindex.expressions.statistics import Mask, PruningStatistics
-from metaindex.expressions.steps import Steps, Walking
-from metaindex.expressions.tree import And, ColumnRef, IsNull, Not, Opaque, Or, Predicate
-from metaindex.formats.model import FileTable, Schema
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import Mask, Matrix, MetaIndexError, dataclass
+from metaindex.expressions import (
+    And,
+    ColumnRef,
+    CompositeStatistics,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    PruningStatistics,
+    Steps,
+    Walking,
+    answers,
+    gathered_form,
+    leaves,
+    may_fail,
+    may_match,
+    pieces,
+    signed_leaves,
+)
+from metaindex.formats import FileTable, Schema
+from metaindex.index import OpenIndex
 
 from .combined import Combination
 from .known import BoundPredicate

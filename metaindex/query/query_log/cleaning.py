@@ -13,19 +13,19 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from metaindex.core.config import QueryLog
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import (
+from metaindex.core import (
+    DamagedIndexError,
+    ForeignIndexError,
     ObjectExistsError,
     ObjectNotFoundError,
+    Plain,
+    QueryLog,
+    Shown,
     StorageError,
     StorageUnavailableError,
+    dataclass,
 )
-from metaindex.core.plain_result import Plain
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown
-from metaindex.storage.own import meant_by
-from metaindex.storage.protocol import KeepsLeftovers, ObjectInfo, Storage
+from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, meant_by
 
 from .files import MOST_MEMORY, listed, new_name, plain, read, time_ms, written
 from .reading import once

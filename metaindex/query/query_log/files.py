@@ -16,14 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.core.config import QueryLog
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import FormatError, first_line
-from metaindex.core.records import dataclass
-from metaindex.formats.parquet.file import askable
-from metaindex.storage.opening import is_remote
-from metaindex.storage.own import own_folder
-from metaindex.storage.protocol import ObjectInfo, Storage, TellsApart
+from metaindex.core import DamagedIndexError, ForeignIndexError, FormatError, QueryLog, dataclass, first_line
+from metaindex.formats import askable
+from metaindex.storage import ObjectInfo, Storage, TellsApart, is_remote, own_folder
 
 from .pages import page_sizes
 from .row import SCHEMA, SUMMED, QueryRow

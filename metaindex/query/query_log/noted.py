@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaindex.expressions.references import columns as columns_of
+from metaindex.expressions import columns as columns_of
 from metaindex.query.pruning.result import PruneResult
 from metaindex.query.pruning.walk import LOG
 from metaindex.query.readers.plan import ScanPlan

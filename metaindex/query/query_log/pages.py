@@ -12,8 +12,8 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from metaindex.core.records import dataclass
-from metaindex.formats.parquet.schema import Compact, Kinds
+from metaindex.core import dataclass
+from metaindex.formats import Compact, Kinds
 
 WRITER: Final = "parquet-cpp-arrow"
 """Who writes such files. Of those of some older writers Arrow reads more bytes than their footers say."""

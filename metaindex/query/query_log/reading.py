@@ -9,10 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import ObjectNotFoundError, StorageError, StorageUnavailableError
-from metaindex.core.records import dataclass
-from metaindex.storage.protocol import Storage
+from metaindex.core import (
+    DamagedIndexError,
+    ForeignIndexError,
+    ObjectNotFoundError,
+    StorageError,
+    StorageUnavailableError,
+    dataclass,
+)
+from metaindex.storage import Storage
 
 from .files import ID, MOST_MEMORY, MOST_ROWS, listed, plain, read, time_ms
 from .row import SCHEMA

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import And, In, Not, Opaque, Or, Predicate
+from metaindex.core import dataclass
+from metaindex.expressions import And, In, Not, Opaque, Or, Predicate, columns
 
 SCHEMA = pa.schema(
     [

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.plain_result import Plain
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted, moment, percent
+from metaindex.core import Column, Plain, Shown, Tabular, TextTable, counted, dataclass, moment, percent
 from metaindex.query.pruning.result import human_bytes
 
 from .reading import LoggedQueries

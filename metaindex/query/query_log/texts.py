@@ -12,13 +12,8 @@ from functools import lru_cache
 from itertools import count
 from typing import Final
 
-from metaindex.core.config import Literals
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.expressions.engines.sql import parse, to_sql
-from metaindex.expressions.literals import Literal, LiteralValue, kind
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import (
+from metaindex.core import ExpressionError, Literals
+from metaindex.expressions import (
     ColumnRef,
     Comparison,
     Constant,
@@ -26,10 +21,18 @@ from metaindex.expressions.tree import (
     IsNan,
     IsNull,
     Leaf,
+    Literal,
+    LiteralValue,
     Opaque,
     Predicate,
     StartsWith,
+    columns,
     fold,
+    kind,
+    leaves,
+    normalize,
+    parse,
+    to_sql,
 )
 
 UNREAD: Final = "metaindex_unread"

@@ -16,8 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from metaindex.core.config import QueryLog
-from metaindex.core.expression_errors import ObjectExistsError, first_line
+from metaindex.core import ObjectExistsError, QueryLog, first_line
 
 from .files import LogPlace, encoded, new_name
 from .row import QueryRow

@@ -1,7 +1,7 @@
 """Rows of chosen files of a snapshot: exactly those that Spark returns, deletes applied, the predicate applied
 again."""
 
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import ScanError
 
 from .scan import Scan
 

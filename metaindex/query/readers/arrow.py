@@ -14,17 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ObjectNotFoundError
-from metaindex.core.vectors import from_truths, from_vector
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import Opaque, Predicate
-from metaindex.formats.model import EqualityDelete, Field, Leaf
-from metaindex.formats.parquet.errors import ScanError, describe
-from metaindex.formats.parquet.opened import HeldFooters
-from metaindex.formats.parquet.partitions import PartitionValues
-from metaindex.formats.parquet.projection import FileNames, constant
-from metaindex.formats.parquet.rows import check_columns, read_parquet
-from metaindex.formats.text import TextReader
+from metaindex.core import ObjectNotFoundError, ScanError, from_truths, from_vector
+from metaindex.expressions import Opaque, Predicate, columns, leaves
+from metaindex.formats import (
+    EqualityDelete,
+    Field,
+    FileNames,
+    HeldFooters,
+    Leaf,
+    PartitionValues,
+    TextReader,
+    check_columns,
+    constant,
+    describe,
+    read_parquet,
+)
 
 from .ahead import in_order
 from .deletes import DeletedPositions, ValueDeletes

@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from metaindex.core.expression_errors import MetaIndexError, UnknownColumnError
-from metaindex.expressions.engines.arrow_reading import names_read
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import MetaIndexError, ScanError, UnknownColumnError
+from metaindex.expressions import names_read
 
 from .plan import ScanPlan, narrowest
 from .recorded_scan import batches

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import from_vector, one_array, valid_mask, vector
-from metaindex.formats.model import Deletes
+from metaindex.core import from_vector, one_array, valid_mask, vector
+from metaindex.formats import Deletes
 
 Mask = npt.NDArray[np.bool_]
 

@@ -15,21 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from metaindex.core.expression_errors import (
-    ArgumentError,
-    CorruptTableError,
-    MissingDependencyError,
-    UnsupportedFeatureError,
-)
-from metaindex.expressions.engines.arrow import to_arrow
-from metaindex.expressions.engines.casts import field_type
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import IsNull
-from metaindex.formats.model import Field
-from metaindex.formats.parquet.errors import ScanError, describe
-from metaindex.formats.parquet.file import askable, encrypted_columns
-from metaindex.formats.parquet.partitions import PartitionValues
-from metaindex.storage.opening import is_remote
+from metaindex.core import ArgumentError, CorruptTableError, MissingDependencyError, ScanError, UnsupportedFeatureError
+from metaindex.expressions import IsNull, columns, field_type, leaves, to_arrow
+from metaindex.formats import Field, PartitionValues, askable, describe, encrypted_columns
+from metaindex.storage import is_remote
 
 from .arrow import refuse_opaque
 from .plan import ScanPlan

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import ArgumentError, first_line
+from metaindex.core import ArgumentError, ScanError, first_line
 
 from .dataset import ScanDataset
 from .plan import ScanPlan

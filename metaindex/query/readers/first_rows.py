@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.order import Direction, sorted_places
-from metaindex.expressions.order_places import OrderPlace, OrderPlaces, place_of
+from metaindex.core import dataclass
+from metaindex.expressions import Direction, OrderPlace, OrderPlaces, place_of, sorted_places
 
 Files: TypeAlias = npt.NDArray[np.int64]
 ReadFiles: TypeAlias = Callable[[Files], Iterator[pa.RecordBatch]]

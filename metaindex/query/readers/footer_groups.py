@@ -10,16 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.core.expression_errors import MetaIndexError, ObjectNotFoundError, StorageError
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.references import columns
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.statistics import Mask, PruningStatistics
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Leaf, Schema
-from metaindex.formats.parquet.file import Layouts, askable_in, open_footer
+from metaindex.core import Mask, MetaIndexError, ObjectNotFoundError, StorageError
+from metaindex.expressions import CompositeStatistics, Predicate, PruningStatistics, columns, may_match
+from metaindex.formats import Layouts, Leaf, Schema, askable_in, open_footer
 from metaindex.query.pruning.result import PruneResult
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 
 from .row_groups import footer_statistics
 

@@ -18,9 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_truths, one_array, valid_mask, vector
-from metaindex.index.kinds.canonical import hash_values
+from metaindex.core import dataclass, from_truths, one_array, valid_mask, vector
+from metaindex.index import hash_values
 
 _Words = npt.NDArray[np.int64]
 _NAN = 0x7FF8000000000000

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Deletes, Field, Leaf, Snapshot
-from metaindex.formats.protocol import TableFormat, TableRef, tells_reading
-from metaindex.index.open_index import OpenIndex
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Deletes, Field, Leaf, Snapshot, TableFormat, TableRef, tells_reading
+from metaindex.index import OpenIndex
 from metaindex.query.pruning.result import PruneResult
 
 

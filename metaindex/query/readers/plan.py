@@ -13,15 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import MetaIndexError, UnknownColumnError
-from metaindex.expressions.references import leaves
-from metaindex.expressions.tree import And, Constant, Opaque, Predicate
-from metaindex.formats.condition import predicate_of
-from metaindex.formats.model import Field, Schema, Snapshot
-from metaindex.formats.parquet.errors import ScanError
-from metaindex.formats.parquet.opened import HeldFooters
-from metaindex.formats.protocol import TableRef
-from metaindex.storage.protocol import Storage
+from metaindex.core import MetaIndexError, ScanError, UnknownColumnError
+from metaindex.expressions import And, Constant, Opaque, Predicate, leaves
+from metaindex.formats import Field, HeldFooters, Schema, Snapshot, TableRef, predicate_of
+from metaindex.storage import Storage
 
 from .first_rows import FirstRows
 from .key_rows import KeyRows

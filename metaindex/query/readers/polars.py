@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import MissingDependencyError
+from metaindex.core import MissingDependencyError
 
 from .plan import ScanPlan
 from .recorded_scan import batches

@@ -19,16 +19,9 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.expressions.engines.casts import field_type
-from metaindex.expressions.engines.iceberg import to_iceberg
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import And, ColumnRef, Constant, Predicate
-from metaindex.formats.iceberg.configured import identifier_of
-from metaindex.formats.iceberg.manifests import EQUALITY_DELETES
-from metaindex.formats.iceberg.snapshot import IcebergDetails
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import ArgumentError, ScanError
+from metaindex.expressions import And, ColumnRef, Constant, Predicate, columns, field_type, normalize, to_iceberg
+from metaindex.formats import EQUALITY_DELETES, IcebergDetails, identifier_of
 
 from .arrow import refuse_opaque
 from .plan import ScanPlan

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from metaindex.formats.parquet.errors import ScanError
-from metaindex.storage.opening import is_remote
+from metaindex.core import ScanError
+from metaindex.storage import is_remote
 
 from .arrow import read_batches, try_out
 from .plan import ScanPlan

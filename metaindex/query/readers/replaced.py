@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metaindex.core.expression_errors import ObjectNotFoundError, StorageError
-from metaindex.formats.model import Snapshot
-from metaindex.formats.parquet.errors import ScanError, describe
-from metaindex.storage.opening import is_remote
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.core import ObjectNotFoundError, ScanError, StorageError
+from metaindex.formats import Snapshot, describe
+from metaindex.storage import ObjectInfo, Storage, is_remote
 
 _LISTED_FROM = 64
 

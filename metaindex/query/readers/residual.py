@@ -17,16 +17,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.cases import cased
-from metaindex.core.expression_errors import MissingDependencyError, first_line
-from metaindex.core.vectors import Mask, one_array, truths
-from metaindex.expressions.engines.scalar_text import DUCKDB, ScalarWriter, is_written_first
-from metaindex.expressions.engines.sql_text import literal_writer
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.scalars.nodes import ColumnValue, Fixed, FunctionCall, Scalar
-from metaindex.expressions.scalars.types import CLOCK, INSTANT
-from metaindex.expressions.tree import And, ColumnRef, Not, Opaque, Or, Predicate
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import Mask, MissingDependencyError, ScanError, cased, first_line, one_array, truths
+from metaindex.expressions import (
+    CLOCK,
+    DUCKDB,
+    INSTANT,
+    And,
+    ColumnRef,
+    ColumnValue,
+    Fixed,
+    FunctionCall,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    Scalar,
+    ScalarWriter,
+    is_written_first,
+    literal_writer,
+    normalize,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

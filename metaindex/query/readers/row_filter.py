@@ -14,11 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import Mask, from_bytes, from_truths, from_vector, vector
-from metaindex.expressions.engines.arrow import to_arrow
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.tree import And, Comparison, In, Op, Predicate
+from metaindex.core import Mask, from_bytes, from_truths, from_vector, vector
+from metaindex.expressions import And, Comparison, In, Literal, Op, Predicate, normalize, to_arrow
 
 from .residual import ResidualFilter, has_residual
 

@@ -14,19 +14,32 @@ import numpy as np
 import pyarrow as pa
 from pyarrow._parquet import FileMetaData
 
-from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.questions import Question
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.statistics import Mask, PruningStatistics
-from metaindex.expressions.tree import ColumnRef, In, Predicate
-from metaindex.formats.model import Schema
-from metaindex.formats.parquet.file import Layouts, open_footer
-from metaindex.formats.parquet.footers import row_group_columns
-from metaindex.formats.parquet.opened import DOUBTS, FileFooter, HeldFooters, OpenedFile, open_file
+from metaindex.core import Mask
+from metaindex.expressions import (
+    ArrowStatistics,
+    ColumnRef,
+    CompositeStatistics,
+    In,
+    Predicate,
+    PruningStatistics,
+    Question,
+    columns,
+    leaves,
+    may_match,
+)
+from metaindex.formats import (
+    DOUBTS,
+    FileFooter,
+    HeldFooters,
+    Layouts,
+    OpenedFile,
+    Schema,
+    open_file,
+    open_footer,
+    row_group_columns,
+)
 from metaindex.query.pruning.sources import FileSource
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.storage import ObjectInfo
 
 if TYPE_CHECKING:
     from metaindex.query.pruning.result import PruneResult

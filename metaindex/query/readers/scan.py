@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.clients import client
-from metaindex.core.expression_errors import MetaIndexError, MissingDependencyError
-from metaindex.core.shown import Shown
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import MetaIndexError, MissingDependencyError, ScanError, Shown, client
 
 from .plan import ScanPlan
 
@@ -166,7 +163,7 @@ class Scan(Shown, ScanPlan):
 
     @property
     def _condition(self) -> str:
-        from metaindex.expressions.engines.sql import to_sql
+        from metaindex.expressions import to_sql
 
         if self.predicate_text is not None:
             return self.predicate_text

@@ -13,12 +13,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ArgumentError, LiteralTypeError, MetaIndexError, first_line
-from metaindex.core.vectors import from_vector, one_array, valid_mask, vector
-from metaindex.expressions.arrow_types import is_bytes, is_text, is_uuid
-from metaindex.expressions.coercion import Coerced, coerce, family
-from metaindex.expressions.engines.grid import on_grid
-from metaindex.expressions.literals import Literal, literal
+from metaindex.core import (
+    ArgumentError,
+    LiteralTypeError,
+    MetaIndexError,
+    first_line,
+    from_vector,
+    one_array,
+    valid_mask,
+    vector,
+)
+from metaindex.expressions import Coerced, Literal, coerce, family, is_bytes, is_text, is_uuid, literal, on_grid
 
 MOST_LITERALS = 1_000_000
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}

@@ -14,12 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, vector
-from metaindex.expressions.arrow_types import is_uuid
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.order import Direction, sorted_places
-from metaindex.expressions.tree import And, ColumnRef, Comparison, Constant, In, Op, Or, Predicate
+from metaindex.core import dataclass, from_vector, vector
+from metaindex.expressions import (
+    And,
+    ColumnRef,
+    Comparison,
+    Constant,
+    Direction,
+    In,
+    Literal,
+    Op,
+    Or,
+    Predicate,
+    is_uuid,
+    sorted_places,
+)
 from metaindex.query.readers.key_rows import each_word
 
 MOST_VALUES = 10_000

@@ -6,8 +6,8 @@ from dataclasses import field
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Field, Schema
+from metaindex.core import dataclass
+from metaindex.formats import Field, Schema
 from metaindex.query.readers.key_rows import KeyRows
 from metaindex.query.readers.plan import shown_field
 

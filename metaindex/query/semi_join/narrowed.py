@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown
-from metaindex.expressions.arrow_types import is_text
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.tree import (
+from metaindex.core import ArgumentError, Shown, dataclass
+from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
@@ -30,12 +26,14 @@ from metaindex.expressions.tree import (
     IsNan,
     IsNull,
     Leaf,
+    Literal,
     Op,
     Or,
     Predicate,
+    is_text,
     transform,
 )
-from metaindex.formats.model import Schema
+from metaindex.formats import Schema
 from metaindex.query.readers.plan import shown_field
 
 from .coerced import as_column
@@ -71,18 +69,18 @@ class Narrowed(Shown):
     @property
     def deltalake(self) -> str:
         """For the predicate of deltalake's `merge`, `update` and `delete`."""
-        from metaindex.expressions.engines.sql import to_sql
+        from metaindex.expressions import to_sql
 
         return to_sql(self.predicate, "datafusion")
 
     def column(self) -> Column:
         """As a Spark Column, for DeltaTable.merge and the like."""
-        from metaindex.expressions.engines.spark import to_spark
+        from metaindex.expressions import to_spark
 
         return to_spark(self.predicate)
 
     def _printed(self) -> str:
-        from metaindex.expressions.engines.sql import to_sql
+        from metaindex.expressions import to_sql
 
         return to_sql(self.predicate, "spark column")
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ArgumentError, UnknownColumnError, first_line
-from metaindex.core.records import dataclass
-from metaindex.expressions.arrow_types import is_uuid
+from metaindex.core import ArgumentError, UnknownColumnError, dataclass, first_line
+from metaindex.expressions import is_uuid
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -98,7 +97,7 @@ def _table(source: object, pairs: Pairs) -> pa.Table:
 
 
 def _of_spark(frame: Any, pairs: Pairs) -> pa.Table:
-    from metaindex.core.jvm.frames import arrow_of
+    from metaindex.core import arrow_of
 
     keys: DataFrame = frame.select(*(_quoted(name) for name in pairs.keys)).distinct()
     rows = arrow_of(keys.limit(MOST_FROM_SPARK + 1))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.core.plain_result import named
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown
-from metaindex.formats.model import Version
+from metaindex.core import Shown, dataclass, named
+from metaindex.formats import Version
 from metaindex.query.pruning.told import human_bytes
 from metaindex.query.readers.arrow import matching_rows
 from metaindex.query.readers.scan import Scan

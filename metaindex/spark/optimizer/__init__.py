@@ -16,7 +16,7 @@ from .settings import RuleConfig
 if TYPE_CHECKING:  # loaded when asked for
     from pyspark.sql import SparkSession
 
-    from metaindex.core.config import Config
+    from metaindex.core import Config
 
     from .executed import ScanRead as ScanRead
     from .explaining import ExplainedScan as ExplainedScan

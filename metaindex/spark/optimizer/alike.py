@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import Leaf, Schema
-from metaindex.table.face import Table, handle_of
+from metaindex.expressions import Predicate, columns
+from metaindex.formats import Leaf, Schema
+from metaindex.table import Table, handle_of
 
 from . import parquet_scans, text_scans
 from .reasons import Reason

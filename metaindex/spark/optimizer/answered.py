@@ -8,20 +8,25 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import Mask, from_vector, numbers, one_array, valid_mask, vector
-from metaindex.core.words import counted
-from metaindex.formats.model import Leaf
-from metaindex.index.kinds.states import StatState
-from metaindex.query.aggregates.aggregating import from_metadata
-from metaindex.query.aggregates.asked import AggregateQuestion
-from metaindex.query.aggregates.each_value import TooManyValues
-from metaindex.query.aggregates.kept import LeftOut, sums_of
-from metaindex.query.aggregates.known import KnownColumn, KnownFiles
-from metaindex.query.aggregates.live import physical_rows, with_deletes
-from metaindex.query.aggregates.measures import How, Measure
-from metaindex.query.aggregates.partial import PartialAnswers
-from metaindex.query.bounds import ColumnFacts
-from metaindex.query.pruning.result import PruneResult
+from metaindex.core import Mask, counted, from_vector, numbers, one_array, valid_mask, vector
+from metaindex.formats import Leaf
+from metaindex.index import StatState
+from metaindex.query import (
+    AggregateQuestion,
+    ColumnFacts,
+    How,
+    KnownColumn,
+    KnownFiles,
+    LeftOut,
+    Measure,
+    PartialAnswers,
+    PruneResult,
+    TooManyValues,
+    from_metadata,
+    physical_rows,
+    sums_of,
+    with_deletes,
+)
 
 from .different_values import EachDifferent, each_different, kept_values, nulls_are_known, place_shown, told_apart
 from .reasons import Reason

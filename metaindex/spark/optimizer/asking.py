@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaindex.advisor.workloads.plans import PlanReads, together
-from metaindex.core.expression_errors import ExpressionError, UnsupportedFeatureError
-from metaindex.core.jvm.gateway import jvm_of
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.jvm.running import check_running
-from metaindex.core.jvm.said import said_by_spark
-from metaindex.expressions.reads import JoinKey, StatementReads, TableRead, conjoined, without_said
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import ColumnRef
+from metaindex.advisor import PlanReads, together
+from metaindex.core import (
+    ExpressionError,
+    UnsupportedFeatureError,
+    check_running,
+    interrupts_first,
+    jvm_of,
+    said_by_spark,
+)
+from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead, columns, conjoined, without_said
 
 from .enabling import surveyor
 from .reading import read_surveys

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metaindex.core.expression_errors import UnknownColumnError
-from metaindex.expressions.tree import ColumnRef, IsNull
-from metaindex.table.face import Table, queries_of
+from metaindex.core import UnknownColumnError
+from metaindex.expressions import ColumnRef, IsNull
+from metaindex.table import Table, queries_of
 
 from .request import SparkScan
 from .scans import at_version

@@ -13,15 +13,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.model import Schema, Snapshot, Version
-from metaindex.formats.protocol import Resolved
-from metaindex.index.kinds.registry import served_keys, served_rows
-from metaindex.index.kinds.served import ORDINAL, ROW, RowLayout, StoredPart
-from metaindex.index.kinds.spark_types import is_whole, width
-from metaindex.index.log.entry import CoveredKey
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.pruning.ranking import (
+from metaindex.expressions import ColumnRef
+from metaindex.formats import Resolved, Schema, Snapshot, Version
+from metaindex.index import (
+    ORDINAL,
+    ROW,
+    CoveredKey,
+    OpenIndex,
+    RowLayout,
+    StoredPart,
+    is_whole,
+    served_keys,
+    served_rows,
+    width,
+)
+from metaindex.query import (
     CORES,
     HOT,
     HOT_GROUP,
@@ -29,14 +35,15 @@ from metaindex.query.pruning.ranking import (
     PRUNED,
     Offer,
     Restriction,
+    Serving,
     buckets_left,
+    serving,
     share_read,
     share_sent,
     unevenness,
+    usable_runs,
 )
-from metaindex.query.pruning.serving import Serving, serving, usable_runs
-from metaindex.table.asked import at_version
-from metaindex.table.face import Table, handle_of
+from metaindex.table import Table, at_version, handle_of
 
 from . import scans, seen_parts
 from .reasons import Reason

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from metaindex.index.kinds.spark_types import width
-from metaindex.query.pruning.serving import Serving
+from metaindex.index import width
+from metaindex.query import Serving
 
 from .candidates import CoverCandidate
 from .covers import Cover

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from metaindex.core.shown import counted
-from metaindex.query.pruning.ranking import JoinOf, choose
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import counted
+from metaindex.query import JoinOf, choose, human_bytes
 
 from . import scans
 from .candidates import CoverCandidate, Offered, as_they_are

@@ -14,17 +14,21 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import Mask, from_vector
-from metaindex.expressions.order import as_shown
-from metaindex.formats.model import Field, Leaf
-from metaindex.index.kinds.theta.hashed import can_be_sketched
-from metaindex.query.aggregates.aggregating import from_metadata
-from metaindex.query.aggregates.asked import AggregateQuestion
-from metaindex.query.aggregates.each_value import EachValue
-from metaindex.query.aggregates.kept_values import KeptValues, values_of
-from metaindex.query.aggregates.known import KnownFiles
-from metaindex.query.aggregates.measures import How, Measure
-from metaindex.query.bounds import BoundsOf
+from metaindex.core import Mask, from_vector
+from metaindex.expressions import as_shown
+from metaindex.formats import Field, Leaf
+from metaindex.index import can_be_sketched
+from metaindex.query import (
+    AggregateQuestion,
+    BoundsOf,
+    EachValue,
+    How,
+    KeptValues,
+    KnownFiles,
+    Measure,
+    from_metadata,
+    values_of,
+)
 
 from .stored_values import as_texts
 from .whole_files import Rows

@@ -15,16 +15,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import ArgumentError, UnsupportedFeatureError
-from metaindex.core.jvm.callbacks import java_function
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
-from metaindex.core.jvm.jobs import setting
-from metaindex.core.jvm.releases import release_of
-from metaindex.core.jvm.running import check_running
-from metaindex.core.records import dataclass
-from metaindex.query.pruning.ranking import CORES
-from metaindex.table.configuration import config_of
+from metaindex.core import (
+    ArgumentError,
+    Config,
+    UnsupportedFeatureError,
+    check_running,
+    dataclass,
+    gateway_of,
+    java_function,
+    jvm_of,
+    release_of,
+    setting,
+)
+from metaindex.query import CORES
+from metaindex.table import config_of
 
 from . import remote
 from .parsing import ANSWERS, Handed

@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.jvm.jobs import setting, stage_ids, tagged
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import interrupts_first, setting, stage_ids, tagged
+from metaindex.query import human_bytes
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

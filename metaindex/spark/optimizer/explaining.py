@@ -8,12 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.plain_result import named
-from metaindex.core.shown import Shown
-from metaindex.query.pruning.result import PruneResult, human_bytes
-from metaindex.table.asked import at_version
-from metaindex.table.face import handle_of
+from metaindex.core import ArgumentError, MetaIndexError, Shown, named
+from metaindex.query import PruneResult, human_bytes
+from metaindex.table import at_version, handle_of
 
 from .covers import Cover
 from .display import Display, differing

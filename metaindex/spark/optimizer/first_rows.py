@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metaindex.query.aggregates.order_by import Sorted
-from metaindex.query.pruning.result import PruneResult
+from metaindex.query import PruneResult, Sorted
 
 from .reasons import Reason
 from .request import FirstAsked

@@ -11,17 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from metaindex.core.config import QueryLog
-from metaindex.core.telemetry import listening
-from metaindex.expressions.reads import without_said
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import And
-from metaindex.query.pruning.result import PruneResult
-from metaindex.query.query_log.noted import helpers, now_us
-from metaindex.query.query_log.row import QueryRow, bounded
-from metaindex.query.query_log.writer import Recorder
-from metaindex.table.face import Table, handle_of
-from metaindex.table.noting import recorder_of, tell
+from metaindex.core import QueryLog, listening
+from metaindex.expressions import And, columns, without_said
+from metaindex.query import PruneResult, QueryRow, Recorder, bounded, helpers, now_us
+from metaindex.table import Table, handle_of, recorder_of, tell
 
 from .covers import Cover
 from .reasons import Reason

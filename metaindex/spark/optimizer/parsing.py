@@ -12,11 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from metaindex.core.config import Config
-from metaindex.core.jvm.classes import JavaClasses, java_classes
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.statements.grammar.forms import ALSO, FORMS, INSTEAD
+from metaindex.core import Config, JavaClasses, gateway_of, interrupts_first, java_classes, jvm_of
+from metaindex.statements import ALSO, FORMS, INSTEAD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

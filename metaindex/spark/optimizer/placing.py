@@ -6,12 +6,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from metaindex.core.expression_errors import UnsupportedFeatureError, first_line
-from metaindex.core.jvm.classes import JavaClasses, room_classes
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.jvm.releases import scala_of
-from metaindex.core.records import dataclass
+from metaindex.core import (
+    JavaClasses,
+    UnsupportedFeatureError,
+    dataclass,
+    first_line,
+    gateway_of,
+    interrupts_first,
+    jvm_of,
+    room_classes,
+    scala_of,
+)
 from metaindex.spark.extension_jar import EXTENSION
 
 from .parsing import PARSER, Handed, installed

@@ -10,10 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from metaindex.core.expression_errors import ArgumentError, first_line
-from metaindex.expressions.order import Direction
-from metaindex.formats.nested_fields import noted
-from metaindex.query.aggregates.measures import How
+from metaindex.core import ArgumentError, first_line
+from metaindex.expressions import Direction
+from metaindex.formats import noted
+from metaindex.query import How
 
 from .request import (
     AggregateAsked,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import UnsupportedFeatureError, first_line
+from metaindex.core import UnsupportedFeatureError, first_line
 from metaindex.spark.extension_jar import EXTENSION
 
 from .settings import ENABLED, STATE, put_back

@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.deadline import look
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import FileTable
-from metaindex.query.pruning.result import PruneResult
+from metaindex.core import Mask, look
+from metaindex.formats import FileTable
+from metaindex.query import PruneResult
 
 from .replies import normal
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.formats.model import FileTable
+from metaindex.formats import FileTable
 
 
 def packed(texts: Sequence[str]) -> str:

@@ -10,13 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from metaindex.core.deadline import look
-from metaindex.core.records import dataclass
-from metaindex.expressions.engines import CatalystNodes, to_predicate
-from metaindex.expressions.order import Direction
-from metaindex.expressions.references import conjuncts
-from metaindex.expressions.tree import Predicate
-from metaindex.query.aggregates.measures import How
+from metaindex.core import dataclass, look
+from metaindex.expressions import CatalystNodes, Direction, Predicate, conjuncts, to_predicate
+from metaindex.query import How
 
 if TYPE_CHECKING:
     import pyarrow as pa

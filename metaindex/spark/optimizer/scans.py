@@ -7,15 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from metaindex.core.expression_errors import UnknownColumnError
-from metaindex.expressions.references import columns as asked_columns_of
-from metaindex.expressions.tree import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
-from metaindex.formats.condition import OfSchema
-from metaindex.formats.model import Schema, Version
-from metaindex.formats.nested_fields import inner_fields
-from metaindex.index.kinds.columns import columns_of
-from metaindex.index.log.entry import CoveredKey
-from metaindex.query.pruning.ranking import Restriction, restrictions
+from metaindex.core import UnknownColumnError
+from metaindex.expressions import ColumnRef, Constant, Leaf, Opaque, Predicate, transform
+from metaindex.expressions import columns as asked_columns_of
+from metaindex.formats import OfSchema, Schema, Version, inner_fields
+from metaindex.index import CoveredKey, columns_of
+from metaindex.query import Restriction, restrictions
 
 from .request import Delta, Files, Group, Iceberg, SparkScan
 

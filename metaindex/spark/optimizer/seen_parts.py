@@ -17,11 +17,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from metaindex.index.kinds.served import StoredPart
-from metaindex.index.log.entry import RunRef
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import run_folder
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.index import OpenIndex, RunRef, StoredPart, run_folder
+from metaindex.storage import ObjectInfo
 
 SEEN_SECONDS = 10.0
 _HELD: Final = 1_000

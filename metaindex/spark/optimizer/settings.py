@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from metaindex.core.errors import SettingError
-from metaindex.core.records import dataclass
-from metaindex.table.configuration import PLACES
+from metaindex.core import SettingError, dataclass
+from metaindex.table import PLACES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -73,13 +73,12 @@ def _find_pyspark(version: str, path: str) -> None:
 def _serve(gateway: Any, jvm: Any) -> None:
     from pyspark.java_gateway import ensure_callback_server_started
 
-    from metaindex.core.expression_errors import first_line
-    from metaindex.core.jvm.callbacks import java_function
+    from metaindex.core import first_line, java_function
     from metaindex.spark.optimizer.enabling import cores_of, serve
     from metaindex.spark.optimizer.settings import RuleConfig
     from metaindex.spark.optimizer.skipping import Skipping
     from metaindex.spark.optimizer.statements import Answering
-    from metaindex.table.configuration import configured
+    from metaindex.table import configured
 
     session_of = _attached(gateway, jvm)
     started: list[Skipping] = []

@@ -21,16 +21,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow.compute as pc
 
-from metaindex.core.config import Config, QueryLog, noting
-from metaindex.core.deadline import TooLate, look, until
-from metaindex.core.expression_errors import UnknownColumnError, UnsupportedFeatureError, first_line
-from metaindex.core.jvm.said import said_by_spark
-from metaindex.core.telemetry import listening, record_spark_query
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import And, Opaque, Predicate
-from metaindex.query.pruning.ranking import CORES
-from metaindex.query.pruning.result import PruneResult
-from metaindex.table.face import Table, handle_of, queries_of
+from metaindex.core import (
+    Config,
+    QueryLog,
+    TooLate,
+    UnknownColumnError,
+    UnsupportedFeatureError,
+    first_line,
+    listening,
+    look,
+    noting,
+    record_spark_query,
+    said_by_spark,
+    until,
+)
+from metaindex.expressions import And, Opaque, Predicate, columns
+from metaindex.query import CORES, PruneResult
+from metaindex.table import Table, handle_of, queries_of
 
 from . import scans, seen_parts, text_scans
 from .alike import are_rows_alike, is_read_as_written, judged_of_files

@@ -11,34 +11,56 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from metaindex.advisor.workloads.taking import workload
-from metaindex.advisor.workloads.template import Workload
-from metaindex.core.config import Config
-from metaindex.core.errors import StatementError
-from metaindex.core.expression_errors import (
+from metaindex.advisor import Workload, workload
+from metaindex.core import (
     ArgumentError,
+    Config,
     ExpressionError,
     MetaIndexError,
     NotATableError,
+    StatementError,
+    interrupts_first,
+    jvm_of,
+    said_by_spark,
 )
-from metaindex.core.jvm.gateway import jvm_of
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.jvm.said import said_by_spark
-from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
-from metaindex.statements.execution.cures import StatementWords, in_statement
-from metaindex.statements.execution.files import FORMATS, explained
-from metaindex.statements.execution.results import FORMATTED, StatementResult, result, schema_of
-from metaindex.statements.execution.run import run
-from metaindex.statements.execution.tables import AskedTables, not_asked
-from metaindex.statements.grammar.errors import line_and_column
-from metaindex.statements.grammar.parsing import is_ours, parsed, slip
-from metaindex.statements.grammar.places import placed
-from metaindex.statements.grammar.query_tables import begins_as_query, no_query, path_between_quotes
-from metaindex.statements.grammar.scripts import indexes_in, is_script
-from metaindex.table.face import Table
-from metaindex.table.frames import each_of, is_of_delta, table_of, tables_in
-from metaindex.table.opening import check_options, open_table
-from metaindex.table.sql_text.tree import ChangeIndex, CreateIndex, RefreshIndex, Statement, TableName
+from metaindex.expressions import column_sql, quoted, text_sql
+from metaindex.statements import (
+    FORMATS,
+    FORMATTED,
+    AskedTables,
+    StatementResult,
+    StatementWords,
+    begins_as_query,
+    explained,
+    in_statement,
+    indexes_in,
+    is_ours,
+    is_script,
+    line_and_column,
+    no_query,
+    not_asked,
+    parsed,
+    path_between_quotes,
+    placed,
+    result,
+    run,
+    schema_of,
+    slip,
+)
+from metaindex.table import (
+    ChangeIndex,
+    CreateIndex,
+    RefreshIndex,
+    Statement,
+    Table,
+    TableName,
+    check_options,
+    each_of,
+    is_of_delta,
+    open_table,
+    table_of,
+    tables_in,
+)
 
 from .enabling import rule_of
 from .quiet import unlogged
@@ -48,7 +70,7 @@ from .text_scans import as_indexed, check_refreshed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from metaindex.index.build.protocol import Progress
+    from metaindex.index import Progress
 
     from .explaining import ExplainedScan
 

@@ -7,7 +7,7 @@ import base64
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.vectors import from_vector, one_array, valid_mask, vector
+from metaindex.core import from_vector, one_array, valid_mask, vector
 
 
 def as_texts(values: pa.Array | pa.ChunkedArray) -> list[str | None]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from metaindex.core.config import Config
-from metaindex.table.face import Table, handle_of
+from metaindex.core import Config
+from metaindex.table import Table, handle_of
 
 from . import text_scans
 from .reasons import Reason
@@ -87,7 +87,7 @@ class Tables:
         return held
 
     def _opened(self, scan: SparkScan) -> _HeldTable:
-        from metaindex.table.opening import open_table
+        from metaindex.table import open_table
 
         source = scan.source
         table = open_table(

@@ -18,21 +18,21 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import MetaIndexError, UnsupportedFeatureError
-from metaindex.core.shown import between_quotes
-from metaindex.formats.files.only_spark import without_only_spark
-from metaindex.formats.files.options import FilesOptions
-from metaindex.formats.files.schema import plain_type
-from metaindex.formats.files.schema_said import schema_said
-from metaindex.formats.files.table import is_named
-from metaindex.formats.model import Schema
-from metaindex.formats.protocol import At
-from metaindex.formats.text import TextReader
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.query.pruning.folder import SAME_NAME, built_otherwise, differing_options, options_cure, options_in_words
-from metaindex.query.pruning.folder import other_options as told_options
-from metaindex.table.face import Table, handle_of
-from metaindex.table.frames import each_of
+from metaindex.core import MetaIndexError, UnsupportedFeatureError, between_quotes
+from metaindex.formats import (
+    At,
+    FilesOptions,
+    Schema,
+    TextReader,
+    is_named,
+    plain_type,
+    schema_said,
+    without_only_spark,
+)
+from metaindex.index import IndexLogEntry
+from metaindex.query import SAME_NAME, built_otherwise, differing_options, options_cure, options_in_words
+from metaindex.query import other_options as told_options
+from metaindex.table import Table, each_of, handle_of
 
 from .request import Files, Session, SparkColumns, SparkScan
 

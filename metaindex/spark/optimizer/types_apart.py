@@ -6,9 +6,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.formats.model import Schema
-from metaindex.table.face import Table, handle_of
+from metaindex.core import MetaIndexError
+from metaindex.formats import Schema
+from metaindex.table import Table, handle_of
 
 from . import text_scans
 from .request import Files, SparkScan

@@ -13,21 +13,31 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import ObjectNotFoundError, UnknownColumnError
-from metaindex.core.vectors import Mask, one_array
-from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.expressions.tree import And, ColumnRef, Constant, Opaque, Predicate
-from metaindex.formats.model import FileTable, Leaf
-from metaindex.index.kinds.spark_types import spark_type, stored_type
-from metaindex.query.aggregates.believed import counted_rows
-from metaindex.query.aggregates.first import certain_files
-from metaindex.query.aggregates.live import KnownCounts, deleted_rows
-from metaindex.query.bounds import BoundsOf, ColumnFacts
-from metaindex.query.pruning.result import PruneResult
-from metaindex.query.pruning.walk import surely
-from metaindex.table.face import Table, handle_of, queries_of
+from metaindex.core import Mask, ObjectNotFoundError, UnknownColumnError, one_array
+from metaindex.expressions import (
+    And,
+    ArrowStatistics,
+    ColumnBounds,
+    ColumnRef,
+    Constant,
+    Opaque,
+    Predicate,
+    columns,
+    leaves,
+)
+from metaindex.formats import FileTable, Leaf
+from metaindex.index import spark_type, stored_type
+from metaindex.query import (
+    BoundsOf,
+    ColumnFacts,
+    KnownCounts,
+    PruneResult,
+    certain_files,
+    counted_rows,
+    deleted_rows,
+    surely,
+)
+from metaindex.table import Table, handle_of, queries_of
 
 from . import text_scans
 from .alike import are_columns_alike, is_read_as_written, judged_of_files

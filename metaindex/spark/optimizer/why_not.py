@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from metaindex.core.shown import counted
-from metaindex.index.kinds.registry import serves_rows
-from metaindex.query.pruning.result import PruneResult, human_bytes
-from metaindex.table.face import Table, handle_of, queries_of
+from metaindex.core import counted
+from metaindex.index import serves_rows
+from metaindex.query import PruneResult, human_bytes
+from metaindex.table import Table, handle_of, queries_of
 
 from .reasons import Reason
 from .request import SparkScan
@@ -19,8 +19,7 @@ from .text_scans import built_apart
 from .types_apart import types_apart
 
 if TYPE_CHECKING:
-    from metaindex.table.views.explanation import Credit
-    from metaindex.table.views.info import IndexInfo
+    from metaindex.table import Credit, IndexInfo
 
 
 _PROVED_NOTHING = (Reason.NOTHING_PROVED, Reason.CHANGED)

@@ -11,12 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.jvm.classes import room_classes
-from metaindex.core.jvm.gateway import gateway_of
-from metaindex.core.jvm.interrupts import interrupts_first
-from metaindex.core.vectors import one_array, valid_mask, vector
-from metaindex.formats.model import Snapshot
-from metaindex.formats.parquet.errors import ScanError, describe
+from metaindex.core import ScanError, gateway_of, interrupts_first, one_array, room_classes, valid_mask, vector
+from metaindex.formats import Snapshot, describe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,16 +18,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.jvm.frames import spark_schema
-from metaindex.core.jvm.gateway import is_here, jvm_of
-from metaindex.core.jvm.running import check_running
-from metaindex.expressions.engines.spark import check_as_written, to_spark
-from metaindex.expressions.references import columns, conjuncts, leaves
-from metaindex.expressions.tree import And, Opaque, Predicate
-from metaindex.formats.model import Snapshot
-from metaindex.formats.parquet.errors import ScanError
-from metaindex.query.readers.plan import ScanPlan
-from metaindex.query.readers.replaced import refuse_replaced
+from metaindex.core import ScanError, check_running, is_here, jvm_of, spark_schema
+from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
+from metaindex.formats import Snapshot
+from metaindex.query import ScanPlan, refuse_replaced
 
 from .jvm import java_list
 from .spark_delta import delta_frame
@@ -75,7 +69,7 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
 def _known_to_spark(scan: ScanPlan) -> ScanPlan:
     """With all that Spark is told of the files. An index knows it of plain files that are read without options of their
     own."""
-    from metaindex.formats.files.options import FilesOptions
+    from metaindex.formats import FilesOptions
 
     plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
     return scan if plain else scan.whole()

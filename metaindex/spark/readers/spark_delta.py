@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.formats.delta.snapshot import DeltaDetails
-from metaindex.formats.model import Snapshot
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import ScanError
+from metaindex.formats import DeltaDetails, Snapshot
 
 from .jvm import compiled, counts, numbers, texts
 

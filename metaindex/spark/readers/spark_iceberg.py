@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.formats.iceberg.snapshot import IcebergDetails
-from metaindex.formats.model import Snapshot
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import ScanError, UnsupportedFeatureError
+from metaindex.formats import IcebergDetails, Snapshot
 
 from .jvm import compiled, counts, numbers, refuse_unlisted, texts
 

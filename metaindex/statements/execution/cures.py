@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.engines.sql_words import quoted, text_sql, word
-from metaindex.table.sql_text.tree import Options, TableName, Value
-from metaindex.table.sql_text.using import value_text
-from metaindex.table.views.cures import ALIKE, READER, Cure, argument, cured, value_of
+from metaindex.core import MetaIndexError, dataclass
+from metaindex.expressions import quoted, text_sql, word
+from metaindex.formats import READER
+from metaindex.table import ALIKE, Cure, Options, TableName, Value, argument, cured, value_of, value_text
 
 _READER: Final = re.compile(argument(READER))
 _NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")

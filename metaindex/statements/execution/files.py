@@ -8,25 +8,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from metaindex.advisor.workloads.asked import TableNames, TableQuery, of_table
-from metaindex.advisor.workloads.taking import workload
-from metaindex.advisor.workloads.template import Workload
-from metaindex.core.expression_errors import ArgumentError, UnknownColumnError
-from metaindex.core.notebook import watched
-from metaindex.core.text_table import Column, TextTable
-from metaindex.expressions.binding import bind
-from metaindex.expressions.engines.sql_names import names_given
-from metaindex.expressions.engines.sql_words import quoted
-from metaindex.expressions.tree import ColumnRef, IsNull
-from metaindex.formats.iceberg.configured import said_name
-from metaindex.query.pruning.result import IndexReport
+from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
+from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, watched
+from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
+from metaindex.formats import said_name
+from metaindex.query import IndexReport
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names
-from metaindex.table.asked import paths_of
-from metaindex.table.face import Table
-from metaindex.table.opening import open_table
-from metaindex.table.sql_text.tree import TableName, Value
-from metaindex.table.views.explanation import Credit
+from metaindex.table import Credit, Table, TableName, Value, open_table, paths_of
 
 from .cures import NAMING, StatementWords, in_statement, in_words
 from .results import EXPLAINED, FORMATTED, StatementResult, result
@@ -34,8 +23,8 @@ from .run import run
 from .tables import AskedTables, not_asked
 
 if TYPE_CHECKING:
-    from metaindex.core.config import Config
-    from metaindex.index.build.protocol import Progress
+    from metaindex.core import Config
+    from metaindex.index import Progress
 
 FORMATS: Final = ("delta", "iceberg", "parquet", "csv", "json")
 Opens = Callable[[str, str | None, Mapping[str, Value]], Table]

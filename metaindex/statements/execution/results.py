@@ -8,29 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from metaindex.advisor.workloads.template import NOT_READ
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular, counted
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import moment, percent
-from metaindex.index.log.states import State
-from metaindex.query.pruning.result import human_bytes
-from metaindex.table.sql_text.tree import (
+from metaindex.advisor import NOT_READ
+from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, moment, percent
+from metaindex.index import State
+from metaindex.query import human_bytes
+from metaindex.table import (
     ChangeIndex,
     CreateIndex,
     DescribeIndex,
     ExplainIndexes,
     ExplainWhatIf,
+    IndexInfo,
+    IndexList,
     RecommendIndexes,
     RefreshIndex,
     ShowIndexes,
     Statement,
     VerifyIndex,
-)
-from metaindex.table.views.history import history_schema
-from metaindex.table.views.info import (
-    IndexInfo,
-    IndexList,
+    history_schema,
     old_remarks,
     options_in_words_of,
     sayable,
@@ -41,12 +36,9 @@ from metaindex.table.views.info import (
 )
 
 if TYPE_CHECKING:
-    from metaindex.advisor.hypothetical.answer import WhatIf
-    from metaindex.advisor.hypothetical.posterior import Estimate
-    from metaindex.advisor.selection.answer import Recommendation
-    from metaindex.index.actions.action import Outcome
-    from metaindex.index.log.entry import IndexLogEntry
-    from metaindex.table.verify import Verification
+    from metaindex.advisor import Estimate, Recommendation, WhatIf
+    from metaindex.index import IndexLogEntry, Outcome
+    from metaindex.table import Verification
 
 _TEXTS: Final = pa.list_(pa.string())
 _TOLD: Final = frozenset({"notes", "note", "findings", "not_compared"})

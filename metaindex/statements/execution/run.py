@@ -7,18 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 
-from metaindex.advisor.face.recommend_tables import recommend
-from metaindex.core.errors import IndexNotFoundError, IndexStateError
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.shown import Tabular
-from metaindex.formats.files.spelling import spelled
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import kind_from_spec
-from metaindex.index.log.states import State
-from metaindex.table.face import Table, handle_of
-from metaindex.table.folder_of_tables import hint
-from metaindex.table.sql_text.printing import create_text, table_text
-from metaindex.table.sql_text.tree import (
+from metaindex.advisor import recommend
+from metaindex.core import ArgumentError, IndexNotFoundError, IndexStateError, MetaIndexError, Tabular
+from metaindex.formats import spelled
+from metaindex.index import Kind, State, kind_from_spec
+from metaindex.table import (
     CandidateIndex,
     ChangeIndex,
     CreateIndex,
@@ -29,9 +22,14 @@ from metaindex.table.sql_text.tree import (
     RefreshIndex,
     ShowIndexes,
     Statement,
+    Table,
     TableName,
     Value,
     VerifyIndex,
+    create_text,
+    handle_of,
+    hint,
+    table_text,
 )
 
 from .cures import StatementWords, in_statement, in_words
@@ -51,7 +49,7 @@ from .results import (
 from .tables import NamedTables
 
 if TYPE_CHECKING:
-    from metaindex.advisor.selection.answer import Recommendation
+    from metaindex.advisor import Recommendation
 
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([KMGTP]?)(I?)B?\Z", re.IGNORECASE)
 _HOUR_SECONDS: Final = 3600

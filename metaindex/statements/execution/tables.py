@@ -6,16 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from metaindex.advisor.workloads.template import Workload
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.table.face import Table
-from metaindex.table.sql_text.tree import TableName
+from metaindex.advisor import Workload
+from metaindex.core import ArgumentError, dataclass
+from metaindex.table import Table, TableName
 
 from .results import StatementResult
 
 if TYPE_CHECKING:
-    from metaindex.index.build.protocol import Progress
+    from metaindex.index import Progress
 
 _SAID: Final = re.compile(r"\Aa (?:query|statement) of a workload reads tables[^;]*; ")
 """The same rule, as a workload says it."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from metaindex.table.sql_text.tree import CandidateIndex, Options, Value
-from metaindex.table.sql_text.using import known_words
+from metaindex.table import CandidateIndex, Options, Value, known_words
 
 from .clauses import kinds_of, verb_options
 from .cursor import Cursor

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.formats.files.spelling import READER, spelled
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.registry import check_kinds
-from metaindex.table.sql_text.tree import Options, Value
-from metaindex.table.sql_text.using import (
+from metaindex.core import MetaIndexError, first_line
+from metaindex.formats import READER, spelled
+from metaindex.index import Kind, check_kinds
+from metaindex.table import (
     Key,
+    Options,
     Using,
+    Value,
     column_name,
     kind_of_word,
     kind_without_word,

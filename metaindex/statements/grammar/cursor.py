@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
-from metaindex.core.errors import StatementError
-from metaindex.core.shown import one_line
-from metaindex.table.sql_text.tree import NOW, AskedVersion, Options, TableName, Value
+from metaindex.core import StatementError, one_line
+from metaindex.table import NOW, AskedVersion, Options, TableName, Value
 
 from .errors import near, wrong
 from .forms import Form

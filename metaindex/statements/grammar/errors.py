@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from metaindex.core.errors import StatementError
-from metaindex.core.shown import one_line
+from metaindex.core import StatementError, one_line
 
 _LONGEST = 60
 

@@ -8,7 +8,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 _INDEX: Final = "name ON table"
 

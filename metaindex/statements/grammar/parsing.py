@@ -7,9 +7,8 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
-from metaindex.core.errors import StatementError
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.table.sql_text.tree import (
+from metaindex.core import ArgumentError, StatementError
+from metaindex.table import (
     ChangeIndex,
     CreateIndex,
     DescribeIndex,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from metaindex.core.errors import StatementError
+from metaindex.core import StatementError
 
 from .tokens import TokenKind, tokens
 

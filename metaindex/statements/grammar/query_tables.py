@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from metaindex.core.errors import StatementError
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.table.sql_text.tree import Options
+from metaindex.core import ArgumentError, StatementError
+from metaindex.table import Options
 
 from .cursor import Cursor
 from .forms import Form

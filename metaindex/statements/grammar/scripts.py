@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from metaindex.core.errors import StatementError
+from metaindex.core import StatementError
 
 from .parsing import is_ours
 from .tokens import Token, tokens

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 from .errors import wrong
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
-from metaindex.index.kinds.kind import Kind
+from metaindex.expressions import column_sql, quoted, text_sql
+from metaindex.index import Kind
 
 from .tree import (
     AskedVersion,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metaindex.core.records import dataclass
-from metaindex.index.kinds.kind import Kind
+from metaindex.core import dataclass
+from metaindex.index import Kind
 
 Value = str | int | float | bool
 Options = tuple[tuple[str, Value], ...]

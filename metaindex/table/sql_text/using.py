@@ -8,16 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.engines.sql_words import column_sql, quoted, text_sql
-from metaindex.expressions.tree import ColumnRef
-from metaindex.index.kinds.described import FactKind
-from metaindex.index.kinds.kind import KeyKind, Kind
-from metaindex.index.kinds.registry import KINDS, WITHOUT_NAME, asked, kind_named, others
-from metaindex.index.kinds.served import RowKind
+from metaindex.core import ArgumentError, DamagedIndexError, MetaIndexError, dataclass
+from metaindex.expressions import ColumnRef, column_sql, parse_path, quoted, text_sql
+from metaindex.index import KINDS, WITHOUT_NAME, FactKind, KeyKind, Kind, RowKind, asked, kind_named, others
 
 from .tree import Value
 

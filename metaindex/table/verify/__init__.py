@@ -13,16 +13,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metaindex.core.errors import IndexNotFoundError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.formats.protocol import TableFormat, TableRef
-from metaindex.index.build.protocol import Progress
-from metaindex.index.kinds.registry import keyed, senseless, served_keys
-from metaindex.index.log.entry import IndexLogEntry
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.sealed import digest
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
+from metaindex.core import IndexNotFoundError, MetaIndexError
+from metaindex.formats import TableFormat, TableRef
+from metaindex.index import (
+    IndexLogEntry,
+    OpenIndex,
+    OperationLog,
+    Progress,
+    StoreCache,
+    digest,
+    keyed,
+    senseless,
+    served_keys,
+)
 
 from .report import Finding as Finding
 from .report import Verification as Verification
@@ -33,7 +36,7 @@ from .sample import Sample
 from .versions import check_versions
 
 if TYPE_CHECKING:
-    from metaindex.formats.model import Snapshot
+    from metaindex.formats import Snapshot
 
 
 def verify(

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from metaindex.query.readers.plan import ScanPlan
-from metaindex.query.readers.recorded_scan import batches
+from metaindex.query import ScanPlan, batches
 
 from .report import Finding, Verification
 

@@ -16,23 +16,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.vectors import one_array
-from metaindex.formats.model import FILE_SCHEMA, FileTable, Leaf, Schema
-from metaindex.formats.protocol import TableRef
-from metaindex.index.actions.runs import number_partitions
-from metaindex.index.build.key_scan import KeyScan, scan_keys
-from metaindex.index.build.merging import unkeyed_of
-from metaindex.index.build.protocol import BuildRequest
-from metaindex.index.keys import FileIdentities
-from metaindex.index.kinds.checks import KeyCheck
-from metaindex.index.kinds.keyed import Spill
-from metaindex.index.kinds.kind import KeyKind, PlannedKey
-from metaindex.index.kinds.registry import keyed, looked_up_rows, maker_of, stranger
-from metaindex.index.log.entry import CoveredKey, KindSpec
-from metaindex.index.log.sealed import one_line
-from metaindex.index.log.types import type_from_text
-from metaindex.storage.local import LocalStorage
+from metaindex.core import MetaIndexError, one_array
+from metaindex.formats import FILE_SCHEMA, FileTable, Leaf, Schema, TableRef
+from metaindex.index import (
+    BuildRequest,
+    CoveredKey,
+    FileIdentities,
+    KeyCheck,
+    KeyKind,
+    KeyScan,
+    KindSpec,
+    PlannedKey,
+    Spill,
+    keyed,
+    looked_up_rows,
+    maker_of,
+    number_partitions,
+    one_line,
+    scan_keys,
+    stranger,
+    type_from_text,
+    unkeyed_of,
+)
+from metaindex.storage import LocalStorage
 
 from .report import Finding, Verification
 from .runs import RunRows

@@ -8,11 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from metaindex.index.build.merging import unkeyed_of
-from metaindex.index.kinds.kind import Mismatch
-from metaindex.index.kinds.registry import asked, rows_of
-from metaindex.index.log.entry import RunRef
-from metaindex.index.open_index import OpenIndex
+from metaindex.index import Mismatch, OpenIndex, RunRef, asked, rows_of, unkeyed_of
 
 
 def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.ChunkedArray) -> None:

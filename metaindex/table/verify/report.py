@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from metaindex.core.expression_errors import StoragePermissionError, StorageUnavailableError
-from metaindex.core.shown import Shown, counted
-from metaindex.index.log.sealed import one_line
+from metaindex.core import Shown, StoragePermissionError, StorageUnavailableError, counted
+from metaindex.index import one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,18 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.formats.model import Leaf, Schema, Snapshot, Trust
-from metaindex.formats.protocol import TableRef
-from metaindex.index.build.collect import UNREADABLE, Scanner
-from metaindex.index.build.extremes import ColumnScan, bounds_of
-from metaindex.index.build.parquet_scan import scan_parquet
-from metaindex.index.kinds.facts import facts_of
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.log.entry import CoveredColumn
-from metaindex.index.log.types import type_from_text
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import MetaIndexError, ScanError, first_line
+from metaindex.formats import Leaf, Schema, Snapshot, TableRef, Trust
+from metaindex.index import (
+    FACT_ROWS,
+    UNREADABLE,
+    ColumnScan,
+    CoveredColumn,
+    OpenIndex,
+    Scanner,
+    bounds_of,
+    facts_of,
+    scan_parquet,
+    type_from_text,
+)
 
 from .report import Finding, Verification
 from .runs import RunRows
@@ -75,7 +77,7 @@ def _scanner(snapshot: Snapshot, report: Verification) -> Scanner | None:
     file_format = str(options.pop("file_format", "parquet"))
     if file_format == "parquet":
         return scan_parquet
-    from metaindex.index.build.text_scan import TextScanner
+    from metaindex.index import TextScanner
 
     try:
         return TextScanner.of(file_format, options, tuple(f for f in snapshot.schema if not f.partition))

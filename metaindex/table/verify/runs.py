@@ -18,18 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.formats.model import FileTable
-from metaindex.index.actions.runs import number_partitions
-from metaindex.index.build.protocol import Progress
-from metaindex.index.keys import file_ids
-from metaindex.index.kinds.kind import Mismatch
-from metaindex.index.kinds.registry import FACT_ROWS
-from metaindex.index.log.entry import RunRef
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.rows import FILE_IDS, FILES, OWN, PARTITIONS
+from metaindex.core import DamagedIndexError, ForeignIndexError, MetaIndexError, first_line
+from metaindex.formats import FileTable
+from metaindex.index import (
+    FACT_ROWS,
+    FILE_IDS,
+    FILES,
+    OWN,
+    PARTITIONS,
+    Mismatch,
+    OpenIndex,
+    PartInfo,
+    Progress,
+    RunRef,
+    file_ids,
+    number_partitions,
+)
 
 from .key_runs import check_keys
 from .report import Finding, Verification, judged

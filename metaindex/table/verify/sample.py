@@ -9,15 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import one_array, truths
-from metaindex.expressions.statistics import Mask
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import TableRef
-from metaindex.index.build.protocol import Progress
-from metaindex.index.keys import FileIdentities
-from metaindex.index.log.entry import RunRef
-from metaindex.index.log.versions import Recorded
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import Mask, one_array, truths
+from metaindex.formats import Snapshot, TableRef
+from metaindex.index import FileIdentities, OpenIndex, Progress, Recorded, RunRef
 
 from .report import Verification
 from .runs import RunRows

@@ -12,16 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.core.expression_errors import MetaIndexError, first_line
-from metaindex.formats.model import Schema
-from metaindex.formats.protocol import TableRef
-from metaindex.index.build.merging import unkeyed_of
-from metaindex.index.build.protocol import BuildRequest
-from metaindex.index.build.row_source import DataFile, RowSource
-from metaindex.index.kinds.registry import served_keys, served_rows
-from metaindex.index.kinds.served import ORDINAL, ROW
-from metaindex.index.log.entry import CoveredKey
-from metaindex.index.store.reader import RunReader
+from metaindex.core import MetaIndexError, first_line
+from metaindex.formats import Schema, TableRef
+from metaindex.index import (
+    ORDINAL,
+    ROW,
+    BuildRequest,
+    CoveredKey,
+    DataFile,
+    RowSource,
+    RunReader,
+    served_keys,
+    served_rows,
+    unkeyed_of,
+)
 
 from .key_rows import request_of
 from .report import Finding, Verification, judged

@@ -9,13 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.expression_errors import MetaIndexError, VersionNotFoundError, first_line
-from metaindex.formats.model import Version
-from metaindex.formats.protocol import At, TableFormat, TableRef
-from metaindex.index.keys import FileIdentities
-from metaindex.index.log.entry import VersionRecord
-from metaindex.index.log.versions import Recorded
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import MetaIndexError, VersionNotFoundError, first_line
+from metaindex.formats import At, TableFormat, TableRef, Version
+from metaindex.index import FileIdentities, OpenIndex, Recorded, VersionRecord
 
 from .report import Finding, Verification, judged
 from .runs import RunRows

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from metaindex.formats.files.spelling import READER as READER
+from metaindex.formats import READER as READER
 
 Cure = tuple[str, str | Callable[[re.Match[str]], str]]
 """A pattern, and what is said in its place."""

@@ -8,18 +8,11 @@ from dataclasses import field
 
 import numpy as np
 
-from metaindex.core.plain_result import Plain
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular, counted
-from metaindex.expressions.references import columns, conjuncts, leaves
-from metaindex.expressions.tree import In, Opaque, Predicate
-from metaindex.formats.model import Schema, Snapshot
-from metaindex.index.keys import FileIdentities
-from metaindex.index.kinds.registry import covered_columns
-from metaindex.index.open_index import OpenIndex
-from metaindex.query.pruning.folder import why
-from metaindex.query.pruning.result import PruneResult
-from metaindex.query.pruning.walk import LeafReport
+from metaindex.core import Plain, Shown, Tabular, counted, dataclass
+from metaindex.expressions import In, Opaque, Predicate, columns, conjuncts, leaves
+from metaindex.formats import Schema, Snapshot
+from metaindex.index import FileIdentities, OpenIndex, covered_columns
+from metaindex.query import LeafReport, PruneResult, why
 
 _SHOWN = 1_000
 """Values of an IN that are written out."""
@@ -189,8 +182,8 @@ def describe_leaf(report: LeafReport) -> str:
 
 def describe(part: object) -> str:
     """SQL text where the predicate has one, else its own form."""
-    from metaindex.core.expression_errors import ExpressionError
-    from metaindex.expressions.engines.sql import to_sql
+    from metaindex.core import ExpressionError
+    from metaindex.expressions import to_sql
 
     if isinstance(part, Opaque):
         return part.text

@@ -13,13 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metaindex.core.expression_errors import ArgumentError, MetaIndexError
-from metaindex.core.plain_result import Plain, named
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.text_table import Column, TextTable
-from metaindex.core.words import counted, duration, moment
-from metaindex.index.log.entry import Content, IndexLogEntry, UnderWay
-from metaindex.index.log.operation_log import OperationLog
+from metaindex.core import (
+    ArgumentError,
+    Column,
+    MetaIndexError,
+    Plain,
+    Shown,
+    Tabular,
+    TextTable,
+    counted,
+    duration,
+    moment,
+    named,
+)
+from metaindex.index import Content, IndexLogEntry, OperationLog, UnderWay
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,19 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from metaindex.core.errors import IndexNotFoundError
-from metaindex.core.plain_result import Plain
-from metaindex.core.records import dataclass
-from metaindex.core.shown import Shown, Tabular, one_line
-from metaindex.core.words import counted, moment
-from metaindex.index.log.states import State
-from metaindex.query.pruning.folder import options_in_words, said_once
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import IndexNotFoundError, Plain, Shown, Tabular, counted, dataclass, moment, one_line
+from metaindex.index import State
+from metaindex.query import human_bytes, options_in_words, said_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from metaindex.core.text_table import TextTable
+    from metaindex.core import TextTable
 
 
 _OLD = (
@@ -135,7 +130,7 @@ class IndexList(Shown, list[IndexInfo]):
 
     def to_spark(self, spark: Any) -> Any:
         """The same as a DataFrame of the session."""
-        from metaindex.core.jvm.frames import frame_of
+        from metaindex.core import frame_of
 
         return frame_of(spark, self.to_arrow())
 
@@ -146,7 +141,7 @@ class IndexList(Shown, list[IndexInfo]):
 
 def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
     """A row an index; the problem of those that have one."""
-    from metaindex.core.text_table import Column, TextTable  # which `import metaindex` does without
+    from metaindex.core import Column, TextTable  # which `import metaindex` does without
 
     with_problem = any(info.problem for info in infos)
     columns = (

@@ -7,20 +7,25 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.formats.model import Version
-from metaindex.index.kinds.registry import asked, stored_kind
-from metaindex.index.log.entry import CoveredKey, IndexLogEntry
-from metaindex.index.log.liveness import held, suspected
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.states import State
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import run_of
-from metaindex.index.store.reader import StoreCache, manifest_path
-from metaindex.index.store.writer import is_run
-from metaindex.query.pruning.folder import built_otherwise, check, differing_readings, not_looked_at, why
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.core import DamagedIndexError, MetaIndexError
+from metaindex.formats import Version
+from metaindex.index import (
+    CoveredKey,
+    IndexLogEntry,
+    OpenIndex,
+    OperationLog,
+    State,
+    StoreCache,
+    asked,
+    held,
+    is_run,
+    manifest_path,
+    run_of,
+    stored_kind,
+    suspected,
+)
+from metaindex.query import built_otherwise, check, differing_readings, not_looked_at, why
+from metaindex.storage import ObjectInfo
 
 from .info import IndexInfo
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metaindex.core.records import dataclass
-from metaindex.index.actions.refresh import seen_from
-from metaindex.index.actions.target import Target
-from metaindex.index.open_index import OpenIndex
+from metaindex.core import dataclass
+from metaindex.index import OpenIndex, Target, seen_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metaindex.core.shown import Shown, Tabular
-from metaindex.core.words import counted
-from metaindex.formats.model import Version
+from metaindex.core import Shown, Tabular, counted
+from metaindex.formats import Version
 
 _SHOWN = 20
 

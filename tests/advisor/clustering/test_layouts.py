@@ -20,7 +20,7 @@ from metaindex.advisor.clustering.layouts import SampleColumns, SamplePartitions
 from metaindex.advisor.clustering.overlap import OverlapReads, Ranges, RowPlaces
 from metaindex.advisor.clustering.sample import SampleRows, chosen, limit_of
 from metaindex.advisor.clustering.statements import Rewrite
-from metaindex.formats.model import FILE_SCHEMA, FileTable
+from metaindex.formats import FILE_SCHEMA, FileTable
 from tests.tables import settle
 
 from .test_clustering import tree

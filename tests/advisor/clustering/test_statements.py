@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advisor.clustering.statements import Rewrite
-from metaindex.expressions.engines.sql_words import text_python
-from metaindex.formats.files.globs import escape
+from metaindex.expressions import text_python
+from metaindex.formats import escape
 
 NAMES = ['a"b', "a`b", "a'b", "a\\", "a\nb", "a\rb", "a\0b", "a\x1b[31mb", "a\u2028b", "a\u202eb", "\ud800", "é", '\\"']
 

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from metaindex.advisor.clustering.clustering import FilesOf, Measured
 from metaindex.advisor.clustering.strips import strip_of
+from metaindex.core import LEVELS, Strip, strip_figure
 from metaindex.core.html.markup import html
-from metaindex.core.html.strip import LEVELS, Strip, strip_figure
-from metaindex.expressions.physical import to_physical
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Field, Leaf, Trust
-from metaindex.index.kinds.facts import facts_of
-from metaindex.query.bounds import ColumnFacts
+from metaindex.expressions import ColumnBounds, to_physical
+from metaindex.formats import Field, Leaf, Trust
+from metaindex.index import facts_of
+from metaindex.query import ColumnFacts
 from tests.pages import parsed
 
 Numbers = npt.NDArray[np.int64]

@@ -15,13 +15,11 @@ from metaindex.advisor.face.weighing import asked_query
 from metaindex.advisor.hypothetical.weigh import _tree
 from metaindex.advisor.selection.suggesting import QueryAsked, suggested
 from metaindex.advisor.workloads.asked import TableNames, of_table
-from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.references import conjuncts
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.protocol import At
+from metaindex.expressions import ColumnRef, conjuncts, parse
+from metaindex.formats import At
 from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.covering.spec import CoveredRows
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.advisor.hypothetical.test_what_if import filled, tree
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held

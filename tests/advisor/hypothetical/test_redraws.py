@@ -13,10 +13,9 @@ import pytest
 
 import metaindex as mi
 from metaindex.advisor.hypothetical.trial import Bench, Standing, tried
-from metaindex.formats.condition import predicate_of
-from metaindex.formats.protocol import At
-from metaindex.index.kinds.kind import Kind
-from metaindex.table.face import handle_of
+from metaindex.formats import At, predicate_of
+from metaindex.index import Kind
+from metaindex.table import handle_of
 from tests.advisor.hypothetical.test_what_if import CANDIDATES, filled, skewed
 
 PREDICATES = [

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.advisor.hypothetical.candidates import named
 from metaindex.advisor.hypothetical.sampling import needs_of, sampled
-from metaindex.formats.condition import predicate_of
-from metaindex.formats.protocol import At
-from metaindex.query.readers.footer_groups import FooterGroups
-from metaindex.table.face import handle_of
+from metaindex.formats import At, predicate_of
+from metaindex.query import FooterGroups
+from metaindex.table import handle_of
 from tests.tables import settle
 
 FILES = 40

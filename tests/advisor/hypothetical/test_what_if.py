@@ -17,9 +17,9 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex.advisor.hypothetical.answer import WhatIf
-from metaindex.index.kinds.kind import Kind
-from metaindex.query.readers.footer_groups import FooterGroups
-from metaindex.table.face import handle_of
+from metaindex.index import Kind
+from metaindex.query import FooterGroups
+from metaindex.table import handle_of
 from tests.tables import FORMATS, Lake, settle
 
 

@@ -17,9 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 
 import metaindex as mi
 from metaindex.cli.main import main
-from metaindex.core.html.grid import Heading, grid
+from metaindex.core import Heading, grid, one_line
 from metaindex.core.html.markup import html
-from metaindex.core.shown import one_line
 from tests.pages import Parsed, parsed, readable
 from tests.tables import FORMATS, Lake, settle
 

@@ -23,10 +23,9 @@ from metaindex.advisor.selection.pieces import BreakEven
 from metaindex.advisor.selection.texts import kind_python, name_of
 from metaindex.advisor.workloads.taking import from_query_log
 from metaindex.cli.main import main
-from metaindex.index.kinds.kind import Kind
-from metaindex.statements.grammar.parsing import parsed
-from metaindex.table.sql_text.printing import create_text
-from metaindex.table.sql_text.tree import CreateIndex, TableName
+from metaindex.index import Kind
+from metaindex.statements import parsed
+from metaindex.table import CreateIndex, TableName, create_text
 from tests.advisor.hypothetical.test_what_if import filled, skewed, tree
 
 QUERIES = [

@@ -21,7 +21,7 @@ from metaindex.advisor.workloads.eventlog.reading import MOST_BYTES
 from metaindex.advisor.workloads.pieces import read_pieces
 from metaindex.advisor.workloads.shape import shown_predicate
 from metaindex.cli.main import main
-from metaindex.expressions.reads import TableRead
+from metaindex.expressions import TableRead
 from tests.advisor.workloads.packing import lz4, snappy
 
 DATA = Path(__file__).parent / "data"

@@ -14,9 +14,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.advisor.workloads.shape import shape_of_text
-from metaindex.expressions.engines import to_predicate
-from metaindex.expressions.engines.sql_statement import statement_reads
-from metaindex.expressions.tree import Comparison, Opaque, Predicate
+from metaindex.expressions import Comparison, Opaque, Predicate, statement_reads, to_predicate
 
 MANY = 30_000 if os.environ.get("METAINDEX_FAST") else 300_000
 TEXTS = {

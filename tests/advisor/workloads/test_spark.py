@@ -11,7 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.advisor.workloads.shape import shown_predicate
-from metaindex.expressions.reads import JoinKey, TableRead
+from metaindex.expressions import JoinKey, TableRead
 from metaindex.spark import optimizer as rule
 
 if TYPE_CHECKING:

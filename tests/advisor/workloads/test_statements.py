@@ -6,9 +6,8 @@ import pytest
 
 from benchmarks.tpch.queries import QUERIES
 from metaindex.advisor.workloads.shape import shown_predicate
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.expressions.engines.sql_statement import is_statement, statement_reads
-from metaindex.expressions.reads import JoinKey, TableRead
+from metaindex.core import ExpressionError
+from metaindex.expressions import JoinKey, TableRead, is_statement, statement_reads
 
 
 def read(text: str) -> dict[str, str]:

@@ -21,8 +21,8 @@ from metaindex.advisor.workloads.shape import shape_of_text, shown_predicate
 from metaindex.advisor.workloads.splitting import MOST_CHARACTERS
 from metaindex.advisor.workloads.statements import reads_of
 from metaindex.advisor.workloads.taking import from_query_log
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.expressions.reads import StatementReads
+from metaindex.core import ExpressionError
+from metaindex.expressions import StatementReads
 
 
 def told(workload: mi.Workload) -> list[tuple[int, str]]:

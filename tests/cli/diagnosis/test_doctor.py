@@ -16,8 +16,7 @@ from packaging.requirements import Requirement
 
 import metaindex as mi
 from metaindex.cli.diagnosis import Health, look, machine, place
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.storage import LocalStorage, ObjectInfo
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import settle

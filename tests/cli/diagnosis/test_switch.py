@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from metaindex.cli.diagnosis.diagnosis import Health
 from metaindex.cli.diagnosis.switch import read_defaults, switch
-from metaindex.spark.extension_jar import EXTENSION, digest, digest_in
+from metaindex.spark import EXTENSION, digest_in
+from metaindex.spark.extension_jar import digest
 
 NAMED = f"spark.sql.extensions {EXTENSION},io.delta.sql.DeltaSparkSessionExtension\n"
 

@@ -18,9 +18,7 @@ from metaindex.cli.flights.data import LAST_DAY, SCHEMA, flights
 from metaindex.cli.flights.questions import QUESTIONS
 from metaindex.cli.flights.report import Report, _cell
 from metaindex.cli.flights.story import conclude, run_demo, what_next
-from metaindex.core.expression_errors import MissingDependencyError
-from metaindex.core.output import Output
-from metaindex.expressions import MetaIndexError
+from metaindex.core import MetaIndexError, MissingDependencyError, Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from hypothesis import assume
 
-from metaindex.expressions import ExpressionError, Opaque, Predicate, leaves, matches
+from metaindex.core import ExpressionError
+from metaindex.expressions import Opaque, Predicate, leaves, matches
 from metaindex.expressions import binding as bind
 from tests.strategies import Schema
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metaindex.core import ExpressionError
 from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
     Constant,
-    ExpressionError,
     In,
     IsNan,
     IsNull,

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import ExpressionError, Opaque, leaves, matches
+from metaindex.core import ExpressionError
+from metaindex.expressions import Opaque, leaves, matches
 from metaindex.expressions import binding as bind
 from metaindex.expressions.engines.duckdb import from_duckdb
 

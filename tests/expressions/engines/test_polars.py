@@ -12,19 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import (
-    ColumnRef,
-    Comparison,
-    ExpressionError,
-    In,
-    Literal,
-    Op,
-    Opaque,
-    Predicate,
-    leaves,
-    matches,
-    may_match,
-)
+from metaindex.core import ExpressionError
+from metaindex.expressions import ColumnRef, Comparison, In, Literal, Op, Opaque, Predicate, leaves, matches, may_match
 from metaindex.expressions import binding as bind
 from metaindex.expressions import normal_form as normalize
 from metaindex.expressions.engines.polars import to_polars

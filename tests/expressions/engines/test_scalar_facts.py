@@ -17,8 +17,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from metaindex.core.errors import ScanError
-from metaindex.core.jvm.frames import arrow_of
+from metaindex.core import ScanError, arrow_of
 from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.expressions.scalars.building import UnknownMeaning
 from metaindex.expressions.scalars.functions import TABLE

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.references import columns, leaves

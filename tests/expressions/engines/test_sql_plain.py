@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import ExpressionError
+from metaindex.core import ExpressionError
 from metaindex.expressions.engines import sql
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.engines.sql_plain import plain_condition, plain_equality

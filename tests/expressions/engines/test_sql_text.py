@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metaindex.core import ExpressionError
 from metaindex.expressions import (
     And,
     ColumnRef,
     Comparison,
-    ExpressionError,
     In,
     IsNan,
     IsNull,

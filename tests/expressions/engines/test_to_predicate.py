@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pytest
 from pyiceberg.expressions import EqualTo
 
-from metaindex.expressions import ColumnRef, Comparison, Constant, ExpressionError, Literal, Op, col
+from metaindex.core import ExpressionError
+from metaindex.expressions import ColumnRef, Comparison, Constant, Literal, Op, col
 from metaindex.expressions.engines import to_predicate
 
 FIVE = Comparison(ColumnRef(("a",)), Op.EQ, Literal(5))

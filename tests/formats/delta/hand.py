@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from metaindex.formats.delta import DeltaFormat
 from metaindex.formats.model import Leaf, Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 
 DELTA = DeltaFormat()
 LONG = {"name": "id", "type": "long", "nullable": True, "metadata": {}}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, paths, protocol, remove, snapshot
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}

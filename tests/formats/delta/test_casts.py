@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import to_physical
+from metaindex.expressions import to_physical
 from metaindex.formats.delta.casts import UNKNOWN, LocalMicros, cast
 
 ZONED, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import CorruptTableError, FormatError, VersionNotFoundError
+from metaindex.core import CorruptTableError, FormatError, VersionNotFoundError
 from metaindex.formats.diff import from_log
 from metaindex.formats.protocol import At
 from tests.formats.delta.hand import (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import from_physical, to_physical
+from metaindex.expressions import from_physical, to_physical
 from metaindex.formats.delta import statistics
 from metaindex.formats.delta.decimals import loosened
 from metaindex.formats.model import Snapshot

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyroaring import BitMap64
 
-from metaindex.core.expression_errors import CorruptTableError
+from metaindex.core import CorruptTableError
 from metaindex.formats.diff import compare, from_log
 from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import to_physical
+from metaindex.expressions import to_physical
 from metaindex.formats.diff import compare, from_log
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metaindex.core.expression_errors import CorruptTableError, VersionNotFoundError
+from metaindex.core import CorruptTableError, VersionNotFoundError
 from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, protocol, ref, snapshot
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.core.expression_errors import CorruptTableError, NotATableError, VersionNotFoundError
+from metaindex.core import CorruptTableError, NotATableError, VersionNotFoundError
 from metaindex.formats.protocol import At, TableRef
 from tests.formats.delta.hand import (
     DELTA,

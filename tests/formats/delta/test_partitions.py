@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import from_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.delta.columns import map_values, text_map
 from metaindex.formats.model import Snapshot, partition_text
 from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.model import Schema
 from tests.formats.delta.hand import column, commit, leaf, metadata, protocol, snapshot
 

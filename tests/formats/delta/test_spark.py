@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.expressions.physical import to_physical
+from metaindex.expressions import to_physical
 from metaindex.formats.diff import compare, from_log
 from metaindex.formats.model import Diff, Snapshot
 from metaindex.formats.protocol import At

@@ -10,9 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.core.expression_errors import FormatError
-from metaindex.core.jvm.frames import arrow_of
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import FormatError, arrow_of, setting
 from metaindex.formats.delta.schema import _PRIMITIVES
 from tests.formats.delta.hand import add, column, commit, leaf, metadata, protocol, remove, snapshot
 from tests.formats.delta.test_casts import CASTS

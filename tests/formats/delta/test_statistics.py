@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import from_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, from_physical
 from metaindex.formats.delta import statistics
 from metaindex.formats.delta.record_counts import numbers_of_records
 from tests.formats.delta.hand import add, checkpoint, column, commit, leaf, metadata, protocol, snapshot

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 
 FORMAT = FilesFormat()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import CorruptTableError, MetaIndexError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, MetaIndexError, UnsupportedFeatureError
 from tests.tables import settle
 
 ROWS = [{"a": 1, "b": 2}, {"a": 3, "b": 4}]

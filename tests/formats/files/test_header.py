@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.core.expression_errors import MetaIndexError, UnsupportedFeatureError
+from metaindex.core import MetaIndexError, UnsupportedFeatureError
 from tests.tables import settle
 
 from .folders import now, put

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from metaindex.formats.files.listing import Listing, starts_of
 from metaindex.formats.files.walk import list_files
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.opening import storage_for
+from metaindex.storage import LocalStorage, storage_for
 
 PARTS = st.sampled_from(
     ["a", "b", "a-b", "a.b", "_h", ".h", "_p=1", "p=1", "_metadata", "_common_metadata_x", "x._COPYING_", "é", "a b",

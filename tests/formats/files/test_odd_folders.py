@@ -9,11 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex import open_table
-from metaindex.core.expression_errors import (
-    StorageError,
-    StoragePermissionError,
-    UnsupportedFeatureError,
-)
+from metaindex.core import StorageError, StoragePermissionError, UnsupportedFeatureError
 from metaindex.formats.protocol import At
 from tests.disks import someone_elses_folder
 

@@ -18,15 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.errors import IndexExistsError
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import IndexExistsError, UnsupportedFeatureError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema_said import schema_said
 from metaindex.formats.files.schema_text import parse_ddl
 from metaindex.formats.files.table import is_named
 from metaindex.formats.model import Version
 from metaindex.formats.protocol import TableRef
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.tables import settle
 
 

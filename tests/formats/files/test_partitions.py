@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import FormatError, UnsupportedFeatureError
+from metaindex.core import FormatError, UnsupportedFeatureError
 from metaindex.formats.files.partitions import infer, read_partitions, unescape
 from metaindex.formats.model import partition_text
 

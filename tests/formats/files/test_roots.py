@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import MetaIndexError, NotATableError, UnsupportedFeatureError
+from metaindex.core import MetaIndexError, NotATableError, UnsupportedFeatureError
 from metaindex.formats.files.globs import escape, expand, literal, matcher
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At

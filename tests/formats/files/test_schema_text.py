@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import MetaIndexError, UnsupportedFeatureError
+from metaindex.core import MetaIndexError, UnsupportedFeatureError
 from metaindex.formats.files.schema_text import MOST_DEEP, parse_ddl
-from metaindex.table.opening import open_table
+from metaindex.table import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,11 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    FormatError,
-    UnsupportedFeatureError,
-)
+from metaindex.core import CorruptTableError, FormatError, UnsupportedFeatureError
 from metaindex.formats.files.beginnings import LOOKED_AT
 
 from .folders import age, now, put

@@ -12,14 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.local_paths import local_path
+from metaindex.core import MetaIndexError, local_path
 from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.model import Snapshot
 from metaindex.formats.parquet.footers import read_footers
 from metaindex.formats.parquet.trust import Doubt
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 from tests.formats.files.test_roots import CASES, NAMES, REFUSED
 from tests.formats.files.test_schemas import LARGE_JSON
 

@@ -8,14 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import (
-    NotATableError,
-    UnsupportedFeatureError,
-)
+from metaindex.core import NotATableError, UnsupportedFeatureError
 from metaindex.formats.protocol import At, TableRef
 from metaindex.formats.registry import detect, open_ref
+from metaindex.storage import ObjectInfo
 from metaindex.storage.object_store import ObjectStorage
-from metaindex.storage.protocol import ObjectInfo
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.storage_counting import CountingStorage
 

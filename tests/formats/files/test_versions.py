@@ -10,10 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from metaindex.core.expression_errors import (
-    CorruptTableError,
-    VersionNotFoundError,
-)
+from metaindex.core import CorruptTableError, VersionNotFoundError
 from metaindex.formats.diff import compare
 from metaindex.formats.files.history import recall, remember, remembered
 from metaindex.formats.files.walk import list_files

@@ -15,7 +15,7 @@ import fastavro
 from metaindex.formats.iceberg import IcebergFormat
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 UUID = "0d0c0ffe-0000-4000-8000-000000000001"
 FORMAT = IcebergFormat()

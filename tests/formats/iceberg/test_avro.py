@@ -13,7 +13,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.iceberg.avro import read_avro
 from tests.formats.iceberg.handmade import HandManifest, HandTable, avro, entry, entry_schema, optional
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import NotATableError
+from metaindex.core import NotATableError
 
 ROWS = pa.table({"id": pa.array(range(6), pa.int64()), "s": ["a", None, "b", "c", "d", "e"]})
 

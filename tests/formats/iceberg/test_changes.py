@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from metaindex.formats.changes import Base, Changes
 from metaindex.formats.iceberg import IcebergFormat
 from metaindex.formats.protocol import At, TableRef
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref
 
 ICEBERG = IcebergFormat()

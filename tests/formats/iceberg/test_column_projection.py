@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.query.readers import ScanError
+from metaindex.core import ScanError
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 
 INT = pa.int32()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import CorruptTableError, FormatError
+from metaindex.core import CorruptTableError, FormatError
 from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, open_now, table_ref
 

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from metaindex.core.expression_errors import CorruptTableError, UnsupportedFeatureError
+from metaindex.core import CorruptTableError, UnsupportedFeatureError
 from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, optional, table_ref
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.jvm.frames import arrow_of
+from metaindex.core import arrow_of
 from metaindex.formats.diff import compare
 from metaindex.formats.model import FileTable
 from metaindex.formats.protocol import At

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import CorruptTableError, MetaIndexError
+from metaindex.core import CorruptTableError, MetaIndexError
 from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import (
     FORMAT,

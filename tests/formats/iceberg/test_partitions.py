@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import to_physical
+from metaindex.expressions import to_physical
 from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, optional
 

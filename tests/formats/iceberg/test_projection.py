@@ -17,13 +17,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.engines.iceberg import to_iceberg
+from metaindex.core import Mask
+from metaindex.expressions import (
+    ColumnRef,
+    Comparison,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Op,
+    Predicate,
+    StartsWith,
+    columns,
+    may_match,
+    to_iceberg,
+)
 from metaindex.expressions.evaluate import matches
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.references import columns
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import ColumnRef, Comparison, In, IsNull, Not, Op, Predicate, StartsWith
 from metaindex.formats.condition import bound
 from metaindex.formats.iceberg.buckets import murmur3
 from metaindex.formats.model import Snapshot

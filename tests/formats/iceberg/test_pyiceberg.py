@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.core.expression_errors import NotATableError
-from metaindex.expressions.physical import to_physical
+from metaindex.core import NotATableError
+from metaindex.expressions import to_physical
 from metaindex.formats.diff import compare
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.expressions.physical import to_physical
+from metaindex.expressions import to_physical
 from metaindex.formats.diff import compare
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At, TableRef

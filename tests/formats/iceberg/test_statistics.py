@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.physical import decode_wide, to_physical
-from metaindex.expressions.statistics import ColumnBounds
+from metaindex.expressions import ColumnBounds, decode_wide, to_physical
 from metaindex.formats.iceberg.statistics import decode, scatter
 from metaindex.formats.model import Snapshot
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry

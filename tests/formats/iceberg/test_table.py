@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import NotATableError, UnsupportedFeatureError, VersionNotFoundError
+from metaindex.core import NotATableError, UnsupportedFeatureError, VersionNotFoundError
 from metaindex.formats.protocol import At
 from tests.formats.iceberg.handmade import FORMAT, UUID, HandManifest, HandTable, entry, open_now, table_ref
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from metaindex.core.expression_errors import CorruptTableError, FormatError
+from metaindex.core import CorruptTableError, FormatError
 from metaindex.formats.model import Snapshot
 from tests.formats.framed import encode_framed
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry

@@ -12,12 +12,12 @@ from typing import Literal, TypeVar
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.core.expression_errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.store.reader import StoreCache
-from metaindex.query.pruning.folder import IndexFolder
-from metaindex.storage.protocol import ObjectInfo, Storage
-from metaindex.table.face import Table, handle_of
+from metaindex.query import IndexFolder
+from metaindex.storage import ObjectInfo, Storage
+from metaindex.table import Table, handle_of
 
 T = TypeVar("T")
 SECOND = 1_000_000_000

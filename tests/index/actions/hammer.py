@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.core.errors import (
+from metaindex.core import (
     ConcurrentWriteError,
     DamagedIndexError,
     IndexExistsError,
@@ -24,7 +24,7 @@ from metaindex.core.errors import (
 from metaindex.index.actions import upkeep
 from metaindex.index.actions.action import Outcome
 from metaindex.index.actions.clean import clean
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 
 EVERY_ENTRY = 10**9
 """The whole log stays, to be looked at."""

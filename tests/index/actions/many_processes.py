@@ -18,7 +18,7 @@ from metaindex.index.actions.removal import on_storage
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import COMPATIBLE, LEAVES, ONCE, Operation, State
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.figures import count
 
 from .hammer import append, opened

@@ -11,7 +11,7 @@ import pytest
 import metaindex as mi
 from metaindex.index.actions.clean import clean
 from metaindex.index.actions.removal import on_storage
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.figures import count
 
 from .hammer import append, opened

@@ -17,7 +17,7 @@ from metaindex.index.actions.clean import clean
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation, State
-from metaindex.table.face import Table, handle_of
+from metaindex.table import Table, handle_of
 from tests.tables import parquet_lake
 
 from .faults import FaultStorage, Killed, MemoryStorage, opened

@@ -9,13 +9,13 @@ import os
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError, StorageError
+from metaindex.core import MetaIndexError, StorageError
 from metaindex.index.actions import action as actions
 from metaindex.index.actions import appending
 from metaindex.index.log.states import State
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.reader import StoreCache
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.figures import count
 
 from .faults import FAULTS, WRITES, Fault, FaultStorage, Killed, MemoryStorage, turning_points

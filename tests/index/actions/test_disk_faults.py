@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.table.face import handle_of
+from metaindex.core import MetaIndexError
+from metaindex.table import handle_of
 from tests.disks import files_up_to, read_only, small_disk, someone_elses_folder
 from tests.figures import count
 from tests.tables import settle

@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import StorageError
-from metaindex.core.shown import counted
+from metaindex.core import StorageError, counted
 from metaindex.index.actions.clean import clean, trim
 from metaindex.index.actions.removal import GRACE_SECONDS, on_storage, remove_everything, remove_runs
 from metaindex.index.log.entry import IndexLogEntry, UnderWay
@@ -28,7 +27,7 @@ from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import Operation, State
 from metaindex.index.store.writer import is_run, new_run_id
 from metaindex.storage.own import OwnFolder, temporary_name
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.tables import parquet_lake
 
 from .faults import FaultStorage, MemoryStorage

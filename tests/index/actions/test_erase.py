@@ -11,7 +11,7 @@ import pytest
 from pyroaring import BitMap64
 
 import metaindex as mi
-from metaindex.core.errors import IndexStateError
+from metaindex.core import IndexStateError
 from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, protocol, remove
 from tests.formats.delta.test_deletes import z85
 from tests.formats.framed import encode_framed

@@ -21,14 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.formats.changes import Base
+from metaindex.formats import FILE_SCHEMA, At, Base, FileTable, TableRef, Version, from_log
 from metaindex.formats.delta.table import DeltaFormat
-from metaindex.formats.diff import from_log
-from metaindex.formats.model import FILE_SCHEMA, FileTable, Version
-from metaindex.formats.protocol import At, TableRef
 from metaindex.index.keys import file_ids, path_ids
-from metaindex.storage.local import LocalStorage
-from metaindex.table.face import handle_of
+from metaindex.storage import LocalStorage
+from metaindex.table import handle_of
 
 LOCAL = mi.Config(builder="local")
 KINDS = {

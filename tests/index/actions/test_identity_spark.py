@@ -11,7 +11,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.spark import optimizer as rule
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.index.actions.test_identity import add, commit, data, made, metadata, remove
 from tests.spark.optimizer.lakes import location_of
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.index.actions.test_identity import count, data
 
 LOCAL = mi.Config(builder="local")

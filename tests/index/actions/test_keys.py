@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 
 KINDS = (
     mi.Values("user", ("user", "mail")),

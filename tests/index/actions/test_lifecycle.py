@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import StoragePermissionError, UnknownColumnError
+from metaindex.core import StoragePermissionError, UnknownColumnError
 from metaindex.index.actions import action as actions
 from metaindex.index.actions.lifecycle import Delete
 from metaindex.index.build.local import LocalBuilder
@@ -22,8 +22,8 @@ from metaindex.index.log.entry import IndexLogEntry, TableInfo, UnderWay
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import COMPATIBLE, NEEDS, Operation, State
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
-from metaindex.table.face import Table
+from metaindex.storage import LocalStorage
+from metaindex.table import Table
 from tests.tables import parquet_lake
 
 

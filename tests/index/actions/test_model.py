@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from metaindex.core.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
+from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.index.log.states import CANCELLED, COMPATIBLE, LEAVES, NEEDS, ONCE, Operation, State
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.figures import count
 from tests.tables import settle
 

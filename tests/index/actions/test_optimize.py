@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 import metaindex as mi
-from metaindex.core.errors import ConcurrentWriteError
-from metaindex.formats.model import Schema, Version
+from metaindex.core import ConcurrentWriteError
+from metaindex.formats import Schema, Version
 from metaindex.index.actions import records, upkeep
 from metaindex.index.actions.action import Change, Outcome, execute
 from metaindex.index.actions.clean import clean
@@ -26,7 +26,7 @@ from metaindex.index.log.entry import Content, IndexLogEntry, ObjectRef, RunRef,
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.record_codec import BITS
 from metaindex.index.log.versions import Versions, from_text, to_text
-from metaindex.table.face import Table, handle_of
+from metaindex.table import Table, handle_of
 from tests.tables import FORMATS, Lake, parquet_lake
 
 from .faults import MemoryStorage, opened

@@ -9,7 +9,7 @@ import os
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
+from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
 from metaindex.index.actions.action import validate
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog

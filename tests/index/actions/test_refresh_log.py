@@ -13,18 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import UnknownColumnError, VersionNotFoundError
+from metaindex.core import UnknownColumnError, VersionNotFoundError
+from metaindex.formats import At, Snapshot, TableRef
 from metaindex.formats.delta import DeltaFormat
 from metaindex.formats.iceberg import IcebergFormat
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At, TableRef
 from metaindex.index.actions.action import Outcome
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.reader import StoreCache
 from metaindex.index.store.writer import RunSink
-from metaindex.table.face import Table, handle_of
+from metaindex.table import Table, handle_of
 from tests.index.actions.delta_history import DeltaHistory, checksum
 from tests.tables import iceberg_lake, settle
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import UnknownColumnError
-from metaindex.formats.model import Field, Schema
+from metaindex.core import UnknownColumnError
+from metaindex.formats import Field, Schema
 from metaindex.index.kinds.kind import Kind
 from metaindex.index.kinds.registry import kind_from_spec
 from metaindex.index.kinds.renames import kind_at, with_ids

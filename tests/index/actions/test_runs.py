@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.formats.model import FILE_SCHEMA, FileTable
+from metaindex.formats import FILE_SCHEMA, FileTable
 from metaindex.index.actions.runs import in_order
 from metaindex.index.keys import file_ids
 

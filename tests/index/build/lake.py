@@ -12,16 +12,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import FILE_SCHEMA, Deletes, Field, FileTable, Leaf, Schema, Snapshot, Version
-from metaindex.formats.protocol import At, TableRef
-from metaindex.formats.registry import open_ref
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import (
+    FILE_SCHEMA,
+    At,
+    Deletes,
+    Field,
+    FileTable,
+    Leaf,
+    Schema,
+    Snapshot,
+    TableRef,
+    Version,
+    open_ref,
+)
 from metaindex.index.actions.runs import number_partitions
 from metaindex.index.build.protocol import Builder, BuildReport, BuildRequest
 from metaindex.index.keys import partition_id
 from metaindex.index.store.rows import PARTITIONS
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 
 @dataclass(frozen=True)

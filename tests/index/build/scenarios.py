@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Leaf
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Leaf
 from metaindex.index.build.protocol import BuildRequest
 from tests.index.build.lake import FolderDetails, fields_of, request_for, write
 

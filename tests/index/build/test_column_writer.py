@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.formats.model import Field, Leaf
+from metaindex.formats import Field, Leaf
 from metaindex.index.build.packed import packed, unpacked
 from metaindex.index.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
 from metaindex.index.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
@@ -16,7 +16,7 @@ from metaindex.index.kinds.column_stats.writer import ColumnWriter
 from metaindex.index.kinds.facts import domain_of
 from metaindex.index.store.parts import PartStream
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 from .test_statistics import many_files
 

@@ -16,10 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import BuildError
-from metaindex.core.jvm.frames import arrow_of
-from metaindex.core.jvm.interrupts import interrupt_of, interrupts_first
-from metaindex.core.jvm.jobs import setting, tagged
+from metaindex.core import BuildError, arrow_of, interrupts_first, setting, tagged
+from metaindex.core.jvm.interrupts import interrupt_of
 from metaindex.spark.optimizer.executed import run
 from tests.tables import settle
 

@@ -16,10 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from metaindex.core.expression_errors import LiteralTypeError, StorageUnavailableError
-from metaindex.expressions.literals import Literal, literal
-from metaindex.expressions.physical import physical_type
-from metaindex.formats.model import Leaf
+from metaindex.core import LiteralTypeError, StorageUnavailableError
+from metaindex.expressions import Literal, literal, physical_type
+from metaindex.formats import Leaf
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest, KeyBuild
 from metaindex.index.kinds import registry
@@ -31,7 +30,7 @@ from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.index.store.writer import RunSink, manifest_bytes
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.index.build.lake import FolderDetails, fields_of, request_for, write
 from tests.index.build.scenarios import SCENARIOS
 

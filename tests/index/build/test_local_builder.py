@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import column_domain_has_nan, compare_values, physical_type, to_physical
-from metaindex.formats.model import Trust
+from metaindex.formats import Trust
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.keys import column_id, partition_id
@@ -280,7 +280,7 @@ def test_progress_is_told_and_ends_whole(tmp_path: Path) -> None:
     (tmp_path / "table").mkdir()
     request = SCENARIOS["every_type"](tmp_path / "table")
     from metaindex.index.store.writer import RunSink
-    from metaindex.storage.local import LocalStorage
+    from metaindex.storage import LocalStorage
 
     told: list[tuple[str, int, int]] = []
     LocalBuilder().facts(request, RunSink(LocalStorage(str(tmp_path / "i")), "r"), lambda *a: told.append(a))

@@ -20,7 +20,7 @@ from metaindex.index.kinds.column_stats.merge import together
 from metaindex.index.log.entry import CoveredColumn, RunRef
 from metaindex.index.store.kway import merged
 from metaindex.index.store.layout import run_folder
-from metaindex.table.face import Table, handle_of
+from metaindex.table import Table, handle_of
 from tests import strategies
 from tests.query.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.formats.model import Trust
+from metaindex.formats import Trust
 from tests.tables import iceberg_lake
 
 NAMES = ["ant", "bee", "a name of more than thirty-two characters", "zebra", None]

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex import ColumnStats, open_table
-from metaindex.core.errors import BuildError
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import BuildError, setting
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest
 from metaindex.index.build.spark import SparkBuilder

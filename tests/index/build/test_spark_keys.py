@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.errors import BuildError
-from metaindex.expressions.physical import physical_type
-from metaindex.formats.model import Leaf
+from metaindex.core import BuildError
+from metaindex.expressions import physical_type
+from metaindex.formats import Leaf
 from metaindex.index.build.key_build import BuiltKey, key_build
 from metaindex.index.build.key_scan import KeyScan
 from metaindex.index.build.local import LocalBuilder
@@ -36,7 +36,7 @@ from metaindex.index.kinds.values.spec import Values
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.index.build.lake import fields_of, request_for, request_of_table, write
 from tests.index.build.scenarios import SCENARIOS
 from tests.tables import settle

@@ -10,7 +10,7 @@ import pytest
 from metaindex.index.build.spark_tasks import WriteTask, part_of
 from metaindex.index.kinds.registry import FACT_ROWS
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 
 def test_a_range_may_have_any_number_of_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

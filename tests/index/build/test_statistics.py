@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Field, Leaf, Trust
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Field, Leaf, Trust
 from metaindex.index.kinds.column_stats.rows import column_rows, partition_rows, sorted_rows
 from metaindex.index.kinds.column_stats.schemas import COLUMN_STATS, PARTITION_STATS
 from metaindex.index.kinds.facts import COUNTS, domain_of, facts_of, successors

@@ -18,7 +18,7 @@ import metaindex as mi
 from metaindex.index.build.merging import merge_runs
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache
 from metaindex.index.store.writer import RunSink
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.tables import settle
 
 

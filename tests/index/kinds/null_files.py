@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
+from metaindex.expressions import Literal
 from metaindex.index.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill, Units
 from metaindex.index.kinds.kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, WholeKind, keys_of
 from metaindex.index.kinds.stored_rows import check_ordinals, stored_rows

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from metaindex.core.errors import DamagedIndexError
+from metaindex.core import DamagedIndexError
 from metaindex.expressions import Literal
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values.lists import ValueList
@@ -24,7 +24,7 @@ from metaindex.index.kinds.values.merge import merge_values
 from metaindex.index.kinds.values.rows import Layout
 from metaindex.index.kinds.values.spec import Values
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.contract import built_keys
 from tests.contract.built_keys import Built, File, on_disk, written
 from tests.contract.key_contract import inherited

@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.expressions.literals import literal
+from metaindex.core import DamagedIndexError
+from metaindex.expressions import literal
 from metaindex.index.build.merging import keys_together
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.kind import KeyKind
@@ -27,7 +27,7 @@ from metaindex.index.kinds.values.spec import Values
 from metaindex.index.log.codec import _key_from_json, _key_to_json
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import manifest_path
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.contract.built_keys import Built, File, merged, on_disk, written
 
 GOLDEN = Path(__file__).parent / "golden"

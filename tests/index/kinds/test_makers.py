@@ -11,7 +11,7 @@ from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.registry import maker_of
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, KindSpec
 from metaindex.index.log.versions import from_text
-from metaindex.table.views.info import IndexInfo, IndexList
+from metaindex.table import IndexInfo, IndexList
 
 COLUMNS = (CoveredColumn("a", 1, "a", "int64", False), CoveredColumn("b", 2, "b", "int64", False))
 

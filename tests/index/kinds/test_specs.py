@@ -7,9 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import UnknownColumnError, UnsupportedFeatureError
-from metaindex.formats.model import Field, Schema
+from metaindex.core import DamagedIndexError, UnknownColumnError, UnsupportedFeatureError
+from metaindex.formats import Field, Schema
 from metaindex.index.kinds.bloom.spec import Bloom
 from metaindex.index.kinds.column_stats.spec import ColumnStats
 from metaindex.index.kinds.kind import Kind

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metaindex.expressions import Literal, compare_values, literal
-from metaindex.expressions.statistics import Interval
+from metaindex.expressions import Interval, Literal, compare_values, literal
 from metaindex.index.kinds.canonical import NO_VALUE, Absent
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.kinds.values.asked import (

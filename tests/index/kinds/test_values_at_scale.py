@@ -10,15 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metaindex.expressions import Literal
-from metaindex.expressions.statistics import Interval
+from metaindex.expressions import Interval, Literal
 from metaindex.index.kinds.keyed import Hits, Spill
 from metaindex.index.kinds.kind import KeyKind
 from metaindex.index.kinds.values import merge
 from metaindex.index.kinds.values.spec import Values
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.contract.built_keys import MANY, Built, on_disk, plan_of
 
 FILES, GROUPS, ROWS = 6, 3, 4_000

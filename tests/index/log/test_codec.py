@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.formats.model import Field, Schema, Version
+from metaindex.core import DamagedIndexError
+from metaindex.formats import Field, Schema, Version
 from metaindex.index.log import codec
 from metaindex.index.log.entry import (
     MAX_NUMBER,

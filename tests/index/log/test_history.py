@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from metaindex.formats.model import Field, Schema, Version
+from metaindex.formats import Field, Schema, Version
 from metaindex.index.actions.records import outside
 from metaindex.index.keys import column_id
 from metaindex.index.log import codec

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from metaindex.core.errors import ConcurrentWriteError, DamagedIndexError
+from metaindex.core import ConcurrentWriteError, DamagedIndexError
 from metaindex.index.log.entry import IndexLogEntry, TableInfo
 from metaindex.index.log.operation_log import OperationLog, Tombstone, entry_path, tombstone_path
 from metaindex.index.log.sealed import MAX_BYTES
 from metaindex.index.log.states import State
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.racers import raced
 
 

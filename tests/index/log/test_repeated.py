@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 from metaindex.index.log import repeated
 from metaindex.index.log.repeated import Repeated
 

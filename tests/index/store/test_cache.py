@@ -9,7 +9,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.store.cache import _OBJECTS, StoreCache
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.tables import FORMATS
 
 REFRESHES = 12

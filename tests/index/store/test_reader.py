@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaindex.core.errors import DamagedIndexError
+from metaindex.core import DamagedIndexError
 from metaindex.index.log.entry import RunRef
 from metaindex.index.log.sealed import digest
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.index.store.rows import FILE_IDS
 from metaindex.index.store.writer import RunSink, manifest_bytes, write_sorted
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 ROWS = 30_000
 GROUPS = 8  # of 4,096 rows

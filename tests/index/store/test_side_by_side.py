@@ -11,13 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 from metaindex.index.store import side_by_side as side_by_side_module
 from metaindex.index.store.rows import FILE_IDS
 from metaindex.index.store.side_by_side import side_by_side
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage, storage_for
 from tests.index.actions.faults import MemoryStorage
 
 TABLE = pa.table([pa.array([bytes(16)], pa.binary(16)), pa.array([0], pa.int32())], schema=FILE_IDS)

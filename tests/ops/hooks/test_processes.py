@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.index.log.states import State
+from metaindex.index import State
 from metaindex.ops import hooks
 
 pytestmark = pytest.mark.slow

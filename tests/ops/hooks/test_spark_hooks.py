@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.formats.protocol import At
+from metaindex.formats import At
 from metaindex.ops import hooks
 from metaindex.ops.hooks import worker
 from metaindex.ops.hooks.spark import _readings
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

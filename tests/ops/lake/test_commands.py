@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import metaindex as mi
-from metaindex.table.commands import command
-from metaindex.table.face import handle_of
+from metaindex.table import command, handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import delta_lake, indexed, parquet_lake, rows

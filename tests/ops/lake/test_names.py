@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from metaindex.expressions.build import parse_path
-from metaindex.formats.iceberg.configured import said_name
+from metaindex.expressions import parse_path
+from metaindex.formats import said_name
 from metaindex.ops.lake.events import Event
 from metaindex.ops.lake.opening import LakeAsked
 from metaindex.ops.lake.paging import file_names

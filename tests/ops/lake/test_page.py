@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.advisor.credit.savings import Spared
-from metaindex.core.html.grid import link_to
+from metaindex.advisor import Spared
+from metaindex.core import SCRIPT, link_to
 from metaindex.core.html.markup import said
-from metaindex.core.html.picking import SCRIPT
 from metaindex.core.html.style import STYLE
 from metaindex.ops.lake.answer import Lake
 from metaindex.ops.lake.facts import LakeIndex, LakeLayout, LakeTable
 from metaindex.ops.lake.page import page_of
-from metaindex.table.views.info import IndexInfo
+from metaindex.table import IndexInfo
 from tests.pages import ATTRIBUTES, ELEMENTS, Parsed, readable
 
 words = st.one_of(

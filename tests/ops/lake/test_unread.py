@@ -14,14 +14,11 @@ import pytest
 
 import metaindex as mi
 from metaindex.cli import main
-from metaindex.core.expression_errors import CorruptTableError
-from metaindex.formats.model import Snapshot
-from metaindex.index.build.local import LocalBuilder
-from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
-from metaindex.index.keys import FileIdentities
-from metaindex.index.log.states import State
-from metaindex.index.store.writer import RunSink
-from metaindex.table.face import handle_of
+from metaindex.core import CorruptTableError
+from metaindex.formats import Snapshot
+from metaindex.index import BuildRequest, FileIdentities, LocalBuilder, Progress, RunSink, State
+from metaindex.index.build.protocol import BuildReport
+from metaindex.table import handle_of
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture
 from tests.tables import delta_lake, rows, settle

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.index.log.states import State
+from metaindex.index import State
 from metaindex.ops.lake.budget import Purse, UpkeepBudget
 from metaindex.ops.lake.events import Event
 from metaindex.ops.lake.opening import LakeAsked

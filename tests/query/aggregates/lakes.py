@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef
+from metaindex.expressions import ColumnRef, Opaque, Predicate, leaves
 from metaindex.expressions import binding as bind
-from metaindex.expressions.references import leaves
-from metaindex.expressions.tree import Opaque, Predicate
-from metaindex.storage.protocol import Storage
-from metaindex.table.face import handle_of
+from metaindex.storage import Storage
+from metaindex.table import handle_of
 from tests.formats.delta.hand import add, commit, metadata, protocol, remove
 from tests.formats.delta.test_deletes import z85
 from tests.formats.framed import encode_framed

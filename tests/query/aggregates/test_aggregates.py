@@ -19,10 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.expressions.tree import Predicate
-from metaindex.index.kinds.exact_sums import can_be_summed
-from metaindex.index.kinds.kind import Kind
-from metaindex.index.kinds.theta.hashed import can_be_sketched
+from metaindex.expressions import Predicate
+from metaindex.index import Kind, can_be_sketched, can_be_summed
 from metaindex.query.aggregates.aggregated import Aggregated
 from metaindex.query.aggregates.measures import summed_type
 from tests.duck import connected

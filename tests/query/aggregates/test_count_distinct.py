@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 
 from .lakes import opened_files
 

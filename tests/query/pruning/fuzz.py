@@ -34,12 +34,12 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
+from metaindex.index import OperationLog, digest
 from metaindex.index.actions import records
 from metaindex.index.actions.clean import trim
 from metaindex.index.log import history
-from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.log.sealed import digest, seal, to_text
+from metaindex.index.log.sealed import seal, to_text
 from tests.tables import FORMATS, Lake
 
 INDEX = "all"
@@ -111,7 +111,7 @@ def make(lake: Lake) -> None:
 
 
 def lake_storage(lake: Lake) -> Any:
-    from metaindex.storage.opening import storage_for
+    from metaindex.storage import storage_for
 
     return storage_for(str(index_folder(lake)))[0]
 

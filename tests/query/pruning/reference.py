@@ -9,12 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metaindex.core.expression_errors import LiteralTypeError
-from metaindex.expressions import ColumnRef, Literal
+from metaindex.core import LiteralTypeError
+from metaindex.expressions import ColumnRef, Interval, Literal
 from metaindex.expressions.literals import compare_values
-from metaindex.expressions.statistics import Interval
-from metaindex.index.kinds.keyed import Hits
-from metaindex.index.log.entry import CoveredKey
+from metaindex.index import CoveredKey, Hits
 from metaindex.query.pruning.key_source import AskedKey
 
 Rows = Sequence[tuple[object, ...]]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.table.face import Table
+from metaindex.table import Table
 from tests.tables import FORMATS, Lake
 
 FILES, ROWS = 6, 10

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 from tests.tables import settle
 
 KINDS: dict[str, Kind] = {

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.formats.model import Field, Leaf
+from metaindex.formats import Field, Leaf
 
 FILES = 4
 KINDS: list[Any] = [

@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.formats.delta.table import DeltaFormat
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 
 FILES = 8
 

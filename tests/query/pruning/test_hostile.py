@@ -18,10 +18,11 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import DamagedIndexError, ForeignIndexError
+from metaindex.core import DamagedIndexError, ForeignIndexError
+from metaindex.index import digest
 from metaindex.index.log.operation_log import entry_path
-from metaindex.index.log.sealed import digest, seal
-from metaindex.table.face import Table
+from metaindex.index.log.sealed import seal
+from metaindex.table import Table
 from tests.tables import FORMATS, Lake
 
 
@@ -174,8 +175,8 @@ def test_a_recorded_version_that_makes_no_sense_counts_as_not_recorded(lake: Lak
 def test_a_recorded_schema_that_lacks_a_column_is_not_the_last_word(lake: Lake) -> None:
     path = newest(log_of(lake))
     value = said(path)
-    from metaindex.formats.model import Field, Schema
-    from metaindex.index.log.schema_codec import schema_to_json
+    from metaindex.formats import Field, Schema
+    from metaindex.index import schema_to_json
 
     value["content"]["schemas"] = [schema_to_json(Schema((Field("other", pa.int64()),)))]
     path.write_bytes(seal(value, None))

@@ -9,12 +9,23 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions import And, ColumnRef, Comparison, In, Literal, Op, Or, Predicate, col, matches
-from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.composite_statistics import CompositeStatistics
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.steps import Steps
-from metaindex.index.kinds.keyed import Hits
+from metaindex.expressions import (
+    And,
+    ArrowStatistics,
+    ColumnRef,
+    Comparison,
+    CompositeStatistics,
+    In,
+    Literal,
+    Op,
+    Or,
+    Predicate,
+    Steps,
+    col,
+    matches,
+    may_match,
+)
+from metaindex.index import Hits
 from metaindex.query.pruning.combined import MOST_VALUES, with_combinations
 from metaindex.query.pruning.key_source import AskedKey, KeySource
 from metaindex.query.pruning.sources import FileSource

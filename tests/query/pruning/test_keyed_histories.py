@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 
 SOAK = bool(os.environ.get("METAINDEX_SOAK"))
 KINDS = ("hash", "value", "bloom", "list", "all")

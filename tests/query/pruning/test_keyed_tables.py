@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.core import ScanError
 from metaindex.expressions import matches
-from metaindex.formats.parquet.errors import ScanError
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 from tests import strategies
 from tests.query.pruning.test_no_false_skip import arrow_schema
 from tests.tables import settle

@@ -9,13 +9,11 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import MetaIndexError
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Interval
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import MetaIndexError
+from metaindex.expressions import ColumnRef, Interval, Literal
+from metaindex.index import StoredColumn
 from metaindex.index.kinds.column_stats.reader import RunStatistics, Units
-from metaindex.index.kinds.described import StoredColumn
-from metaindex.table.face import handle_of, queries_of
+from metaindex.table import handle_of, queries_of
 from tests.tables import delta_lake, rows
 
 

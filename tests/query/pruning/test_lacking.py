@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 import metaindex as mi
 from metaindex.cli.main import main
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 
 

@@ -11,16 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.vectors import numbers
-from metaindex.index.keys import column_id, file_ids, key, key_prefix, partition_id
+from metaindex.core import DamagedIndexError, numbers
+from metaindex.index import FILES, PARTITIONS, OpenIndex, PartInfo, RunReader, file_ids
+from metaindex.index.keys import column_id, key, key_prefix, partition_id
 from metaindex.index.kinds.column_stats.levels import expand
-from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.layout import PartInfo
-from metaindex.index.store.reader import RunReader
-from metaindex.index.store.rows import FILES, PARTITIONS
 from metaindex.index.store.stream import groups_holding
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.tables import settle
 
 

@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.deadline import TooLate, until
-from metaindex.expressions import And, Comparison, Literal, Op, Or, Predicate, col
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import TooLate, until
+from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Or, Predicate, col
 from metaindex.query.pruning.result import PruneResult
 from tests.tables import settle
 

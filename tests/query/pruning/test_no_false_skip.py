@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
+from metaindex.core import ScanError
 from metaindex.expressions import ColumnRef, matches
-from metaindex.formats.parquet.errors import ScanError
 from tests import strategies
 from tests.tables import settle
 

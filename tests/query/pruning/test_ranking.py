@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.expressions import col
-from metaindex.formats.model import Field, Schema
-from metaindex.index.kinds.covering.spec import BUCKETS, Covering, CoveringRange
+from metaindex.formats import Field, Schema
+from metaindex.index import Covering, CoveringRange
+from metaindex.index.kinds.covering.spec import BUCKETS
 from metaindex.query.pruning.ranking import (
     CACHED,
     HOT_GROUP,
@@ -122,7 +123,7 @@ def test_nothing_that_is_expected_to_lose_is_taken(prices: list[tuple[float, flo
 
 
 def test_what_filters_say_of_a_column() -> None:
-    from metaindex.expressions.references import conjuncts
+    from metaindex.expressions import conjuncts
 
     asked = {
         ref.parts[0]: one

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ForeignIndexError
-from metaindex.index.log.entry import RunRef
-from metaindex.index.log.sealed import digest
-from metaindex.table.face import handle_of
+from metaindex.core import ForeignIndexError
+from metaindex.index import RunRef, digest
+from metaindex.table import handle_of
 from tests.tables import FORMATS, Lake
 
 NEED = "frames of the future"

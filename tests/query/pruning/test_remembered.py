@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.config import Config
+from metaindex.core import Config
 from metaindex.expressions import Predicate, col
 from metaindex.query.pruning.remembered import Circumstances, Remembered
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.expressions.engines.sql import parse
+from metaindex.expressions import parse
 from metaindex.expressions.evaluate import matches
 from tests.tables import Lake, delta_lake, iceberg_lake, parquet_lake, rows
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 from tests.tables import settle
 
 WIDENED = [

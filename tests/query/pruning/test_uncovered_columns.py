@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 
 
 @pytest.fixture

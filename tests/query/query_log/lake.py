@@ -12,9 +12,8 @@ import metaindex as mi
 from metaindex.query.query_log.files import encoded, new_name
 from metaindex.query.query_log.row import QueryRow
 from metaindex.query.query_log.writer import WRITER
-from metaindex.storage.protocol import Storage
-from metaindex.table.face import handle_of
-from metaindex.table.noting import place_of
+from metaindex.storage import Storage
+from metaindex.table import handle_of, place_of
 from tests.tables import Lake, rows
 
 START_MS = 1_700_000_000_000

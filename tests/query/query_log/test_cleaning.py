@@ -20,8 +20,8 @@ import metaindex as mi
 from metaindex.query.query_log.cleaning import DAY_MS, QueriesCleaned, clean
 from metaindex.query.query_log.files import listed
 from metaindex.query.query_log.reading import logged
-from metaindex.storage.own import OwnFolder, own_folder
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage, own_folder
+from metaindex.storage.own import OwnFolder
 from tests.query.query_log.lake import folder_of, noted, numbers, storage_of, written
 from tests.racers import ROOT, raced
 from tests.tables import delta_lake

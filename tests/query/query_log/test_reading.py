@@ -23,7 +23,7 @@ from metaindex.query.query_log.files import ID, new_name
 from metaindex.query.query_log.reading import logged
 from metaindex.query.query_log.row import SCHEMA
 from metaindex.query.query_log.summary import summary
-from metaindex.storage.protocol import ObjectInfo, Storage
+from metaindex.storage import ObjectInfo, Storage
 from tests.formats.encrypted import write_encrypted
 from tests.query.query_log.lake import START_MS, folder_of, noted, numbers, row, storage_of, written
 from tests.tables import delta_lake

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.spark.optimizer.enabling import counts
 from tests.query.query_log.lake import tree
 from tests.spark.optimizer.lakes import location_of

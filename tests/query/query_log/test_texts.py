@@ -11,13 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.config import Literals
-from metaindex.expressions import ColumnRef
-from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.literals import Literal, LiteralValue
-from metaindex.expressions.normal_form import normalize
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import And, Comparison, In, IsNull, Not, Op, Opaque, Or, Predicate, StartsWith
+from metaindex.core import Literals
+from metaindex.expressions import (
+    And,
+    ColumnRef,
+    Comparison,
+    In,
+    IsNull,
+    Literal,
+    LiteralValue,
+    Not,
+    Op,
+    Opaque,
+    Or,
+    Predicate,
+    StartsWith,
+    columns,
+    normalize,
+    parse,
+)
 from metaindex.query.query_log.texts import MOST_TEXT, UNREAD, template_of, text_of
 
 KEY = b"0123456789abcdef"

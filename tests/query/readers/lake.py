@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
+from metaindex.expressions import ColumnBounds, Predicate, parse
 from metaindex.expressions import binding as bind
-from metaindex.expressions.engines.sql import parse
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.expressions.tree import Predicate
-from metaindex.formats.model import (
+from metaindex.formats import (
     FILE_SCHEMA,
     Deletes,
     EqualityDelete,
@@ -23,11 +21,11 @@ from metaindex.formats.model import (
     Leaf,
     Schema,
     Snapshot,
+    TableRef,
     Version,
 )
-from metaindex.formats.protocol import TableRef
 from metaindex.query.readers import Scan
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 
 
 @dataclass

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.formats.model import Schema
+from metaindex.formats import Schema
 from metaindex.query.readers import ahead
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 from tests.query.readers.lake import Lake, fields_of
 
 

@@ -22,9 +22,8 @@ from pyiceberg import expressions as ice
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from metaindex.expressions import Opaque, leaves, matches
+from metaindex.expressions import Opaque, leaves, matches, to_arrow
 from metaindex.expressions import binding as bind
-from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from tests.duck import connected
 from tests.tables import settle

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import ScanError, UnsupportedFeatureError
 from metaindex.formats.encodings import ONE_BYTE, codec_of
 from tests.tables import settle
 

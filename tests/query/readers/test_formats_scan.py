@@ -15,11 +15,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.expressions.engines.arrow import to_arrow
-from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At, TableRef
+from metaindex.expressions import to_arrow
+from metaindex.formats import At, Snapshot, TableRef
 from metaindex.query.readers import Scan
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.query.readers.lake import bound
 
 ROWS = pa.table(

@@ -17,11 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.expression_errors import CorruptTableError, ObjectNotFoundError
-from metaindex.formats.model import Schema
+from metaindex.core import CorruptTableError, ObjectNotFoundError
+from metaindex.formats import FileFooter, HeldFooters, Schema
 from metaindex.formats.parquet import opened as footer
-from metaindex.formats.parquet.opened import FileFooter, HeldFooters
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.disks import until_the_clock_ticks
 from tests.query.readers.lake import Lake, fields_of
 from tests.storage_counting import CountingStorage

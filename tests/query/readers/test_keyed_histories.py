@@ -12,10 +12,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.jvm.frames import arrow_of
-from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate
-from metaindex.expressions.physical import physical_type
+from metaindex.core import MetaIndexError, arrow_of
+from metaindex.expressions import And, ColumnRef, Comparison, Literal, Op, Predicate, physical_type
 from tests.query.readers.histories import History
 from tests.query.readers.test_random_histories import columns_of, compare, readable, spark_at
 

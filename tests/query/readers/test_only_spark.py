@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import MetaIndexError
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import MetaIndexError, UnsupportedFeatureError
 from tests.tables import settle
 
 FILES = 3

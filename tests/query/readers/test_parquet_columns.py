@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from metaindex.formats.model import Field, Schema
+from metaindex.formats import Field, Schema
 from metaindex.query.readers import ScanError
 from tests.query.readers.lake import Lake, fields_of, with_id
 

@@ -22,12 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.expression_errors import UnknownColumnError
-from metaindex.expressions import ColumnRef, ExpressionError
+from metaindex.core import ExpressionError, UnknownColumnError
+from metaindex.expressions import ColumnRef, to_arrow, to_sql
 from metaindex.expressions import binding as bind
-from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.polars import to_polars
-from metaindex.expressions.engines.sql_text import to_sql
 from metaindex.query.readers import Scan, ScanError
 from tests.storage_counting import CountingStorage
 from tests.strategies import predicates

@@ -20,7 +20,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, StringType
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef, ExpressionError
+from metaindex.core import ExpressionError
+from metaindex.expressions import ColumnRef
 from metaindex.query.readers import ScanError
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain

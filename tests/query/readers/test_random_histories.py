@@ -16,11 +16,10 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.frames import arrow_of
+from metaindex.core import arrow_of
+from metaindex.expressions import Opaque, leaves
 from metaindex.expressions.engines.duckdb import to_duckdb
 from metaindex.expressions.engines.polars import to_polars
-from metaindex.expressions.references import leaves
-from metaindex.expressions.tree import Opaque
 from metaindex.query.readers import Scan, ScanError
 from tests.duck import connected
 from tests.query.readers.histories import History

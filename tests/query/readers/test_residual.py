@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import metaindex as mi
-from metaindex.core.errors import ScanError
+from metaindex.core import ScanError
 from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.formats.condition import AtMoment
 from metaindex.query.readers.residual import RowScalars

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.expression_errors import CorruptTableError
+from metaindex.core import CorruptTableError
 from metaindex.expressions import matches
-from metaindex.formats.model import Field, Schema
+from metaindex.formats import Field, Schema
 from metaindex.query.readers import row_groups
 from metaindex.query.readers.row_groups import RowGroups
 from tests.expressions.engines.tables import arrow_schema, bound, table_of

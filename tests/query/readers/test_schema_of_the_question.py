@@ -21,9 +21,9 @@ from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, LongType
 
 import metaindex as mi
-from metaindex.expressions.engines.sql_words import column_sql
-from metaindex.formats.protocol import At
-from metaindex.table.face import handle_of
+from metaindex.expressions import column_sql
+from metaindex.formats import At
+from metaindex.table import handle_of
 from tests.duck import connected
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metaindex.formats.model import Schema, Snapshot
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats import At, Schema, Snapshot, TableRef
 from metaindex.query.readers import Scan, ScanError
-from metaindex.storage.local import LocalStorage
+from metaindex.storage import LocalStorage
 from tests.query.readers.lake import Lake, bound, fields_of
 
 if TYPE_CHECKING:

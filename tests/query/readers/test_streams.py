@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.core.expression_errors import ObjectNotFoundError
-from metaindex.formats.model import Schema
+from metaindex.core import ObjectNotFoundError
+from metaindex.formats import Schema
 from metaindex.formats.parquet import rows as reader
 from metaindex.query.readers import ScanError
 from tests.query.readers.lake import Lake, fields_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ScanError
+from metaindex.core import ScanError
 from metaindex.formats.text import reader
 
 _ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as how
 from hypothesis import strategies as st
 
-from metaindex.formats.model import Field, Schema
+from metaindex.formats import Field, Schema
 from metaindex.formats.text.csv_dialect import CsvDialect
 from metaindex.formats.text.csv_rows import CsvRows
 from metaindex.formats.text.json_rows import JsonRows

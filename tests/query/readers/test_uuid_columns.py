@@ -21,7 +21,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import FixedType, IntegerType, NestedField, StructType, TimeType, UUIDType
 
 import metaindex as mi
-from metaindex.core.expression_errors import LiteralTypeError
+from metaindex.core import LiteralTypeError
 from metaindex.query.readers import ScanError
 from tests.duck import connected
 

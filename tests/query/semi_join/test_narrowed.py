@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.expressions.engines.sql import to_sql
+from metaindex.expressions import to_sql
 from tests.duck import connected
 from tests.query.aggregates.conftest import fill
 from tests.query.aggregates.lakes import FIVE

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.core.jvm.classes import ROOMS, java_classes
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
+from metaindex.core import gateway_of, java_classes, jvm_of
+from metaindex.core.jvm.classes import ROOMS
 from metaindex.core.jvm.sources import session_sources
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import Reason

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import leaves
 from tests.spark.optimizer.lakes import location_of

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import metaindex as mi
-from metaindex.core.jvm.releases import NEWEST, release_of
+from metaindex.core import release_of
+from metaindex.core.jvm.releases import NEWEST
 from tests.spark.optimizer.queries import ROWS
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metaindex.spark import optimizer as rule
-from metaindex.statements.execution.results import schema_of
-from metaindex.statements.grammar.parsing import parsed
+from metaindex.statements import parsed, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
-from metaindex.expressions import And, Opaque, leaves, matches
+from metaindex.core import setting
+from metaindex.expressions import And, CatalystNodes, Opaque, leaves, matches, to_predicate
 from metaindex.expressions import binding as bind
-from metaindex.expressions.engines import CatalystNodes, to_predicate
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.enabling import surveyor
 from tests.facts import Facts

@@ -14,7 +14,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from metaindex.core.jvm.gateway import jvm_of
+from metaindex.core import jvm_of
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import seen_parts
 from metaindex.spark.optimizer.enabling import rule_of

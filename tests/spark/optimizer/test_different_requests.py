@@ -124,7 +124,7 @@ def test_a_damaged_index_answers_nothing(lake: Path, caplog: pytest.LogCaptureFi
 
 
 def test_a_request_names_the_column(lake: Path) -> None:
-    from metaindex.core.expression_errors import ArgumentError
+    from metaindex.core import ArgumentError
 
     text = asked_of(lake, TYPES, aggregate={"keys": [], "measures": [{"how": "count_distinct"}]})
     with pytest.raises(ArgumentError):

@@ -15,7 +15,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.spark import optimizer as rule
 from tests.spark.optimizer.lakes import location_of
 from tests.spark.optimizer.test_first_rows import opened, same

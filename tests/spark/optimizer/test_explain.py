@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
-from metaindex.core.jvm.releases import NEWEST, installed_release
+from metaindex.core import installed_release, setting
+from metaindex.core.jvm.releases import NEWEST
 from metaindex.spark.optimizer import QueryExplanation, Reason
 from tests.spark.optimizer.lakes import location_of
 

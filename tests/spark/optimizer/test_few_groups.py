@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.index.kinds.covering.spec import BUCKETS
 from metaindex.spark import optimizer as rule
-from metaindex.table.face import handle_of
+from metaindex.table import handle_of
 from tests.compiling import uncompiled
 from tests.spark.optimizer.changing_lakes import asked
 

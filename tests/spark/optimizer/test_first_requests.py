@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.config import Config
+from metaindex.core import Config
 from metaindex.spark.optimizer.reading import read_request
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.settings import RuleConfig

@@ -16,7 +16,7 @@ import pytest
 from deltalake import write_deltalake
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.executed import reads
 from tests.spark.optimizer.lakes import location_of

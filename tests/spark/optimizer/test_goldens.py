@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.releases import NEWEST, installed_release
+from metaindex.core import installed_release
+from metaindex.core.jvm.releases import NEWEST
 from tests.spark.optimizer import lakes
 from tests.spark.optimizer.lakes import location_of
 

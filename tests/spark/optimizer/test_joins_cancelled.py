@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from tests.patience import LONGEST, until
 from tests.spark.optimizer.joined_lakes import FEW, parquet, same
 

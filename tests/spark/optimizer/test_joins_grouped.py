@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from tests.spark.optimizer.joined_lakes import ROWS, same
 from tests.spark.optimizer.lakes import location_of
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.core.jvm.classes import ROOMS, java_classes
-from metaindex.core.jvm.gateway import gateway_of, jvm_of
+from metaindex.core import UnsupportedFeatureError, gateway_of, java_classes, jvm_of
+from metaindex.core.jvm.classes import ROOMS
 from metaindex.core.jvm.sources import session_sources
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer import enabling, placing

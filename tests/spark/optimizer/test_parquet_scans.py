@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
-from metaindex.formats.parquet.errors import ScanError
+from metaindex.core import ScanError, setting
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.parquet_scans import read_as_written, types_of
 from metaindex.spark.optimizer.request import Delta, Files, Session, SparkColumns

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from tests.spark.optimizer.changing_lakes import asked, covered, make_delta, rows_of
 
 if TYPE_CHECKING:

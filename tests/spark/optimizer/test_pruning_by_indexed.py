@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from tests.spark.optimizer.changing_lakes import MAKERS, Lake, asked
 from tests.spark.optimizer.lakes import location_of
 

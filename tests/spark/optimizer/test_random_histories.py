@@ -17,9 +17,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.jvm.frames import arrow_of
-from metaindex.index.kinds.kind import Kind
+from metaindex.core import MetaIndexError, arrow_of
+from metaindex.index import Kind
 from metaindex.spark import optimizer as rule
 from tests.figures import count
 from tests.query.readers.histories import History

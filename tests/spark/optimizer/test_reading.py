@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.config import Config
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.expressions.build import col
-from metaindex.expressions.order import Direction
-from metaindex.query.aggregates.measures import How
+from metaindex.core import ArgumentError, Config
+from metaindex.expressions import Direction, col
+from metaindex.query import How
 from metaindex.spark.optimizer.reading import read_request, read_survey, read_surveys
 from metaindex.spark.optimizer.request import (
     AggregateAsked,

@@ -14,13 +14,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from metaindex.core.expression_errors import UnknownColumnError
-from metaindex.core.jvm.jobs import setting
-from metaindex.expressions.build import col
-from metaindex.expressions.tree import And, Opaque
-from metaindex.formats.condition import OfSchema
+from metaindex.core import UnknownColumnError, setting
+from metaindex.expressions import And, Opaque, col
+from metaindex.formats import OfSchema, Schema
 from metaindex.formats.iceberg.schema import read_schema
-from metaindex.formats.model import Schema
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.request import Delta, Filters, Iceberg, SparkScan

@@ -11,10 +11,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.formats.model import FILE_SCHEMA, FileTable
+from metaindex.formats import FILE_SCHEMA, FileTable
 from metaindex.spark.optimizer.replaced import looked_at_once, replaced
-from metaindex.storage.local import LocalStorage
-from metaindex.storage.protocol import ObjectInfo
+from metaindex.storage import LocalStorage, ObjectInfo
 
 THEN = 1_700_000_000_123_456_789
 

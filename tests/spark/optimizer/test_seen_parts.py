@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import DamagedIndexError
+from metaindex.core import DamagedIndexError
+from metaindex.index import StoredPart
 from metaindex.index.kinds.covering.parts import MARK, stored_parts
-from metaindex.index.kinds.served import StoredPart
 from metaindex.spark.optimizer import seen_parts
+from metaindex.storage import Storage
 from metaindex.storage.object_store import ObjectStorage
-from metaindex.storage.protocol import Storage
 from tests.index.kinds.covering.arrow_builder import ArrowBuilder
 from tests.index.kinds.covering.served import Held, index_folder
 from tests.storage_counting import CountingStorage

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import setting
 from metaindex.spark import optimizer as rule
-from metaindex.table.queries import Queries
+from metaindex.table import Queries
 from tests.spark.optimizer.lakes import location_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.classes import java_classes
-from metaindex.core.jvm.gateway import jvm_of
-from metaindex.core.jvm.jobs import setting
+from metaindex.core import java_classes, jvm_of, setting
 from metaindex.core.jvm.sources import session_sources
 from metaindex.spark.optimizer.placing import SORTED_BUCKETS, _strategy
 from tests.compiling import uncompiled

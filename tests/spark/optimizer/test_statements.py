@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.jvm.jobs import setting
-from metaindex.statements.execution.results import schema_of
-from metaindex.statements.grammar.parsing import parsed
+from metaindex.core import setting
+from metaindex.statements import parsed, schema_of
 from tests.spark.optimizer.stated import made, rows
 from tests.spark.optimizer.stated import sql as sql  # the fixture
 

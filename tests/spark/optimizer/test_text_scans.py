@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import ScanError
-from metaindex.core.expression_errors import UnsupportedFeatureError
+from metaindex.core import ScanError, UnsupportedFeatureError
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.request import Session
 from metaindex.spark.optimizer.text_scans import meaning, usual_session, zone_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import metaindex as mi
-from metaindex.index.kinds.kind import Kind
+from metaindex.index import Kind
 from metaindex.spark.optimizer.reasons import Reason
 from metaindex.spark.optimizer.skipping import Planned
 from metaindex.spark.optimizer.why_not import _verdict
-from metaindex.table.views.info import IndexInfo
+from metaindex.table import IndexInfo
 
 COPIES = [mi.Covering("a"), mi.CoveringRange("a")]
 

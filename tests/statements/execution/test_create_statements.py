@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import IndexExistsError
+from metaindex.core import IndexExistsError
 from tests.index.kinds.null_files import NullFiles
 from tests.index.kinds.test_verbs import installed
 from tests.statements.execution.stated import filled, named, told
@@ -88,7 +88,7 @@ def test_another_writer_may_make_it_meanwhile(plain: Path) -> None:
                 self.done = True
                 other.create_index("a", mi.Values("id"), builder="local")
 
-    from metaindex.index.build.local import LocalBuilder
+    from metaindex.index import LocalBuilder
 
     late = Late()
 

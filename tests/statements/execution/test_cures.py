@@ -14,10 +14,10 @@ import pytest
 import metaindex as mi
 from metaindex.cli.cures import in_options
 from metaindex.cli.main import main
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import MetaIndexError
 from metaindex.statements.execution.cures import StatementWords, in_statement
 from metaindex.statements.grammar.parsing import parsed
-from metaindex.table.sql_text.tree import ShowIndexes, TableName
+from metaindex.table import ShowIndexes, TableName
 from tests.cli.test_cures import ROOT, _raised
 from tests.tables import settle
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.core.words import moment
-from metaindex.query.pruning.result import human_bytes
+from metaindex.core import UnsupportedFeatureError, moment
+from metaindex.query import human_bytes
 from tests.statements.execution.stated import told
 from tests.tables import settle
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import IndexStateError
+from metaindex.core import IndexStateError
 from metaindex.index.kinds import registry
 from metaindex.statements.grammar.parsing import parsed
 from tests.contract.verbs_lake import FORMATS, rows

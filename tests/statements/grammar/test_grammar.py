@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.errors import StatementError
-from metaindex.index.kinds.kind import Kind
+from metaindex.core import StatementError
+from metaindex.index import Kind
 from metaindex.statements.grammar.errors import pointed
 from metaindex.statements.grammar.forms import FORMS, VERBS
 from metaindex.statements.grammar.parsing import is_ours, parsed, split
-from metaindex.table.sql_text.printing import printed
-from metaindex.table.sql_text.tree import (
+from metaindex.table import (
     AskedVersion,
     CandidateIndex,
     ChangeIndex,
@@ -29,8 +28,9 @@ from metaindex.table.sql_text.tree import (
     Statement,
     TableName,
     VerifyIndex,
+    column_name,
 )
-from metaindex.table.sql_text.using import column_name
+from metaindex.table.sql_text.printing import printed
 
 _ANY = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 WORDS = st.sampled_from(

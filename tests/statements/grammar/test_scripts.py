@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.errors import StatementError
+from metaindex.core import StatementError
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.scripts import indexes_in, is_script
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metaindex.core.errors import StatementError
+from metaindex.core import StatementError
 from metaindex.statements.grammar.parsing import parsed, slip
 
 

@@ -8,12 +8,24 @@ from typing import Final
 
 from metaindex.advisor.workloads.shape import shape_of
 from metaindex.advisor.workloads.statements import condition
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.expressions.engines.spark_printed import conjuncts_of, printed_columns, printed_parts
-from metaindex.expressions.engines.spark_text import PrintedColumns, Unclear, printed_predicate
-from metaindex.expressions.reads import conjoined, without_said
-from metaindex.expressions.references import columns
-from metaindex.expressions.tree import ColumnRef, Comparison, In, Opaque, Predicate, fold
+from metaindex.core import ExpressionError
+from metaindex.expressions import (
+    ColumnRef,
+    Comparison,
+    In,
+    Opaque,
+    Predicate,
+    PrintedColumns,
+    Unclear,
+    columns,
+    conjoined,
+    conjuncts_of,
+    fold,
+    printed_columns,
+    printed_parts,
+    printed_predicate,
+    without_said,
+)
 
 from .scan_nodes import ScanSeen
 

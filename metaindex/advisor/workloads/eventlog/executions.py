@@ -12,10 +12,8 @@ from metaindex.advisor.workloads.gathering import Gathering
 from metaindex.advisor.workloads.plans import PlanReads, together
 from metaindex.advisor.workloads.splitting import MOST_CHARACTERS
 from metaindex.advisor.workloads.statements import reads_of
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
-from metaindex.expressions.engines.sql_statement import is_statement
-from metaindex.expressions.reads import StatementReads
+from metaindex.core import MetaIndexError, dataclass
+from metaindex.expressions import StatementReads, is_statement
 
 from .plan_nodes import plan_of
 from .plan_reads import plan_reads

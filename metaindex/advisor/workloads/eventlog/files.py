@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from metaindex.advisor.workloads.pieces import is_lzf, read_pieces
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 
 _ROLLED: Final = re.compile(r"eventlog_v2_.")
 _EVENTS: Final = re.compile(r"events_(\d{1,18})_")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from metaindex.core.expression_errors import ExpressionError
-from metaindex.core.records import dataclass
+from metaindex.core import ExpressionError, dataclass
 
 _MOST_NODES: Final = 100_000
 _DEEPEST: Final = 300

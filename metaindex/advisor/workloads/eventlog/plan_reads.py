@@ -8,9 +8,8 @@ from dataclasses import field
 from typing import Final, TypeAlias
 
 from metaindex.advisor.workloads.plans import PlanReads
-from metaindex.core.records import dataclass
-from metaindex.expressions.reads import JoinKey, StatementReads, TableRead
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import dataclass
+from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead
 
 from .conditions import predicate_of
 from .plan_nodes import PlanNode

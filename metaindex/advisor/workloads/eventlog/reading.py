@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from metaindex.advisor.workloads.gathering import Gathering
 from metaindex.advisor.workloads.pieces import byte_lines
-from metaindex.core.expression_errors import StorageError
+from metaindex.core import StorageError
 
 from .executions import Executions
 from .files import EventLog, event_logs

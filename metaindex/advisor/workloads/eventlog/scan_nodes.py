@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
 from typing import Final
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.engines.catalog_types import fields_of, leaves_of
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import dataclass
+from metaindex.expressions import ColumnRef, fields_of, leaves_of
 
 from .plan_nodes import PlanNode
 

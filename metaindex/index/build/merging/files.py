@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
 from metaindex.index.keys import partition_id
 from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.facts import constant

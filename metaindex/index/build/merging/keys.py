@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.expressions.statistics import Mask
+from metaindex.core import DamagedIndexError, Mask
 from metaindex.index.build.key_build import write_unkeyed
 from metaindex.index.kinds.described import Ordinals
 from metaindex.index.kinds.keyed import Units, part_number

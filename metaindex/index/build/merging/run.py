@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
 from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.registry import FACT_ROWS, stored_kind
 from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef

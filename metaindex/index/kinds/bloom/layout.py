@@ -28,9 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import MetaIndexError
-from metaindex.core.records import dataclass
+from metaindex.core import DamagedIndexError, MetaIndexError, dataclass
 from metaindex.index.log.fields import MAX_FILES, Fields
 from metaindex.index.log.sealed import from_text, one_line
 

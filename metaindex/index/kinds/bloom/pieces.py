@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from metaindex.core.records import dataclass
-from metaindex.storage.protocol import Storage
+from metaindex.core import dataclass
+from metaindex.storage import Storage
 
 from .blocks import BLOCK_BYTES, Bytes, Ints
 

@@ -8,11 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.deadline import look
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask, Matrix, dataclass, look
+from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits
 from metaindex.index.log.entry import CoveredKey

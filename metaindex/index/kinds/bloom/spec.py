@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.expressions.statistics import Mask
+from metaindex.core import ArgumentError, Mask, dataclass
 from metaindex.index.kinds.kind import (
     AskedColumns,
     KeyCheck,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
 from metaindex.index.kinds.canonical import hash_key
 from metaindex.index.kinds.checks import EXTRA, LACKS, Mismatch
 from metaindex.index.kinds.keyed import Units

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.store.layout import PartInfo, run_folder
 from metaindex.index.store.writer import SUFFIX, RunSink, digested_end
 

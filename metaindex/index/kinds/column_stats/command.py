@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 
 T = TypeVar("T")
 

@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.vectors import Matrix, numbers
-from metaindex.expressions.questions import Asking, Question, grouped
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import DamagedIndexError, Mask, Matrix, numbers
+from metaindex.expressions import Asking, ColumnRef, Question, grouped
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.store.reader import RunReader
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from metaindex.expressions.physical import physical_type
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
+from metaindex.expressions import physical_type
 from metaindex.index.kinds.described import MergedFiles
 from metaindex.index.kinds.facts import MOST_ROWS
 from metaindex.index.log.entry import CoveredColumn

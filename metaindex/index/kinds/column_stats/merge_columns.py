@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.expressions.statistics import Mask
+from metaindex.core import DamagedIndexError, Mask
 from metaindex.index.kinds.described import MergedFiles, Ordinals
 from metaindex.index.kinds.facts import constant, domain_of
 from metaindex.index.kinds.states import StatState

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.expressions.statistics import Mask
+from metaindex.core import DamagedIndexError, Mask
 from metaindex.index.kinds.described import MergedFiles
 from metaindex.index.log.entry import CoveredColumn
 from metaindex.index.store.reader import RunReader

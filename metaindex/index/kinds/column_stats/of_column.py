@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.physical import physical_type
+from metaindex.expressions import physical_type
 from metaindex.index.keys import partition_id
 from metaindex.index.kinds.facts import domain_of
 from metaindex.index.log.entry import CoveredColumn

@@ -17,16 +17,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.deadline import look
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import Matrix, from_bytes, from_vector, numbers, one_array, valid_mask
-from metaindex.expressions.arrow_statistics import ArrowStatistics
-from metaindex.expressions.conversion import narrowed_bounds
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.physical import column_domain_has_nan, physical_type
-from metaindex.expressions.questions import Question, grouped
-from metaindex.expressions.statistics import ColumnBounds, Interval, ManyFiles, Mask
-from metaindex.expressions.tree import ColumnRef
+from metaindex.core import Mask, Matrix, dataclass, from_bytes, from_vector, look, numbers, one_array, valid_mask
+from metaindex.expressions import (
+    ArrowStatistics,
+    ColumnBounds,
+    ColumnRef,
+    Interval,
+    Literal,
+    ManyFiles,
+    Question,
+    column_domain_has_nan,
+    grouped,
+    narrowed_bounds,
+    physical_type,
+)
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.kinds.states import StatState
 from metaindex.index.store.footer import Footer

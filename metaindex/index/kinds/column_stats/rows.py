@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.statistics import ColumnBounds
-from metaindex.formats.model import Leaf, Trust
+from metaindex.expressions import ColumnBounds
+from metaindex.formats import Leaf, Trust
 from metaindex.index.keys import column_id
 from metaindex.index.kinds.facts import COUNTS, constant, domain_of, facts_of, plain, sure, unknown_facts
 from metaindex.index.kinds.states import StatState

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.expressions.physical import physical_type
-from metaindex.formats.model import Leaf, Schema
+from metaindex.core import ArgumentError, dataclass
+from metaindex.expressions import physical_type
+from metaindex.formats import Leaf, Schema
 from metaindex.index.kinds.columns import find_leaf
 from metaindex.index.kinds.described import FactKind, FactRows
 from metaindex.index.kinds.kind import AskedColumns, Kind

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import ColumnRef
-from metaindex.formats.model import Leaf
+from metaindex.core import Mask
+from metaindex.expressions import ColumnRef
+from metaindex.formats import Leaf
 from metaindex.index.kinds.described import (
     FactRows,
     FactSource,

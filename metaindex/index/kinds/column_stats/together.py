@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.formats.model import Leaf
+from metaindex.formats import Leaf
 from metaindex.index.keys import column_id
 from metaindex.index.kinds.described import Ordinals, PartitionColumn
 from metaindex.index.kinds.facts import domain_of, joined

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import one_array, valid_mask, vector
+from metaindex.core import one_array, valid_mask, vector
 from metaindex.index.kinds.values.encoding import as_bytes, encode_values
 from metaindex.index.store.layout import PartInfo
 

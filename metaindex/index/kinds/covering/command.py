@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
-from metaindex.core.expression_errors import ArgumentError
+from metaindex.core import ArgumentError
 from metaindex.index.kinds.command import T, value_of
 
 _TITLE = "covering indexes: columns of every row kept a second time, for Spark to read in the place of the table"

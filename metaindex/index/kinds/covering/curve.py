@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Schema
+from metaindex.core import ArgumentError, dataclass
+from metaindex.formats import Schema
 from metaindex.index.kinds.kind import AskedColumns, Kind
 from metaindex.index.kinds.served import RowKind, RowPlan, ServedRows
 from metaindex.index.log.entry import KindSpec

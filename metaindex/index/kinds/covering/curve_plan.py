@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import BuildError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, numbers, one_array
-from metaindex.formats.model import Schema
+from metaindex.core import BuildError, dataclass, from_vector, numbers, one_array
+from metaindex.formats import Schema
 from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.served import RowPlan, RowWriter, travelling
 from metaindex.index.log.entry import CoveredKey

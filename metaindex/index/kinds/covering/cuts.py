@@ -18,8 +18,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import truths, valid_mask, vector
+from metaindex.core import dataclass, truths, valid_mask, vector
 from metaindex.index.kinds.values.encoding import KEPT, encode_values, ordered
 
 from .hilbert import MOST_BITS, Places, Words

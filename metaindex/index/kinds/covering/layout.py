@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.served import RowSizes
 from metaindex.index.log.entry import CoveredKey
 

@@ -15,9 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError, DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import one_array
+from metaindex.core import BuildError, DamagedIndexError, dataclass, one_array
 from metaindex.index.kinds.kind import KeyRows
 from metaindex.index.kinds.pieces import MergedPiece, WritesPieces, in_threads
 from metaindex.index.kinds.row_sums import RowSum, sum_of_rows

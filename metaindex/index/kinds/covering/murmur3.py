@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import truths, valid_mask, vector
+from metaindex.core import truths, valid_mask, vector
 
 Words = npt.NDArray[np.uint32]
 

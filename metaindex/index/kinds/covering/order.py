@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import from_vector, valid_mask, vector
+from metaindex.core import from_vector, valid_mask, vector
 from metaindex.index.kinds.served import ORDINAL, ROW
 
 SORT = "_mi_sort"

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import first_line
+from metaindex.core import DamagedIndexError, first_line
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.served import ORDINAL, ROW, StoredPart, with_lineage
 from metaindex.index.kinds.spark_types import is_whole

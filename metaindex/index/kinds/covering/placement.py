@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, one_array
+from metaindex.core import dataclass, from_vector, one_array
 from metaindex.index.kinds.values.encoding import KEPT, as_bytes, encode_values
 
 from .bounds import Bounds, Extremes, FirstAndLast

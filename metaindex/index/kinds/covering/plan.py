@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core.expression_errors import UnsupportedFeatureError
-from metaindex.core.records import dataclass
-from metaindex.formats.model import Leaf, Schema
-from metaindex.formats.nested_fields import inner_fields
+from metaindex.core import UnsupportedFeatureError, dataclass
+from metaindex.formats import Leaf, Schema, inner_fields
 from metaindex.index.keys import column_id, key_id
 from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.served import (

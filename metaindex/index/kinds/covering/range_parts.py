@@ -8,11 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.skipping import may_match
-from metaindex.expressions.statistics import Interval, ManyFiles, Mask
-from metaindex.expressions.tree import And, ColumnRef, Predicate
+from metaindex.core import Mask, dataclass
+from metaindex.expressions import And, ColumnRef, Interval, Literal, ManyFiles, Predicate, may_match
 from metaindex.index.kinds.canonical import Absent
 from metaindex.index.kinds.served import StoredPart
 from metaindex.index.kinds.values.asked import Key, encode_interval, encode_literal

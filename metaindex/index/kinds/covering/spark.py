@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.errors import BuildError
-from metaindex.expressions.engines.sql_words import column_sql
+from metaindex.core import BuildError
+from metaindex.expressions import column_sql
 from metaindex.index.kinds.pieces import WrittenPart
 from metaindex.index.kinds.served import ORDINAL, ROW, with_lineage
 

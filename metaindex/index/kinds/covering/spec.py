@@ -9,12 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
-from metaindex.expressions.build import parse_path
-from metaindex.expressions.statistics import Mask
-from metaindex.expressions.tree import ColumnRef, Predicate
-from metaindex.formats.model import Schema
+from metaindex.core import ArgumentError, Mask, dataclass
+from metaindex.expressions import ColumnRef, Predicate, parse_path
+from metaindex.formats import Schema
 from metaindex.index.kinds.columns import columns_of, named
 from metaindex.index.kinds.kind import AskedColumns, KeyRows, Kind, LayoutRule, Merged, MergeInto
 from metaindex.index.kinds.served import RowKind, RowPlan, ServedRows, StoredPart

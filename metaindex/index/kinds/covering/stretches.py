@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.values.encoding import KEPT
 from metaindex.index.store.layout import PartInfo
 

@@ -15,8 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import one_array
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask, one_array
 from metaindex.index.kinds.kind import Mismatch
 from metaindex.index.kinds.served import NO_ROW, ORDINAL, ROW, StoredPart, with_lineage
 from metaindex.index.log.entry import CoveredKey

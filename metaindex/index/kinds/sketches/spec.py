@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
+from metaindex.core import ArgumentError, DamagedIndexError, dataclass
 from metaindex.index.kinds.kind import LayoutRule
 from metaindex.index.kinds.of_files import OfFilesKind, Told, one_column_each
 from metaindex.index.kinds.theta.hashed import can_be_sketched

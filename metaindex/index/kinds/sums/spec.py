@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.exact_sums import SUM_BYTES, SumOfFile, can_be_summed
 from metaindex.index.kinds.kind import LayoutRule
 from metaindex.index.kinds.of_files import OfFilesKind, Told, one_column_each

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from metaindex.core.vectors import compute
-from metaindex.expressions.physical import physical_type
+from metaindex.core import compute
+from metaindex.expressions import physical_type
 from metaindex.index.kinds.canonical import UnkeyedValuesError, plain_type
 
 from .murmur import Hashes, murmur_hashes

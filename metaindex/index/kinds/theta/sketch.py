@@ -14,8 +14,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
+from metaindex.core import DamagedIndexError, dataclass
 
 from .murmur import Hashes
 

@@ -14,11 +14,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from metaindex.core.records import dataclass
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.physical import INT64_MAX, INT64_MIN, PhysicalValue, decode_wide, encode_wide, physical_type
-from metaindex.expressions.places import PhysicalInterval, physical_interval, physical_intervals
-from metaindex.expressions.statistics import Interval
+from metaindex.core import dataclass
+from metaindex.expressions import (
+    INT64_MAX,
+    INT64_MIN,
+    Interval,
+    Literal,
+    PhysicalInterval,
+    PhysicalValue,
+    decode_wide,
+    encode_wide,
+    physical_interval,
+    physical_intervals,
+    physical_type,
+)
 from metaindex.index.kinds.canonical import NO_VALUE, Absent, plain_type
 
 from .encoding import CUT, KEPT, key_type, ordered

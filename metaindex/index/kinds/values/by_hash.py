@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_vector, numbers
+from metaindex.core import dataclass, from_vector, numbers
 from metaindex.index.kinds.canonical import hash_key
 from metaindex.index.kinds.keyed import KeyPlan, Units
 from metaindex.index.kinds.xxhash64 import Hashes

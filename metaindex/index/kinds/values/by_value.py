@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import from_truths, from_vector, numbers, truths
+from metaindex.core import dataclass, from_truths, from_vector, numbers, truths
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.store.layout import PartInfo
 

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.keyed import Gathered, KeyPlan, Spill, Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.store.layout import PartInfo

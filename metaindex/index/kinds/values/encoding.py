@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import from_rows, from_vector, valid_mask, vector
-from metaindex.expressions.physical import physical_type, to_physical
+from metaindex.core import from_rows, from_vector, valid_mask, vector
+from metaindex.expressions import physical_type, to_physical
 from metaindex.index.kinds.canonical import check_form, plain_type
 from metaindex.index.kinds.xxhash64 import hash_slices
 

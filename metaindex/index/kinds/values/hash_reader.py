@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers
-from metaindex.expressions.literals import Literal
+from metaindex.core import dataclass, numbers
+from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_all_literals, hash_each_list
 from metaindex.index.kinds.keyed import EqualityReader, Hits, Units
 from metaindex.index.kinds.xxhash64 import Hashes

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow._compute import SetLookupOptions
 
-from metaindex.core.vectors import compute, from_bytes, numbers, truths, valid_mask
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Interval
+from metaindex.core import compute, from_bytes, numbers, truths, valid_mask
+from metaindex.expressions import Interval, Literal
 from metaindex.index.kinds.canonical import Absent
 from metaindex.index.kinds.keyed import Hits, Units
 from metaindex.index.log.entry import CoveredKey

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from metaindex.expressions.physical import physical_type
+from metaindex.expressions import physical_type
 from metaindex.index.kinds.canonical import answers_for
 from metaindex.index.kinds.kind import LayoutRule
 from metaindex.index.log.fields import MAX_FILES

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from metaindex.core.expression_errors import ArgumentError
-from metaindex.core.records import dataclass
+from metaindex.core import ArgumentError, dataclass
 from metaindex.index.kinds.kind import KeyKind, Kind, WholeKind, keys_of, kind_missing
 from metaindex.index.log.entry import CoveredKey, KindSpec
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import numbers
+from metaindex.core import numbers
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.kinds.kind import KeyRows
 from metaindex.index.log.entry import CoveredKey

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.core.vectors import from_vector, vector
+from metaindex.core import from_vector, vector
 
 _Ints = npt.NDArray[np.int64]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import numbers
+from metaindex.core import numbers
 from metaindex.index.kinds.keyed import Units
 
 from .asked import Key, KeyRange, Keys

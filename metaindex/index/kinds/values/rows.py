@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.records import dataclass
+from metaindex.core import dataclass
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.store.layout import INTEGERS
 from metaindex.index.store.rows import Columns

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.records import dataclass
-from metaindex.core.vectors import numbers, one_array
+from metaindex.core import DamagedIndexError, dataclass, numbers, one_array
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey
 from metaindex.index.log.types import type_from_text

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
 from metaindex.index.kinds.checks import EXTRA, LACKS, Mismatch
 from metaindex.index.kinds.keyed import Gathered, Spill, Units
 from metaindex.index.kinds.kind import PlannedKey

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.vectors import from_vector, valid_mask
+from metaindex.core import DamagedIndexError, from_vector, valid_mask
 from metaindex.index.kinds.different import keys_type
 from metaindex.index.kinds.keyed import Units
 from metaindex.index.log.entry import CoveredKey

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.formats.model import Field, Leaf
+from metaindex.formats import Field, Leaf
 from metaindex.index.kinds.bloom.collector import BloomCollector, BloomFinisher
 from metaindex.index.kinds.bloom.reader import BloomReader
 from metaindex.index.kinds.bloom.spec import Bloom
@@ -21,8 +21,7 @@ from metaindex.index.log.sealed import digest as sha256
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.reader import ReadCount, RunReader, StoreCache, manifest_path
 from metaindex.index.store.writer import RunSink, manifest_bytes, new_run_id
-from metaindex.storage.opening import storage_for
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage, storage_for
 
 KEY = 42
 SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)

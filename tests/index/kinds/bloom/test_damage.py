@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import MetaIndexError
+from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.index.kinds.bloom import layout
 from metaindex.index.kinds.bloom.reader import StoredFilters
 from metaindex.index.store.reader import StoreCache

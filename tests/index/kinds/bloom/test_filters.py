@@ -21,7 +21,7 @@ from metaindex.index.kinds.bloom.sizing import blocks_for
 from metaindex.index.kinds.bloom.stored import whole_filters
 from metaindex.index.store.reader import ReadCount
 from metaindex.index.store.writer import RunSink, new_run_id
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 from tests.index.kinds.bloom.filters import KEY, Run, hashes_of, integers, sealed, specified, write, write_in_shares
 
 ABSENT = np.random.default_rng(99).integers(0, 2**64, 4000, dtype=np.uint64)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from metaindex.index.kinds.bloom.layout import Directory, SizeClass, directory_from, size_class
 from metaindex.index.store.layout import PartInfo
 from metaindex.index.store.writer import RunSink
-from metaindex.storage.opening import storage_for
+from metaindex.storage import storage_for
 from tests.index.kinds.bloom.filters import Run, hashes_of, plan, sealed, write
 
 GOLDEN = Path(__file__).parent / "golden"

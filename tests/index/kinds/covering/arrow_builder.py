@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex.core.vectors import one_array
+from metaindex.core import one_array
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest, KeyBuild, Progress
 from metaindex.index.build.row_source import RowSource

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import metaindex as mi
-from metaindex.core.jvm.frames import arrow_of
+from metaindex.core import arrow_of
 from metaindex.index.kinds.covering.layout import CoveringLayout
 from metaindex.index.kinds.covering.parts import bucket_of, stored_parts
 from metaindex.index.kinds.served import ORDINAL, ROW
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex
 from metaindex.index.store.reader import StoreCache
-from metaindex.query.pruning.known import unkeyed_files
-from metaindex.table.face import handle_of
+from metaindex.query import unkeyed_files
+from metaindex.table import handle_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

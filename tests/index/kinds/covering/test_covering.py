@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.cli import kinds
-from metaindex.core.errors import BuildError, DamagedIndexError
-from metaindex.core.expression_errors import UnknownColumnError, UnsupportedFeatureError
-from metaindex.formats.model import Schema
+from metaindex.core import BuildError, DamagedIndexError, UnknownColumnError, UnsupportedFeatureError
+from metaindex.formats import Schema
 from metaindex.index.build.row_source import DataFile, RowSource
 from metaindex.index.kinds.covering.layout import CoveringLayout
 from metaindex.index.kinds.covering.murmur3 import buckets_of, hashed
@@ -32,7 +31,7 @@ from metaindex.index.kinds.covering.parts import stored_parts
 from metaindex.index.kinds.registry import kind_from_spec
 from metaindex.index.kinds.served import ORDINAL, ROW, row_plans
 from metaindex.index.kinds.spark_types import arrow_schema, spark_schema, stored_type
-from metaindex.storage.protocol import Storage
+from metaindex.storage import Storage
 from tests.index.actions.index_bytes import everything
 from tests.index.build.lake import fields_of
 from tests.tables import FORMATS, settle

@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import DamagedIndexError
-from metaindex.core.expression_errors import StorageError, UnsupportedFeatureError
-from metaindex.table.frames import table_of
+from metaindex.core import DamagedIndexError, StorageError, UnsupportedFeatureError
+from metaindex.table import table_of
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder

@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.errors import DamagedIndexError
-from metaindex.expressions import col
+from metaindex.core import DamagedIndexError
+from metaindex.expressions import And, ColumnRef, Predicate, col
 from metaindex.expressions.evaluate import matches
-from metaindex.expressions.tree import And, ColumnRef, Predicate
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import parts as written
 from metaindex.index.kinds.covering.cuts import BITS, cut_by, cut_points, no_curve

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from metaindex.formats import Field, Schema, inner_fields
 from metaindex.formats.iceberg.schema import read_schema
-from metaindex.formats.model import Field, Schema
-from metaindex.formats.nested_fields import inner_fields
 from metaindex.index.build.merging.keys import keys_together
 from metaindex.index.kinds.covering.spec import CoveredRows, Covering
 from metaindex.index.kinds.served import RowSizes

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core.errors import BuildError, DamagedIndexError
+from metaindex.core import BuildError, DamagedIndexError
 from metaindex.index.build.protocol import Progress
 from metaindex.index.kinds.covering import merge as merging
 from metaindex.index.kinds.covering import order

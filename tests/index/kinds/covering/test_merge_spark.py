@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
-from metaindex.core.errors import DamagedIndexError
+from metaindex.core import DamagedIndexError
 from metaindex.index.build.spark import SparkBuilder
 from metaindex.index.build.spark_rows_merge import tasks_for
 from metaindex.index.kinds.covering import merge as merging

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.expressions import col
+from metaindex.expressions import And, ColumnRef, Predicate, col
 from metaindex.expressions.evaluate import matches
-from metaindex.expressions.tree import And, ColumnRef, Predicate
 from metaindex.index.kinds.covering.range_parts import SaidColumn, parts_left
 from metaindex.index.kinds.served import StoredPart
 from metaindex.index.kinds.values.encoding import as_bytes, encode_values

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.errors import DamagedIndexError
+from metaindex.core import DamagedIndexError
 from metaindex.index.kinds.sketches.sketched import SketchOfFile
 from metaindex.index.kinds.sketches.spec import Sketches
 from metaindex.index.kinds.theta.sketch import Theta, union

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 import pyarrow as pa
 import pytest
 
-from metaindex.core.errors import DamagedIndexError
+from metaindex.core import DamagedIndexError
 from metaindex.index.kinds.exact_sums import totals
 from metaindex.index.kinds.sums.spec import Sums
 from tests.contract.of_files_contract import OfFilesContract

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metaindex.expressions.literals import Literal
-from metaindex.expressions.statistics import Mask
+from metaindex.core import Mask
+from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_key, hash_literals
 from metaindex.index.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill, unit
 from metaindex.index.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto, Mismatch, WholeKind, keys_of
