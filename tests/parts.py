@@ -50,17 +50,16 @@ _RULE: Final = (
     "tests/spark/optimizer/test_[k-z]*.py",
 )
 _OWN_JVM: Final = (
-    "tests/spark",
+    *_files("tests/spark/test_*.py"),
     "tests/telemetry",
     "tests/query/query_log",
     "tests/ops/hooks",
     "tests/statements/grammar",
 )
 _OTHERS: Final = tuple(
-    f"tests/{folder.name}"
-    for folder in sorted((ROOT / "tests").iterdir())
-    if (folder / "__init__.py").exists() or any(folder.glob("test_*.py"))
-    if f"tests/{folder.name}" not in (*_OWN_JVM, "tests/spark/optimizer")
+    file
+    for file in _files("tests/**/test_*.py")
+    if not any(file == place or file.startswith(f"{place}/") for place in (*_OWN_JVM, "tests/spark/optimizer"))
 )
 PARTS: Final = (
     Part("plain", "all that needs neither Spark nor S3, a browser where one may be installed",

@@ -37,14 +37,13 @@ _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 
 def extension_sources() -> dict[str, str]:
     """By the names of their classes."""
-    room = files(_PACKAGE)
     sources = {
         source.name.removesuffix(".java"): source.read_text("utf-8")
-        for source in room.joinpath("extension").iterdir()
+        for source in files(_PACKAGE).joinpath("extension").iterdir()
         if source.name.endswith(".java")
     }
     for name in _SHARED:
-        text = room.joinpath("java").joinpath(f"{name}.java").read_text("utf-8")
+        text = files("metaindex.core.jvm").joinpath("java", f"{name}.java").read_text("utf-8")
         sources[name] = text.replace("package metaindex;", f"package {_PACKAGE};", 1)
     return sources
 

@@ -3,14 +3,13 @@
 * a file is *entered* where one of its functions is called between the road's first call and its answer; those of a
   first run, which loads modules, do not count;
 * a *door* is a file that is entered by a call from another room;
-* a *climb* is a call from a module into one whose room stands higher in `ORDER` (`test_imports.py`), each pair of
+* a *climb* is a call from a module into one whose room stands higher in `ROOMS` (`test_rooms.py`), each pair of
   modules once;
 * a *rise* is where the next file to be entered for the first time stands in a higher room than the one before it: a
   reader who follows the road goes up again. Rooms that are in no order count as the highest."""
 
 from __future__ import annotations
 
-import ast
 import sys
 import tempfile
 import threading
@@ -27,18 +26,14 @@ import metaindex as mi
 from metaindex.core import Config
 from metaindex.spark import RuleConfig
 from metaindex.spark.optimizer.skipping import Skipping
+from tests.architecture.test_rooms import ROOMS
 from tests.spark.optimizer.test_requests import request
 
 PACKAGE = Path(mi.__file__).parent
 
 
 def _order() -> dict[str, int]:
-    tree = ast.parse((Path(__file__).parent / "test_imports.py").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "ORDER":
-            assert node.value is not None
-            return {name: level for level, name in enumerate(ast.literal_eval(node.value))}
-    raise AssertionError("test_imports.py has no ORDER")
+    return {name: level for level, name in enumerate(ROOMS)}
 
 
 def room(path: str) -> str:

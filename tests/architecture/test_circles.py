@@ -4,7 +4,8 @@ only.
 A circle has no order in which to read it, and what stands in it is changed together or not at all. An import inside a
 function is one too: it only decides when the circle breaks. One for types counts likewise: the name is a thing that
 the module has to know. That importing a module also loads the faces (`__init__`) of the folders above it is left out:
-each would stand in a circle with all that it shows.
+each would stand in a circle with all that it shows. What is imported by a room's root is imported of the module that
+the root names.
 """
 
 from __future__ import annotations
@@ -25,7 +26,18 @@ def test_no_modules_import_each_other() -> None:
 def imports_of_modules(root: Path, package: str) -> dict[str, set[str]]:
     """The modules below `package`, and of each the modules that it names in an import, wherever it stands."""
     files = {module_name(file.relative_to(root)): file for file in sorted((root / package).rglob("*.py"))}
-    return {name: set(named_modules(file, name, files)) - {name} for name, file in files.items()}
+    roots = {
+        name: shown_by(file, name) for name, file in files.items() if name.count(".") == 1 and file.stem == "__init__"
+    }
+    return {
+        name: set(named_modules(file, name, files, roots)) - {name} for name, file in files.items() if name not in roots
+    }
+
+
+def shown_by(file: Path, room: str) -> dict[str, str]:
+    """The names that a room's root shows, and the module that each is of."""
+    nodes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom) and node.level]
+    return {alias.asname or alias.name: f"{room}.{node.module}" for node in nodes for alias in node.names}
 
 
 def module_name(file: Path) -> str:
@@ -33,7 +45,9 @@ def module_name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def named_modules(file: Path, name: str, known: Mapping[str, Path]) -> Iterator[str]:
+def named_modules(
+    file: Path, name: str, known: Mapping[str, Path], roots: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
     folder = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(file.read_text())):
         match node:
@@ -45,7 +59,10 @@ def named_modules(file: Path, name: str, known: Mapping[str, Path]) -> Iterator[
                 inside = {f"{base}.{alias.name}" for alias in node.names} & known.keys()
                 yield from inside
                 # `from . import x` of a module `x` reads nothing of the face beside it.
-                if base in known and len(inside) < len(node.names):
+                others = [alias.name for alias in node.names if f"{base}.{alias.name}" not in known]
+                if base in roots:
+                    yield from (roots[base][other] for other in others if other in roots[base])
+                elif base in known and others:
                     yield base
 
 

@@ -34,7 +34,7 @@ def test_conditions_are_read_in_one_place() -> None:
         if place.startswith(ENGINES):
             continue
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions.engines"):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metaindex.expressions"):
                 names = {alias.name for alias in node.names}
                 others += [f"{place} reads conditions by {name}" for name in names & READERS if place != OWN_TEXTS]
                 callers |= {place} if "to_predicate" in names else set()

@@ -23,7 +23,10 @@ _JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
 _PYTHONS: Final = ("spark.metaindex.python", "spark.pyspark.driver.python", "spark.pyspark.python")
 """In the order in which `Sidecar.java` looks for one, before PYSPARK_PYTHON."""
 _FOREIGN: Final = ("PYTHONHOME", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONWARNINGS")
-_ASK: Final = "import metaindex.spark.optimizer.sidecar, metaindex.spark.extension_jar as jar; print(metaindex.__version__, jar.digest())"
+_ASK: Final = (
+    "import metaindex.spark.optimizer.sidecar, metaindex.spark.extension_jar as jar;"
+    " print(metaindex.__version__, jar.digest())"
+)
 _ABOUT: Final = "switch"
 
 

@@ -22,11 +22,11 @@ import org.apache.spark.api.python.PythonUtils;
 import py4j.JavaServer;
 
 /**
- * One process of Python, from its start to its end: `python -P -m metaindex.spark.optimizer.sidecar`. It ends with this JVM: it
- * reads its standard input, which the JVM alone holds open. It calls over a server of Py4J on the loopback interface,
- * with a secret that it is told in its environment, as Spark tells the Python of its own applications, and is called
- * with another one. What it answers begins with a third, which it alone has made: nobody who takes its port when it has
- * ended is believed. It sees the methods of this class that are public.
+ * One process of Python, from its start to its end: `python -P -m metaindex.spark.optimizer.sidecar`. It ends with
+ * this JVM: it reads its standard input, which the JVM alone holds open. It calls over a server of Py4J on the
+ * loopback interface, with a secret that it is told in its environment, as Spark tells the Python of its own
+ * applications, and is called with another one. What it answers begins with a third, which it alone has made: nobody
+ * who takes its port when it has ended is believed. It sees the methods of this class that are public.
  */
 public class PythonProcess {
   private static final String PROTOCOL = "2"; // of this class and `metaindex/spark/optimizer/sidecar.py`
