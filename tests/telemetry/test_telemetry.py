@@ -28,7 +28,7 @@ from metaindex.telemetry import record_action
 from tests.tables import parquet_lake
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "guides" / "telemetry.md"
+PAGE = ROOT / "docs" / "guides" / "savings.md"
 BOARD = ROOT / "docs" / "guides" / "telemetry-board.json"
 
 
