@@ -2,7 +2,7 @@
 
     make test-spark SPARK=3.5 ARGS="$(.venv/bin/python -m tests.each_spark tests)"     the tests, on Spark 3.5
     METAINDEX_EACH_SPARK=1 make test-spark ...                                         writes what was seen
-    .venv/bin/python -m tests.each_spark write                                         the table of docs/spark.md anew
+    .venv/bin/python -m tests.each_spark write                                 the table of docs/spark-reference.md anew
 
 The table of the docs is drawn from that file, which `tests/docs/test_each_spark.py` makes sure of. The newest Spark
 has no part in the file: it runs every test, and the others the promises (`tests/other_sparks.py`).
@@ -30,7 +30,7 @@ from metaindex.spark.pins import PINS
 VARIABLE: Final = "METAINDEX_EACH_SPARK"
 ROOT: Final = Path(__file__).parents[1]
 SEEN: Final = Path(__file__).parent / "each_spark.json"
-DOCS: Final = ROOT / "docs" / "spark.md"
+DOCS: Final = ROOT / "docs" / "spark-reference.md"
 BEGIN: Final = "<!-- each Spark: drawn by tests/each_spark.py -->"
 END: Final = "<!-- until here -->"
 

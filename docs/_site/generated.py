@@ -30,8 +30,15 @@ def on_page_markdown(markdown: str, page: object, **_: object) -> str:
     up = "../" * depth
     for name, target in MOVED.items():
         markdown = markdown.replace(f"](../{up}{name})", f"]({up}{target})")
-    markdown = markdown.replace("](sql/)", "](sql/duckdb.sql)")
+    markdown = markdown.replace("sql/)", "sql/duckdb.sql)")
+    markdown = re.sub(rf"\[([^\]]+)\]\({up}decisions/[^)]*\)", r"\1", markdown)  # these are no pages
     return re.sub(rf"\[([^\]]+)\]\({re.escape('../' + up)}[^)]*\)", r"\1", markdown)
+
+
+def on_post_page(output: str, page: object, **_: object) -> str:
+    """The offline plugin names a script of another host, which search in files needs: it is one of the site's own."""
+    depth = str(getattr(page, "file").dest_uri).count("/")  # noqa: B009 - mkdocs' own page
+    return output.replace("https://unpkg.com/iframe-worker/shim", "../" * depth + "assets/file-worker.js")
 
 
 def _moved(text: str) -> str:
@@ -39,7 +46,7 @@ def _moved(text: str) -> str:
     text = text.replace("](docs/", "](")
     for name, page in MOVED.items():
         text = text.replace(f"]({name})", f"]({page})")
-    return re.sub(r"\[([^\]]+)\]\((?!https?://|#)(?:docker|tests|kit|benchmarks|metaindex)/[^)]*\)", r"\1", text)
+    return re.sub(r"\[([^\]]+)\]\((?!https?://|#)(?:docker|tests|kit|benchmarks|metaindex|changes)/[^)]*\)", r"\1", text)
 
 
 def command_line() -> str:

@@ -8,7 +8,7 @@
 --   CREATE OR REPLACE TEMP TABLE live (path VARCHAR, size_bytes BIGINT, modified_ms BIGINT, etag VARCHAR);
 --
 -- `table_uuid` is the table's own id, empty for plain files. `live` has the files of the version that you ask, from the table's own log: the path below the table's root, percent-decoded once, and what else tells a
--- file, by format (../storage.md#ids). Delta: `modificationTime`, no etag. Iceberg: no time, `<sequence number>-<adding snapshot>`. Plain: time of change, `<inode>-<change time in ns>`. Then run this file. A question is then asked by the macros at its end, always in one shape:
+-- file, by format (../storage/index.md#ids). Delta: `modificationTime`, no etag. Iceberg: no time, `<sequence number>-<adding snapshot>`. Plain: time of change, `<inode>-<change time in ns>`. Then run this file. A question is then asked by the macros at its end, always in one shape:
 --
 --   SELECT path FROM live EXCEPT SELECT path FROM <what is proved out>;
 --

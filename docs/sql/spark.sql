@@ -3,7 +3,7 @@
 -- An index without one of the kinds has no such folder: leave the view and its question out.
 --
 -- Write the index's folder for ${index}, and the table's own id (empty for plain files) for ${table_uuid}. `live` is yours: the files of the version that you ask, from the table's own log: the path below the table's root,
--- percent-decoded once, and what else tells a file, by format (../storage.md#ids). Delta: `modificationTime`, no etag. Iceberg: no time, `<sequence number>-<adding snapshot>`. Plain: time of change,
+-- percent-decoded once, and what else tells a file, by format (../storage/index.md#ids). Delta: `modificationTime`, no etag. Iceberg: no time, `<sequence number>-<adding snapshot>`. Plain: time of change,
 -- `<inode>-<change time in ns>`.
 --
 --   CREATE OR REPLACE TEMPORARY VIEW live AS SELECT path, size_bytes, modified_ms, etag FROM ...;

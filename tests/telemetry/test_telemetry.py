@@ -26,7 +26,7 @@ from metaindex.core import ConcurrentWriteError, IndexExistsError, record_action
 from tests.tables import parquet_lake
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "guides" / "telemetry.md"
+PAGE = ROOT / "docs" / "guides" / "savings.md"
 BOARD = ROOT / "docs" / "guides" / "telemetry-board.json"
 
 

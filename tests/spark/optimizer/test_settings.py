@@ -18,7 +18,7 @@ from metaindex.spark.optimizer.settings import KNOBS, RuleConfig
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DOCS = Path(__file__).parents[3] / "docs" / "spark.md"
+DOCS = Path(__file__).parents[3] / "docs" / "spark-reference.md"
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_a_hint_holds_for_a_block(session: SparkSession, lake: str) -> None:
 
 @pytest.mark.spark
 def test_a_hint_of_sql_is_not_heard(session: SparkSession, lake: str) -> None:
-    """Spark takes hints that it does not know out of a query before any rule of its optimizer sees it; `docs/spark.md`
-    says so."""
+    """Spark takes hints that it does not know out of a query before any rule of its optimizer sees it;
+    `docs/spark-reference.md` says so."""
     plan = session.sql(f"SELECT /*+ METAINDEX(of_k) */ id FROM parquet.`{lake}` WHERE id = 210")
     assert "1/4 files" in plan._jdf.queryExecution().executedPlan().toString()
 
