@@ -31,10 +31,10 @@ from metaindex.expressions import (
     Or,
     Predicate,
     StartsWith,
+    bind,
     col,
     matches,
 )
-from metaindex.expressions import binding as bind
 from tests.strategies import TYPES, Row, literals, predicates, rows, schemas
 
 NINE_TWO = pa.decimal128(9, 2)

@@ -25,11 +25,11 @@ from metaindex.expressions import (
     Op,
     Opaque,
     StartsWith,
+    bind,
     col,
     matches,
     physical_interval,
 )
-from metaindex.expressions import binding as bind
 from metaindex.expressions.arrow_types import UUID
 from metaindex.expressions.coercion import TABLE, family
 from metaindex.expressions.engines.arrow import to_arrow

@@ -18,6 +18,7 @@ from metaindex.expressions import (
     Not,
     Opaque,
     Predicate,
+    bind,
     col,
     compare_values,
     convert_bounds,
@@ -26,7 +27,6 @@ from metaindex.expressions import (
     physical_type,
     prefix_interval,
 )
-from metaindex.expressions import binding as bind
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import column_bounds, true_facts
 

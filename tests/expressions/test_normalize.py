@@ -28,8 +28,8 @@ from metaindex.expressions import (
     matches,
     may_match,
     must_match,
+    normalize,
 )
-from metaindex.expressions import normal_form as normalize
 from metaindex.expressions.normal_form import _append, _close, _unturned_leaf, fold_signed, gathered_form
 from metaindex.expressions.tree import ColumnRef, Comparison, IsNan, StartsWith
 from tests.scalar_statistics import ScalarStatistics

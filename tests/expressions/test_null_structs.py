@@ -18,11 +18,11 @@ from metaindex.expressions import (
     ColumnRef,
     IsNull,
     Opaque,
+    bind,
     matches,
     may_match,
     must_match,
 )
-from metaindex.expressions import binding as bind
 from metaindex.expressions.engines.sql import parse
 
 ROW = st.none() | st.fixed_dictionaries(

@@ -29,11 +29,11 @@ from metaindex.expressions import (
     Or,
     Predicate,
     StartsWith,
+    bind,
     matches,
     may_match,
     must_match,
 )
-from metaindex.expressions import binding as bind
 from tests.strategies import Files, Schema, files, predicates, value_of
 
 TYPES: dict[pa.DataType, str] = {

@@ -16,8 +16,8 @@ from metaindex.expressions import (
     may_fail,
     may_match,
     must_match,
+    normalize,
 )
-from metaindex.expressions import normal_form as normalize
 from metaindex.expressions.statistics import PruningStatistics
 from tests.scalar_statistics import ScalarStatistics
 from tests.strategies import Files, files, predicates, schemas

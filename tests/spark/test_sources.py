@@ -52,7 +52,7 @@ def test_what_is_one_sparks_alone_stands_in_the_place_of_what_the_newest_has(roo
 @pytest.mark.parametrize("room", ROOMS)
 def test_the_sources_of_a_release_are_those_of_its_folder_and_all_others(room: str, release: SparkRelease) -> None:
     found = java_sources(f"metaindex.{room}", release, "2.13")
-    shared = {source.stem for source in (PACKAGE / "spark" / "java").glob("*.java")}
+    shared = {source.stem for source in (PACKAGE / "core" / "jvm" / "java").glob("*.java")}
     assert {*shared, *(source.stem for source in (PACKAGE / room / "java").glob("*.java"))} == found.keys()
     for source in (PACKAGE / room / "java" / release.folder).glob("*.java"):
         assert found[source.stem].splitlines()[0] == source.read_text().splitlines()[0]

@@ -6,8 +6,7 @@ import pyarrow as pa
 from hypothesis import assume
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import Opaque, Predicate, leaves, matches
-from metaindex.expressions import binding as bind
+from metaindex.expressions import Opaque, Predicate, bind, leaves, matches
 from tests.strategies import Schema
 
 

@@ -26,10 +26,10 @@ from metaindex.expressions import (
     Opaque,
     Or,
     StartsWith,
+    bind,
     leaves,
+    normalize,
 )
-from metaindex.expressions import binding as bind
-from metaindex.expressions import normal_form as normalize
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from metaindex.expressions.engines.sql import parse

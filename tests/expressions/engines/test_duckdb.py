@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import Opaque, leaves, matches
-from metaindex.expressions import binding as bind
+from metaindex.expressions import Opaque, bind, leaves, matches
 from metaindex.expressions.engines.duckdb import from_duckdb
 
 SCHEMA = pa.schema(

@@ -43,10 +43,10 @@ from metaindex.expressions import (
     Or,
     Predicate,
     StartsWith,
+    bind,
     leaves,
     matches,
 )
-from metaindex.expressions import binding as bind
 from metaindex.expressions.engines.iceberg import to_iceberg
 from metaindex.expressions.engines.iceberg_reading import from_iceberg
 from tests.expressions.engines.tables import bound, table_of

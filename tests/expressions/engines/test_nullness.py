@@ -12,8 +12,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, leaves, matches, may_match, must_match
-from metaindex.expressions import binding as bind
+from metaindex.expressions import (
+    ArrowStatistics,
+    ColumnRef,
+    Opaque,
+    Predicate,
+    bind,
+    leaves,
+    matches,
+    may_match,
+    must_match,
+)
 from metaindex.expressions.engines.sql import parse
 from tests.strategies import Files, Row, files
 
@@ -173,7 +182,7 @@ def test_a_cast_that_can_give_null_is_not_taken_for_its_column(spark: Any) -> No
     ],
 )
 def test_what_it_says_of_columns(text: str, says: str) -> None:
-    from metaindex.expressions import normal_form as normalize
+    from metaindex.expressions import normalize
 
     assert normalize(parse(text, schema=SCHEMA)) == normalize(parse(says))
 

@@ -13,9 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import ColumnRef, Comparison, In, Literal, Op, Opaque, Predicate, leaves, matches, may_match
-from metaindex.expressions import binding as bind
-from metaindex.expressions import normal_form as normalize
+from metaindex.expressions import (
+    ColumnRef,
+    Comparison,
+    In,
+    Literal,
+    Op,
+    Opaque,
+    Predicate,
+    bind,
+    leaves,
+    matches,
+    may_match,
+    normalize,
+)
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.engines.sql import parse

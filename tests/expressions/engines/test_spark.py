@@ -27,10 +27,10 @@ from metaindex.expressions import (
     Opaque,
     Predicate,
     StartsWith,
+    bind,
     leaves,
     matches,
 )
-from metaindex.expressions import binding as bind
 from metaindex.expressions.engines.spark import from_catalyst, from_spark, to_spark
 from metaindex.expressions.engines.sql import parse, to_sql
 from tests.expressions.engines.tables import arrow_schema, bound, table_of

@@ -27,8 +27,8 @@ from metaindex.expressions import (
     Or,
     Predicate,
     StartsWith,
+    normalize,
 )
-from metaindex.expressions import normal_form as normalize
 from metaindex.expressions.engines.duckdb import from_duckdb, to_duckdb
 from metaindex.expressions.engines.sql import parse, to_sql
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of

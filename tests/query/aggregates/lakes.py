@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import metaindex as mi
-from metaindex.expressions import ColumnRef, Opaque, Predicate, leaves
-from metaindex.expressions import binding as bind
+from metaindex.expressions import ColumnRef, Opaque, Predicate, bind, leaves
 from metaindex.storage import Storage
 from metaindex.table import handle_of
 from tests.formats.delta.hand import add, commit, metadata, protocol, remove

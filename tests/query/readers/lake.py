@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from metaindex.expressions import ColumnBounds, Predicate, parse
-from metaindex.expressions import binding as bind
+from metaindex.expressions import ColumnBounds, Predicate, bind, parse
 from metaindex.formats import (
     FILE_SCHEMA,
     Deletes,

@@ -22,8 +22,7 @@ from pyiceberg import expressions as ice
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from metaindex.expressions import Opaque, leaves, matches, to_arrow
-from metaindex.expressions import binding as bind
+from metaindex.expressions import Opaque, bind, leaves, matches, to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
 from tests.duck import connected
 from tests.tables import settle

@@ -23,8 +23,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import ExpressionError, UnknownColumnError
-from metaindex.expressions import ColumnRef, to_arrow, to_sql
-from metaindex.expressions import binding as bind
+from metaindex.expressions import ColumnRef, bind, to_arrow, to_sql
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.query.readers import Scan, ScanError
 from tests.storage_counting import CountingStorage

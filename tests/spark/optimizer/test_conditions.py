@@ -18,8 +18,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import setting
-from metaindex.expressions import And, CatalystNodes, Opaque, leaves, matches, to_predicate
-from metaindex.expressions import binding as bind
+from metaindex.expressions import And, CatalystNodes, Opaque, bind, leaves, matches, to_predicate
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.enabling import surveyor
 from tests.facts import Facts

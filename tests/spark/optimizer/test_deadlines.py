@@ -12,8 +12,8 @@ import pytest
 import metaindex
 
 PACKAGE: Final = Path(metaindex.__file__).parent
-ROOM: Final = PACKAGE / "rule" / "java"
-SHARED: Final = [file for file in (PACKAGE / "spark" / "java").glob("*.java") if file.stem != "Delegates"]
+ROOM: Final = PACKAGE / "spark" / "optimizer" / "java"
+SHARED: Final = [file for file in (PACKAGE / "core" / "jvm" / "java").glob("*.java") if file.stem != "Delegates"]
 """What rooms share, but for what is done once, as a session is enabled."""
 _PARTS: Final = re.compile(
     r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | \b(?:for|while|do)\b | [()]""",

@@ -54,7 +54,7 @@ def test_indexes_are_shown_in_few_columns_and_described_in_full(tmp_path: Path) 
     ]
     assert max(map(len, str(mi.sql(f"SHOW INDEXES ON '{path}'")).splitlines())) <= 150
     told_of = {row["name"] for row in told(f"DESCRIBE INDEX some ON '{path}'")}
-    assert told_of >= {name for name, value in infos["some"].to_json().items() if value not in (None, "", ())}
+    assert told_of >= {name for name, value in infos["some"].to_json().items() if value not in (None, "", [])}
     for entry in (tmp_path / "t").rglob("all/_log/*.json"):
         entry.write_text("{")
     damaged, _ = told(f"SHOW INDEXES ON '{path}'")
