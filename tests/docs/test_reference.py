@@ -1,0 +1,53 @@
+"""The reference has each method of Table with its parameters and an example, and its examples run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import metaindex as mi
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+METHODS = {name: method for name, method in vars(mi.Table).items() if inspect.isfunction(method) and name[0] != "_"}
+
+
+def sections() -> dict[str, str]:
+    """What follows each method's directive."""
+    text = (REFERENCE / "table.md").read_text()
+    found = re.split(r"^::: metaindex\.Table\.(\w+)\n", text, flags=re.MULTILINE)
+    return dict(zip(found[1::2], found[2::2], strict=True))
+
+
+def described(text: str) -> set[str]:
+    """The parameters in the first column of tables."""
+    rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_each_method_has_a_section_with_an_example() -> None:
+    found = sections()
+    assert found.keys() == METHODS.keys()
+    assert [name for name, text in found.items() if "```python\n" not in text or f".{name}(" not in text] == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_parameter_is_described(name: str) -> None:
+    shared = described((REFERENCE / "table.md").read_text().partition("## The table")[0])
+    asked = set(inspect.signature(METHODS[name]).parameters) - {"self"}
+    assert asked <= shared | described(sections()[name])
+    assert described(sections()[name]) <= asked
+
+
+@pytest.mark.parametrize("page", ["table", "python"])
+@pytest.mark.slow
+def test_the_examples_run(page: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", (REFERENCE / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    ran = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
