@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from metaindex.core.jvm.releases import NEWEST
-from metaindex.core.jvm.pins import PINS
+from metaindex.spark.pins import PINS
 from tests.each_spark import BEGIN, DOCS, END, FEATURES, ROOT, SEEN, table
 
 
