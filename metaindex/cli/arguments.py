@@ -52,8 +52,8 @@ class Parser(argparse.ArgumentParser):
     _apart = False  # options are taken out first, and words that have a place of their own then
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """As the base, but options may stand amid the words of a command, and a command says itself what it does not
-        know: it knows its own options."""
+        """Parse like the base class, but let options stand between a command's words, and let each command report what
+        it does not know: it knows its own options."""
         parsed, more = super().parse_known_args(args, namespace)
         if self._apart:
             return parsed, more
@@ -97,7 +97,7 @@ def table(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
 
 
 def opening(parser: argparse.ArgumentParser) -> None:
-    """How to open TABLE."""
+    """Add the options that say how TABLE is opened."""
     group = parser.add_argument_group("opening the table")
     group.add_argument(
         "--root",
@@ -163,13 +163,13 @@ def opening(parser: argparse.ArgumentParser) -> None:
 
 
 def lake(parser: argparse.ArgumentParser) -> None:
-    """Where a lake is, and how its tables are opened."""
+    """Add the lake's place and the options that say how its tables are opened."""
     parser.add_argument("place", metavar="ROOT|CATALOG", help="a folder or URI with tables below it, or catalog:NAME")
     lake_opening(parser)
 
 
 def lake_opening(parser: argparse.ArgumentParser) -> None:
-    """How the tables of a lake are opened."""
+    """Add the options that say how the tables of a lake are opened."""
     group = parser.add_argument_group("opening the lake")
     group.add_argument(
         "--catalog-option",
@@ -210,14 +210,14 @@ def lake_opening(parser: argparse.ArgumentParser) -> None:
 
 
 def lake_config(args: argparse.Namespace) -> Config:
-    """Of the tables of a lake."""
+    """Return the configuration for the tables of a lake."""
     from metaindex.core import Config
 
     return Config(index_location=args.index_location, namespace=args.namespace)
 
 
 def catalog_properties(args: argparse.Namespace) -> dict[str, str] | None:
-    """Those that are given."""
+    """Return the properties given by --catalog-option, or None."""
     return dict(args.catalog_option) or None
 
 
@@ -316,7 +316,7 @@ def names(text: str) -> list[str]:
 
 
 def share(text: str) -> float:
-    """Of the table's bytes."""
+    """Parse a share of the table's bytes, from 0 to 1."""
     try:
         number = float(text)
     except ValueError:
@@ -327,7 +327,7 @@ def share(text: str) -> float:
 
 
 def duration(text: str) -> dt.timedelta:
-    """How long, in one unit."""
+    """Parse a duration in one unit, such as 12h."""
     named = re.fullmatch(r"(\d{1,9})([smhd])", text)
     if not named:
         raise argparse.ArgumentTypeError(f"a time is a whole number and s, m, h or d, such as 12h; got {text!r}")
@@ -349,7 +349,7 @@ def size(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """How long, above nothing."""
+    """Parse a number of seconds above zero."""
     try:
         value = float(text)
     except ValueError:

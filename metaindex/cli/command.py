@@ -1,4 +1,4 @@
-"""What a command is: a name, help that teaches, arguments, and the verb. They are listed in `main.COMMANDS`."""
+"""A command: its name, help, arguments and verb. `main.COMMANDS` lists them."""
 
 from __future__ import annotations
 

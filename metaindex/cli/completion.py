@@ -46,7 +46,7 @@ def _script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Of all commands."""
+    """Yield the actions of all commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
@@ -87,7 +87,7 @@ before the cursor, in words, in every fish since 2."""
 
 
 def fish_script(parser: argparse.ArgumentParser, places: Collection[str]) -> str:
-    """From the parser that reads the command line. `places`: metavars of what is a path."""
+    """Return fish completions drawn from the command line's parser. `places`: metavars of arguments that are paths."""
     lines = [
         "# fish completion of metaindex; written by: metaindex completion fish",
         "",
@@ -134,5 +134,5 @@ def _explained(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Between single quotes nothing but these two means anything to fish."""
+    """Quote a text for fish: between single quotes only the backslash and the quote are special."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

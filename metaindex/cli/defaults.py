@@ -42,7 +42,7 @@ _CURE = "mend it, or name another file in METAINDEX_CONFIG"
 
 
 def place(environ: Mapping[str, str]) -> Path | None:
-    """Where the file would be; it may not exist. None: this user has no home, and nothing names the file."""
+    """Return the path of the defaults file, which may not exist. None: the user has no home, and nothing names one."""
     chosen, settings = environ.get("METAINDEX_CONFIG"), Path(environ.get("XDG_CONFIG_HOME", ""))
     try:
         if chosen:
@@ -123,7 +123,7 @@ def applied(
 
 
 def names() -> tuple[str, ...]:
-    """Of tables that have a section in the file."""
+    """Return the names of tables that have a section in the file."""
     path = place(os.environ)
     sections = {} if path is None else load(path, needed=bool(os.environ.get("METAINDEX_CONFIG")))
     return tuple(name for name in sections if name)
@@ -141,7 +141,7 @@ def for_table(args: argparse.Namespace, name: str) -> argparse.Namespace:
 
 
 def _out_of_sight(path: Path) -> bool:
-    """Does a folder above it keep us from seeing whether there is such a file?"""
+    """Return whether permissions of a parent folder hide if the file exists."""
     try:
         path.stat()
     except OSError:
@@ -186,7 +186,7 @@ def _options(parser: argparse.ArgumentParser, command: str) -> frozenset[str]:
 
 
 def _words(section: Mapping[str, object], known: frozenset[str]) -> Iterator[str]:
-    """As they would be on the command line; what the command does not know is for others."""
+    """Yield a section's settings as words of the command line, without settings that the command does not know."""
     for key, value in section.items():
         if key not in known or key == "table":  # sql has an option of this name, which is another
             continue

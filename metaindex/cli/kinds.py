@@ -1,4 +1,4 @@
-"""What `metaindex create` is asked to build: its options as the kinds of an index."""
+"""The options of `metaindex create`, and the kinds of an index that they describe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def arguments_of_others(parser: argparse.ArgumentParser) -> None:
-    """The same of the kinds that installed packages bring."""
+    """Add the arguments of kinds that installed packages bring."""
     for command in _of_others():
         command.arguments(parser)
 

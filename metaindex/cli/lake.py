@@ -98,7 +98,7 @@ def _look(args: argparse.Namespace, out: Output) -> Lake:
 
 
 def _in_options(told: dict[str, object]) -> dict[str, object]:
-    """What is said of tables in words of the command line; commands are said so already."""
+    """Reword problems and advice in options of the command line; advice that is a command is left as it is."""
     tables: Any = told["tables"]
     said = [
         {**table, "problem": in_options(table["problem"]), "advice": [*map(in_options, table["advice"])]}

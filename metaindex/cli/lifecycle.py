@@ -60,7 +60,7 @@ def _delete(args: argparse.Namespace, out: Output) -> int:
     outcome = open_from(args).delete_index(args.name)
 
     def command(verb: re.Match[str]) -> str:
-        """The same, with another verb: what names the table names it there, too."""
+        """Return this command with another verb; the words that name the table stay."""
         at = args.words.index("delete")
         return shlex.join(["metaindex", *args.words[:at], verb[1], *args.words[at + 1 :]])
 

@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
 
 
 def write(answer: Answer, out: Output) -> None:
-    """What a look-up found, for people."""
+    """Print the results of a look-up for people."""
     for sentence in answer.sentences:
         out.write(in_options(sentence))
     if answer.table is not None:

@@ -281,7 +281,7 @@ class _Line(logging.Formatter):
 
 @contextmanager
 def _log_to_stderr() -> Iterator[None]:
-    """What the library warns of is a line on stderr, for the time of the command."""
+    """Print the library's warnings as lines on stderr while the command runs."""
     logger = logging.getLogger("metaindex")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line())

@@ -1,4 +1,4 @@
-"""From the command line's words to an open table."""
+"""Opening a table from the words of a command line."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, st
 
 
 def chosen_builder(arguments: argparse.Namespace) -> str:
-    """What --builder says, or the default."""
+    """Return the value of --builder, or the default."""
     return arguments.builder or "default"
 
 
 def merging_builder(arguments: argparse.Namespace, out: Output) -> Builder:
-    """Who merges rows. Spark is started once there are rows of a covering index to merge: most merges have none."""
+    """Return the builder that merges rows. It starts Spark only for rows of covering indexes: most merges have none."""
     from metaindex.index import LocalBuilder
 
     class OnDemand(LocalBuilder):

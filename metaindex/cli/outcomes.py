@@ -1,4 +1,4 @@
-"""What the verbs that change an index tell."""
+"""Output of the verbs that change an index."""
 
 from __future__ import annotations
 

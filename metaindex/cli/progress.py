@@ -56,7 +56,7 @@ class Progress:
 
     @contextmanager
     def during(self, what: str) -> Iterator[None]:
-        """For work that cannot count its steps: says that it goes on, and for how long."""
+        """Report work that cannot count its steps: that it goes on, and for how long."""
         over = threading.Event()
 
         def tick() -> None:

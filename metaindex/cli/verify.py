@@ -35,7 +35,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sample(parser: argparse.ArgumentParser) -> None:
-    """How many data files are compared."""
+    """Add --files: how many data files are compared."""
     parser.add_argument(
         "--files",
         type=_files,

@@ -212,8 +212,8 @@ def _told_by_events() -> Iterator[None]:
 
 
 class _Teller:
-    """One line an event: JSON for machines, else words. What indexes of a table fail of alike is said once to people;
-    of those behind the first, that they do. `once`: nothing is tried again."""
+    """Prints one line an event: JSON for machines, else words. People see a failure that many indexes of a table share
+    once, and then only which others have it too. `once`: nothing is tried again."""
 
     def __init__(self, out: Output, *, once: bool) -> None:
         self._out = out

@@ -1,4 +1,4 @@
-"""Which files and which rows answer a question, and what was asked."""
+"""Queries of a table: pruning, scans, aggregates, semi-joins, and the query log."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What is known of a column in every file of a snapshot, each file by the best source that has it. No data page is
+"""Statistics of a column in every file of a snapshot, each file's from the best source that has them. No data page is
 read.
 
     partition    the value of an identity partition: the same in every row of the file
@@ -53,7 +53,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """One column: its facts (`kinds.facts`), a row a file, and how many files each source has told of."""
+    """The facts of one column (`kinds.facts`), a row a file, and how many files each source gave."""
 
     leaf: Leaf
     facts: pa.Table
@@ -75,7 +75,7 @@ class BoundsOf:
     _files: FileIdentities | None = None
 
     def columns(self, leaves: Sequence[Leaf]) -> Iterator[ColumnFacts]:
-        """Of each column, in order. What is told of one is let go before the next ones are asked."""
+        """Yield the facts of each column, in order. A column's are released before the next ones are collected."""
         plain = self.snapshot.format == "files" and self._file_format == "parquet"
         inside = [leaf for leaf in leaves if not leaf.field.partition]
         footers = self._footers(inside) if plain and inside and self.opens else {}
@@ -85,7 +85,7 @@ class BoundsOf:
                 yield self._column(leaf, logged, footers.get(leaf.parts))
 
     def indexed(self, leaf: Leaf) -> ColumnFacts:
-        """What the indexes alone know of a column."""
+        """Return what the indexes alone know of a column."""
         known = _Found(leaf, unknown_facts(leaf.type, len(self.snapshot.files)))
         for index in self._in_order():
             for rows, bounds in self._of_index(index, leaf):
@@ -129,7 +129,7 @@ class BoundsOf:
         return sorted(self.indexes, key=lambda index: (index.versions.find(self.snapshot.version) is None, index.name))
 
     def _of_index(self, index: OpenIndex, leaf: Leaf) -> list[tuple[Ordinals, ColumnBounds]]:
-        """What the runs of an index say: the files, and the column's bounds in them."""
+        """Return what the runs of an index know: files, and the column's bounds in them."""
 
         def said() -> list[tuple[Ordinals, ColumnBounds]]:
             by_rows = []
@@ -144,7 +144,7 @@ class BoundsOf:
         return self.asked_of(index, said)
 
     def asked_of(self, index: OpenIndex, ask: Callable[[], list[_T]]) -> list[_T]:
-        """What an index answers; nothing where something is wrong with it: it is left out from then on, and told."""
+        """Ask an index; a failure is reported, returns nothing, and leaves the index out from then on."""
         if index.name in self._left_out:
             return []
         try:
@@ -154,13 +154,13 @@ class BoundsOf:
             return []
 
     def leave_out(self, index: OpenIndex, error: Exception) -> None:
-        """From now on nothing is asked of an index, because of what went wrong."""
+        """Stop asking an index, because of this error."""
         self._left_out.add(index.name)
         self.notes.append(f"index {index.name} is left out: {why(error)}")
         logger.warning("index %r is not asked what it knows of files: %s", index.name, error)
 
     def places(self, index: OpenIndex, run: RunRef) -> Ordinals:
-        """Of each file its ordinal in the run, or -1."""
+        """Return the ordinal of each file in the run, or -1."""
         key = (index.name, run.run)
         if key not in self._located:
             self._located[key] = index.locate(run, self._identities())
@@ -172,7 +172,7 @@ class BoundsOf:
         return self._files
 
     def _footers(self, leaves: Sequence[Leaf]) -> dict[tuple[str, ...], tuple[Ordinals, ColumnBounds]]:
-        """What the footers say of the files that the indexes do not cover in all of these columns."""
+        """Return the footer statistics of the files that the indexes do not cover in all of these columns."""
         uncovered = np.zeros(len(self.snapshot.files), np.bool_)
         for leaf in leaves:
             uncovered |= ~self.covering(leaf)
@@ -210,7 +210,7 @@ class _Found:
     sources: dict[str, int] = field(default_factory=dict)
 
     def take(self, source: str, rows: Ordinals, bounds: ColumnBounds) -> None:
-        """What a source says of the files `rows`, where nothing is known yet."""
+        """Take a source's facts for those of the files `rows` of which nothing is known yet."""
         said = facts_of(bounds, len(rows), Trust.LOG)
         unknown = numbers(self.facts.column("state"))[rows] == StatState.UNKNOWN
         better = np.flatnonzero(unknown & (numbers(said.column("state")) != StatState.UNKNOWN))
@@ -231,7 +231,7 @@ def _covered(index: OpenIndex, run: RunRef, leaf: Leaf) -> CoveredColumn | None:
 def _stored_bounds(
     index: OpenIndex, run: RunRef, column: CoveredColumn, leaf: Leaf, ordinals: Ordinals, logged: bool
 ) -> ColumnBounds | None:
-    """What the run says of the column in these files, under the type that it has now."""
+    """Return the run's bounds of the column in these files, under the type that it has now."""
     stored = type_from_text(column.type_text)
     assert stored is not None
     table = FACT_ROWS.of_column(index.reader(run), column, None)

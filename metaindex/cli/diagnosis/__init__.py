@@ -1,4 +1,4 @@
-"""What is missing or wrong on this machine, and of the place of a table's indexes: each with what to do about it."""
+"""Checks of this machine and of the place of a table's indexes: what is missing or wrong, each with its cure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Diagnosis", "Health", "Symptom", "look"]
 
 
 def look(table: Table | None = None, *, write: bool = True) -> Diagnosis:
-    """What is missing or wrong on this machine, and of the place of this table's indexes. `write`: puts an object
-    there, and removes it, to see whether one can. Raises nothing for what it finds."""
+    """Check this machine, and the place of this table's indexes: report what is missing or wrong. `write`: puts an
+    object there, and removes it, to see whether one can. Raises nothing for what it finds."""
     symptoms = [*machine.packages(), *machine.variables(os.environ), *machine.spark(os.environ), *switch(os.environ)]
     if table is not None:
         symptoms += place.folder(table, write=write)

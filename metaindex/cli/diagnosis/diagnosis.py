@@ -1,4 +1,4 @@
-"""What was found, thing by thing."""
+"""Results of the checks, one symptom each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis(Shown):
-    """In the order in which they were looked for."""
+    """The symptoms, in the order in which they were checked."""
 
     symptoms: tuple[Symptom, ...]
 
@@ -80,7 +80,7 @@ def wrong(about: str, fact: str, cure: str) -> Symptom:
 
 
 def asked(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """What a program prints, or None and why it fails, in a line."""
+    """Run a program and return its output and "", or None and one line that says why it failed."""
     try:
         ran = subprocess.run(  # noqa: S603 - what Spark would run
             command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False, env=dict(environ), cwd="/"

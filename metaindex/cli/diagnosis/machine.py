@@ -41,7 +41,7 @@ _WORKERS: Final = "Python of Spark's workers"
 
 
 def packages() -> Iterator[Symptom]:
-    """Of Python and metaindex itself, then a line for each extra."""
+    """Check Python and metaindex itself, then each extra."""
     yield right("Python", f"Python {sys.version.split()[0]}, {sys.executable}")
     install = this_python("pip install")
     try:
@@ -63,7 +63,7 @@ def _is_asked(requirement: Requirement, extra: str) -> bool:
 
 
 def group(about: str, needs: Sequence[Requirement], install: str, own: str = "") -> Symptom:
-    """Of packages that are needed together: by everybody (`own` is metaindex), or by an extra."""
+    """Check packages that are needed together: by every user (`own` is metaindex), or by an extra."""
     there: list[str] = [own] if own else []
     absent: list[str] = []
     unfit: list[str] = []

@@ -49,7 +49,7 @@ def folder(opened: Table, *, write: bool) -> Iterator[Symptom]:
 
 
 def written(storage: Storage, root: str) -> Iterator[Symptom]:
-    """What a put says, and the clock of whoever keeps the object."""
+    """Check that an object can be put, put only once and read, and compare the storage's clock with ours."""
     name = f"_doctor-{uuid.uuid4().hex}"
     try:
         before = time.time_ns()

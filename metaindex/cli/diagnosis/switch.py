@@ -31,7 +31,7 @@ _ABOUT: Final = "switch"
 
 
 def switch(environ: Mapping[str, str]) -> Iterator[Symptom]:
-    """One line where Spark's defaults have nothing of metaindex."""
+    """Check the switch; yield a single symptom when Spark's defaults do not mention metaindex."""
     file = _defaults(environ)
     if file is None:
         yield right(_ABOUT, f"no {_FILE}: metaindex is on where somebody enables it, or names it by --conf")
@@ -58,7 +58,7 @@ def switch(environ: Mapping[str, str]) -> Iterator[Symptom]:
 
 
 def read_defaults(text: str) -> dict[str, str]:
-    """As Java's properties, of which Spark's defaults are: a name, then blanks, `=` or `:`, then the value."""
+    """Parse Spark's defaults, which are Java properties: a name, then blanks, `=` or `:`, then the value."""
     conf: dict[str, str] = {}
     for line in text.replace("\\\n", "").splitlines():
         match = re.match(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]?\s*(.*?)\s*$", line)
@@ -117,7 +117,7 @@ def _jar(jars: list[str], version: str | None) -> Symptom:
 
 
 def _python(conf: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str | None, Symptom]:
-    """What the process beside the JVM would be run by."""
+    """Return what identifies the Python that the JVM would start beside it (None if it cannot run), and the symptom."""
     about, cure = "switch: Python", "spark.metaindex.python: a Python 3.11 or newer with metaindex[spark]"
     named = next((conf[name] for name in _PYTHONS if conf.get(name)), environ.get("PYSPARK_PYTHON") or "python3")
     program = shutil.which(named, path=environ.get("PATH"))

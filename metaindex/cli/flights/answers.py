@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskedTwice:
-    """One question at one version of one table: read whole, and with the index."""
+    """One question at one version of a table, answered by a full read and with the index."""
 
     question: DemoQuestion
     rows: int
@@ -34,8 +34,8 @@ class AskedTwice:
 
 
 def ask(table: Table, bare: Table, question: DemoQuestion, version: str | None = None) -> AskedTwice:
-    """The same reader reads all files, and those that the index keeps. `bare` is the table opened without its
-    indexes."""
+    """Answer a question twice by the same reader: from all files, and from those that the index keeps. `bare` is the
+    table opened without its indexes."""
     started = time.perf_counter()
     scan = table.scan(question.sql, version=version)
     with_index = scan.to_arrow()
@@ -61,7 +61,7 @@ def ask(table: Table, bare: Table, question: DemoQuestion, version: str | None =
 
 
 def canonical(answer: pa.Table) -> pa.Table:
-    """The same rows make the same table: columns and types of SCHEMA, sorted by every column."""
+    """Return the answer with the columns and types of SCHEMA, sorted by all columns: equal rows make equal tables."""
     plain = answer.select(SCHEMA.names).cast(SCHEMA).replace_schema_metadata(None)
     return plain.sort_by([(name, "ascending") for name in SCHEMA.names]).combine_chunks()
 

@@ -58,7 +58,7 @@ DDL = (
 
 
 def flights() -> pa.Table:
-    """All flights, SCHEMA, in the order of the package: by date."""
+    """Return all flights with SCHEMA, in the order of the package: by date."""
     text = zipfile.ZipFile(_package_file()).read("flights.csv")
     names = [name for name in SCHEMA.names if name != "flight_date"]
     flown = csv.read_csv(

@@ -1,5 +1,5 @@
-"""What is asked of the flights: needles, ranges, NULLs, a question without an answer, and one that statistics cannot
-help with."""
+"""The demo's questions about flights: needles, ranges, NULLs, one without an answer, one that statistics cannot speed
+up."""
 
 from __future__ import annotations
 

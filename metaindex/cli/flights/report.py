@@ -1,4 +1,4 @@
-"""What the demo says while it goes, and what it found: text for people, plain data for machines."""
+"""The demo's progress and findings: text for people, plain data for machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .questions import DemoQuestion
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison: which answers, and how they differ (empty: they are equal)."""
+    """A comparison: which answers, and how they differ (empty: they are equal)."""
 
     stage: str
     lake: str
@@ -60,7 +60,7 @@ class Report:
         self.out.table([Column("question"), Column("condition")], [[q.name, q.sql] for q in questions])
 
     def results(self, stage: str, lake: str, asked: Sequence[AskedTwice]) -> None:
-        """One table of one format, with and without the index side by side."""
+        """Print the results for a table of one format, with and without the index side by side."""
         self.asked += [(stage, lake, twice) for twice in asked]
         self.out.write()
         self.out.table(

@@ -81,7 +81,7 @@ def run_demo(
 
 
 def _check_installed() -> None:
-    """Before anything is downloaded or written, and at once for all."""
+    """Raise MissingDependencyError that names all missing packages, before anything is downloaded or written."""
     missing = [package for package in _NEEDED if find_spec(package) is None]
     if missing:
         extras = ",".join(dict.fromkeys(_NEEDED[package] for package in missing))
@@ -92,7 +92,7 @@ def _check_installed() -> None:
 
 
 def what_next(kept: Path | None, report: Report) -> None:
-    """Where the tables are, or how to keep them, and a first command on them."""
+    """Say where the tables are, or how to keep them, and suggest a first command."""
     if kept is None:
         report.step("the tables are removed; metaindex demo --folder flights-lake keeps them, to go on with:")
     else:

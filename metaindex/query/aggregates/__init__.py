@@ -1,1 +1,1 @@
-"""What a table can say of its rows with little of it read: the first rows, counts and extremes."""
+"""Answers about a table's rows that read little of it: the first rows, counts and extremes."""

@@ -39,17 +39,17 @@ class Aggregated(Shown):
 
     @property
     def total_files(self) -> int:
-        """All files of the version."""
+        """Return the number of files of the version."""
         return self.left_out + self.answered + self.opened
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        """As `metaindex count` says it."""
+        """Return the output of `metaindex count`."""
         return self.answer.shown
 
     @property
     def answer(self) -> Answer:
-        """What a person sees."""
+        """Return the answer for people."""
         said = (
             f"{self.path} at version {self.version}: of {counted(self.total_files, 'file')} {self.opened:,} opened,"
             f" {self.answered:,} answered from metadata, {self.left_out:,} left out"

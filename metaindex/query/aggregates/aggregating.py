@@ -90,8 +90,8 @@ def _together(gathered: PartialAnswers, told_apart: Sequence[EachValue | Differe
 
 
 def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, list[pa.Array], list[pa.Array]]:
-    """Of which files all is known that is asked; and of all files the keys and the partial answers, which mean nothing
-    of the others. A file without a live row brings in nothing, and that has to be known."""
+    """Return a mask of the files that metadata answers wholly, and for all files the keys and the partial answers,
+    which mean nothing for the others. A file without a live row contributes nothing, and that has to be known."""
     known = files.live.known.copy()
     keys, partials = [], []
     for key in asked.keys:
@@ -109,7 +109,7 @@ def from_metadata(asked: AggregateQuestion, files: KnownFiles) -> tuple[Mask, li
 
 
 def _told_apart(measure: Measure, files: KnownFiles) -> Mask:
-    """Of which files the different values are known."""
+    """Return a mask of the files whose different values are known."""
     assert measure.field is not None
     column = files.columns.get(measure.field)
     none = np.zeros(len(files.deletes), np.bool_)
@@ -145,7 +145,7 @@ def _partial(measure: Measure, files: KnownFiles) -> Attained:
 
 
 def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFiles) -> Attained:
-    """Where no row is deleted: a sum says nothing of those that are left."""
+    """Return the sums of files without deleted rows: elsewhere a sum says nothing about the rows that are left."""
     known = _whole(kept, files) & ~column.all_null
     sums = kept.totals.take(from_vector(np.arange(len(known)), known, pa.int64()))
     try:
@@ -155,7 +155,7 @@ def _sums(kept: KeptSums, column: KnownColumn, measure: Measure, files: KnownFil
 
 
 def _whole(kept: KeptSums | KeptSketches, files: KnownFiles) -> Mask:
-    """Where what is kept is of all rows of a file, and all of them live."""
+    """Return a mask of the files whose statistics cover all rows, all of them live."""
     same: Mask = kept.known & kept.rows.known & files.live.known & (kept.rows.values == files.live.values)
     return same & ~files.deletes
 

@@ -1,4 +1,4 @@
-"""What is asked of a table's rows, in its own columns: measures, by groups."""
+"""An aggregate query on a table's columns: measures, by groups."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class AggregateQuestion:
 
     @property
     def added_up(self) -> tuple[Measure, ...]:
-        """Those whose partial answers an aggregation of Arrow's puts together."""
+        """Return the measures whose partial answers an Arrow aggregation merges."""
         return tuple(m for m in self.measures if not m.tells_apart)
 
     @property
     def told_apart(self) -> tuple[Measure, ...]:
-        """Those about different values."""
+        """Return the measures of different values."""
         return tuple(m for m in self.measures if m.tells_apart)
 
     def asked(self, how: How) -> list[Field]:

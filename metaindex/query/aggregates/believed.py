@@ -1,4 +1,4 @@
-"""How many rows a file has, where nobody reads it to find out: what an index counted when it read the file.
+"""Row counts of files without reading them: what an index counted when it read the file.
 
 Whoever writes a log writes there how many rows a file has, and a reader that leaves a file out for it never sees
 that it was wrong. So a number in a log is no proof here: it can but contradict what was counted.

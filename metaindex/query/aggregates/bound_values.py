@@ -40,8 +40,8 @@ def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
 
 
 def keyed_values(keys: pa.Array, type_: pa.DataType) -> pa.Array | None:
-    """Of keys as `kinds.different` has them, none of them cut, the values; 0.0 for either zero, and one NaN. None where
-    some are of no value of the type."""
+    """Return the values of keys made by `kinds.different`, none of them cut; 0.0 stands for either zero, and there is
+    one NaN. None if a key is of no value of the type."""
     if family_of(type_) is not Family.FLOAT:
         return bound_values(keys if keys.type == pa.int64() else keys.cast(pa.binary()), type_)
     floats = key_floats(keys)

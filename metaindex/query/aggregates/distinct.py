@@ -25,7 +25,7 @@ _HELD = 4 * ENTRIES
 
 @dataclass(slots=True)
 class _GroupValues:
-    """What is known of one group."""
+    """The sketches of one group."""
 
     waiting: list[Theta] = field(default_factory=list)
     held: int = 0
@@ -53,8 +53,8 @@ class DifferentValues:
     _groups: dict[tuple[object, ...], _GroupValues] = field(default_factory=dict)
 
     def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
-        """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. See `EachValue`: here
-        all is known of each."""
+        """Add whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. Like
+        `EachValue.add_files`, but everything is known of each file."""
         of_rows = dict(zip(rows.tolist(), self._tuples(keys, len(rows)), strict=True))
         for key in of_rows.values():
             self._group(key)  # one of files that hold nothing but NULL is there, too
@@ -103,7 +103,7 @@ class DifferentValues:
             self._group(key).add(Theta(hashes[first + empty : last]).cut(ENTRIES), bool(empty))
 
     def counts(self, groups: pa.Table) -> pa.Array:
-        """Of groups, whose keys come first, as they are compared."""
+        """Return the counts of groups, whose keys are their first columns, as they are compared."""
         keys = self._tuples([groups.column(i) for i in self._places], groups.num_rows)
         of_keys = [self._groups.get(key) for key in keys]
         return pa.array([0 if group is None else group.count for group in of_keys], pa.int64())

@@ -1,5 +1,5 @@
-"""How many different values each group has, exactly: the values that an index keeps of whole files, and those that are
-read, each once a group."""
+"""Exact numbers of different values by group: from the values that an index keeps of whole files, and from rows that
+are read; each value counts once a group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class TooManyValues(Exception):
-    """There are more than may be held, or than may be read of an index."""
+    """Raised for more values than may be held, or read from an index."""
 
 
 class EachValue:
@@ -39,8 +39,8 @@ class EachValue:
         self._pile = Pile(pa.schema([*compared, pa.field("value", keys_type(self._field.type))]), _once)
 
     def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
-        """Of whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. True, of all files, for
-        those of which not every value is known after all. TooManyValues for more than may be."""
+        """Add whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. Return a mask over all
+        files, True where not every value is known after all. Raises TooManyValues."""
         count = len(files.deletes)
         unsaid, place = np.zeros(count, np.bool_), np.full(count, -1, np.int64)
         place[rows] = np.arange(len(rows))
@@ -75,7 +75,7 @@ class EachValue:
         self._add(keys, value_keys(values, self._field.type))
 
     def counts(self, groups: pa.Table) -> pa.Array:
-        """Of groups, whose keys come first, as they are compared."""
+        """Return the counts of groups, whose keys are their first columns, as they are compared."""
         each = self._pile.whole()
         if not self.keys:
             return pa.array([each.num_rows], pa.int64())
@@ -89,8 +89,8 @@ class EachValue:
         return counted.sort_by("place_max").column("value_count").combine_chunks().cast(pa.int64())
 
     def different(self) -> list[pa.Array] | None:
-        """Each value once a group: the keys, as they are compared, then the values, as the column has them. None where
-        an index has what is none of its type. TooManyValues for more than may be."""
+        """Return each value once a group: the keys, as they are compared, then the values, as the column has them. None
+        if an index holds a value that is not of its type. Raises TooManyValues."""
         each = self._pile.whole()
         if self._most is not None and each.num_rows > self._most:
             raise TooManyValues
@@ -115,7 +115,7 @@ class EachValue:
 
 
 def _once(table: pa.Table) -> pa.Table:
-    """Each row once."""
+    """Return the distinct rows."""
     return table.group_by(table.column_names, use_threads=False).aggregate([]).select(table.column_names)
 
 

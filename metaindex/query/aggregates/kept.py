@@ -1,4 +1,4 @@
-"""What an index keeps of whole files that no bound tells: the sum of a column, and a sketch of its different values.
+"""Sums and sketches that indexes keep of whole files, which no bound could give.
 
 A row is believed of exactly the bytes that it was made of, and under the type that it was made under: files are found
 by their full identity. What goes wrong in an index leaves that index out, and is told; its files are read then.
@@ -48,8 +48,8 @@ _SKETCHES_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class KeptSums:
-    """Of each file the sum of a column, deleted rows included: `totals` (decimal256 of the column's scale; NULL where
-    there is no value) where it is `known`. `rows`: how many rows it is of; `indexes`: names of those that keep them."""
+    """The sum of a column by file, deleted rows included: `totals` (decimal256 of the column's scale; NULL where there
+    is no value) where it is `known`. `rows`: how many rows it is of; `indexes`: names of those that keep them."""
 
     totals: pa.Array
     known: Mask
@@ -58,7 +58,7 @@ class KeptSums:
 
 
 class LeftOut(Exception):
-    """What an index keeps is damaged: it was left out, and what is known has to be asked anew."""
+    """Raised when what an index keeps is damaged: it was left out, and what is known has to be collected again."""
 
 
 @contextmanager
@@ -81,7 +81,7 @@ class _SketchesOfRun:
     rows: Rows
 
     def each(self, wanted: Mask) -> Iterator[tuple[int, Theta, bool]]:
-        """Of the wanted files; row group by row group, as all of them may be more than memory holds."""
+        """Yield the sketches of the wanted files by row group: all of them may be more than memory holds."""
         reader, given = self.index.reader(self.run), 0
         for part in reader.parts(self.key.kind):
             for group in range(len(reader.footer(part).rows)) if part.first_key == self.key.key_id else ():
@@ -107,8 +107,8 @@ class _SketchesOfRun:
 
 @dataclass(frozen=True, slots=True)
 class KeptSketches:
-    """Of which files an index keeps a sketch of a column's different values, deleted rows included. `rows`: how many
-    rows it is of."""
+    """A mask of the files for which an index keeps a sketch of a column's different values, deleted rows included.
+    `rows`: how many rows it is of."""
 
     known: Mask
     rows: KnownCounts
@@ -124,7 +124,7 @@ class KeptSketches:
 
 
 def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
-    """What indexes keep of a column; None where none does."""
+    """Return the sums that indexes keep of a column; None if there are none."""
     if not can_be_summed(leaf.type):
         return None
     count, held = len(bounds.snapshot.files), 0
@@ -144,7 +144,7 @@ def sums_of(bounds: BoundsOf, leaf: Leaf) -> KeptSums | None:
 
 
 def sketches_of(bounds: BoundsOf, leaf: Leaf) -> KeptSketches | None:
-    """What indexes keep of a column; None where none does."""
+    """Return the sketches that indexes keep of a column; None if there are none."""
     if not can_be_sketched(leaf.type):
         return None
     counted = np.full(len(bounds.snapshot.files), -1, np.int64)
@@ -179,8 +179,7 @@ def _kept(
     names: Sequence[str],
     decoded: Callable[[pa.Table, pa.DataType], _T],
 ) -> Iterator[tuple[_Place, _T]]:
-    """Of the keys of a column in all indexes: where they are, and what these columns have of each file that is
-    found."""
+    """Yield, for each key of the column in any index, its place and the decoded columns of the files that are found."""
 
     def of_index(index: OpenIndex) -> list[tuple[_Place, _T]]:
         told_of = []
@@ -212,7 +211,7 @@ def _tells(key: CoveredKey, told: Told) -> bool:
 
 
 def _by_ordinal(table: pa.Table, run: RunRef, kind: str) -> Rows:
-    """Of each file of a run its place in a table of its rows; -1 where there is none."""
+    """Return for each file of a run its position in a table of its rows; -1 if it has none."""
     ordinals = numbers(table.column("ordinal")).astype(np.int64)
     if len(ordinals) and not (ordinals[0] >= 0 and ordinals[-1] < run.files and (np.diff(ordinals) > 0).all()):
         raise DamagedIndexError(
@@ -234,7 +233,7 @@ def _counts(rows: pa.Table, stored: pa.DataType) -> Rows:
 
 
 def _of_one_scale(stored: pa.DataType, now: pa.DataType) -> bool:
-    """Are sums of the one those of the same values under the other?"""
+    """Return whether sums under the stored type are those of the same values under the type of now."""
     return can_be_summed(stored) and scale_of(stored) == scale_of(now) and answers_for(stored, now)
 
 

@@ -46,7 +46,7 @@ class _ValuesOfRun:
 
     @property
     def entries(self) -> int:
-        """All that is read, however few files are asked."""
+        """Return the number of entries, all of which are read, however few files are needed."""
         parts = self.index.reader(self.run).parts(self.key.kind)
         return sum(part.rows for part in parts if part.first_key == self.key.key_id)
 
@@ -62,7 +62,7 @@ class _ValuesOfRun:
 
 @dataclass(frozen=True, slots=True)
 class KeptValues:
-    """Of which files an index keeps each different value of a column, those of deleted rows included."""
+    """A mask of the files for which an index keeps each different value of a column, those of deleted rows included."""
 
     known: Mask
     bounds: BoundsOf
@@ -74,8 +74,8 @@ class KeptValues:
         return frozenset(run.index.name for run in self.of_runs)
 
     def worth(self, wanted: Mask, counts: Rows) -> Mask:
-        """Of the wanted files, of so many rows, those whose values are read here: a run is read as a whole, so it is
-        not where it has more than twice as many entries as these files have rows. LeftOut where one is damaged."""
+        """Return the wanted files whose values pay to read. `counts`: their rows. A run is read as a whole: not if it
+        has more than twice as many entries as these files have rows. Raises LeftOut for a damaged index."""
         out = np.zeros(len(wanted), np.bool_)
         for run in self.of_runs:
             mine = run.rows[run.rows >= 0]
@@ -85,7 +85,7 @@ class KeptValues:
         return out
 
     def entries(self, wanted: Mask) -> int:
-        """All that `each` reads. LeftOut where something is damaged."""
+        """Return the number of entries that `each` reads. Raises LeftOut for a damaged index."""
         count = 0
         for run in self.of_runs:
             if wanted[run.rows[run.rows >= 0]].any():
@@ -102,7 +102,7 @@ class KeptValues:
 
 
 def values_of(bounds: BoundsOf, leaf: Leaf) -> KeptValues | None:
-    """What indexes keep of a column; None where none does. Each file is asked of one of them."""
+    """Return the values that indexes keep of a column, each file's from one index; None if there are none."""
     known, runs = np.zeros(len(bounds.snapshot.files), np.bool_), []
     for index in bounds.indexes:
         for run, key, ordinals, rows in bounds.asked_of(index, partial(_of_index, bounds, index, leaf)):
@@ -115,7 +115,7 @@ def values_of(bounds: BoundsOf, leaf: Leaf) -> KeptValues | None:
 
 
 def _of_index(bounds: BoundsOf, index: OpenIndex, leaf: Leaf) -> list[tuple[RunRef, CoveredKey, Rows, Rows]]:
-    """Of each of its keys that keep values of the column the files of which it knows: ordinals, rows of the
+    """Return the index's keys that keep values of the column, with the files that each keys: ordinals, rows of the
     snapshot."""
     told = []
     for run in index.entry.content.runs:

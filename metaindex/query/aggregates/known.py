@@ -1,5 +1,5 @@
-"""What is known of the files of a snapshot without opening one: how many rows live, which are deleted, and of a column
-the exact extremes, counts, and the value where there is one.
+"""Statistics of a snapshot's files that need no file opened: how many rows live, which are deleted, and of a column the
+exact extremes, counts, and its value in files that have a single one.
 
 Only what is attained counts here: a bound that merely encloses (a cut text, a widened time) leaves files out elsewhere,
 and is no answer. Sources that differ about a number of rows are believed in no part.
@@ -93,7 +93,7 @@ class KnownFiles:
 
     @classmethod
     def of(cls, bounds: BoundsOf, question: AggregateQuestion) -> KnownFiles:
-        """As far as it is asked."""
+        """Collect the statistics that the question needs."""
         files = bounds.snapshot.files
         leaves = {leaf.field: leaf for leaf in bounds.snapshot.schema.leaves() if len(leaf.path) == 1}
         asked = [leaves[field] for field in question.fields if field in leaves]

@@ -1,4 +1,4 @@
-"""How many live rows a file has, as far as it is known without opening it."""
+"""Live row counts of files, as far as they are known without opening them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KnownCounts:
 
     @classmethod
     def of(cls, column: pa.Array | pa.ChunkedArray) -> KnownCounts:
-        """Of an Arrow column: what is null or negative is not known."""
+        """Make counts from an Arrow column: NULL and negative values are unknown."""
         column = one_array(column)
         values, valid = vector(column, np.int64), valid_mask(column)
         known = values >= 0 if valid is None else (values >= 0) & valid
@@ -36,7 +36,7 @@ class KnownCounts:
 
 
 def agreed(several: Sequence[KnownCounts]) -> KnownCounts:
-    """What some know, and nobody otherwise."""
+    """Return the counts that at least one source knows and none contradicts."""
     limits = np.iinfo(np.int64)
     least = np.minimum.reduce([np.where(counts.known, counts.values, limits.max) for counts in several])
     greatest = np.maximum.reduce([np.where(counts.known, counts.values, limits.min) for counts in several])

@@ -1,5 +1,5 @@
-"""What is asked of a column: how often it has a value, its least and greatest value, their sum, and how many different
-ones there are; and how partial answers become the whole one. Types and NULL, NaN and overflow are Spark's."""
+"""Measures of a column: how often it has a value, its least and greatest value, their sum, and how many different ones
+there are; and how partial answers are merged. Types and NULL, NaN and overflow are Spark's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEW_DIGITS = 18  # so many never overflow 38 when added
 
 
 class How(Enum):
-    """What is asked."""
+    """The function of a measure."""
 
     COUNT = "count"
     MIN = "min"
@@ -32,7 +32,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One question to the rows of a group. `field`: of which column; None: of the rows themselves, which are
+    """One aggregate over the rows of a group. `field`: of which column; None: of the rows themselves, which are
     counted."""
 
     how: How
@@ -45,17 +45,17 @@ class Measure:
 
     @property
     def compares(self) -> bool:
-        """Is the answer one of the values?"""
+        """Return whether the answer is one of the values."""
         return self.how in (How.MIN, How.MAX)
 
     @property
     def tells_apart(self) -> bool:
-        """Is it about different values?"""
+        """Return whether the measure is about different values."""
         return self.how in (How.COUNT_DISTINCT, How.APPROX_DISTINCT)
 
     @property
     def merge(self) -> str:
-        """How partial answers are put together: an aggregation of Arrow's."""
+        """Return the Arrow aggregation that merges partial answers."""
         match self.how:
             case How.COUNT | How.SUM:
                 return "sum"
@@ -68,20 +68,20 @@ class Measure:
 
     @property
     def partial_type(self) -> pa.DataType:
-        """Of partial answers."""
+        """Return the type of partial answers."""
         if self.field is None or self.how is How.COUNT:
             return pa.int64()
         return _added(self.field.type) if self.how is How.SUM else compared_type(self.field.type)
 
     @property
     def type(self) -> pa.DataType:
-        """Of the answer."""
+        """Return the type of the answer."""
         if self.field is None or self.how is How.COUNT or self.tells_apart:
             return pa.int64()
         return summed_type(self.field.type) if self.how is How.SUM else self.field.type
 
     def partial(self, column: pa.Array | None, rows: int) -> pa.Array:
-        """What each of so many rows brings in. `column`: the values, where the question is of a column."""
+        """Return what each of `rows` rows contributes. `column`: the values, if the measure is of a column."""
         if column is None:
             return pa.repeat(pa.scalar(1, pa.int64()), rows)
         match self.how:
@@ -119,7 +119,7 @@ class Measure:
 
 
 def summed_type(type_: pa.DataType) -> pa.DataType:
-    """Of a sum of such numbers, as in Spark: bigint of integers, ten digits more of decimals."""
+    """Return Spark's type for a sum of such numbers: bigint for integers, ten digits more for decimals."""
     if pa.types.is_uint64(type_):
         return pa.decimal128(20 + _MORE_DIGITS, 0)
     if pa.types.is_integer(type_):
@@ -128,7 +128,7 @@ def summed_type(type_: pa.DataType) -> pa.DataType:
 
 
 def _added(type_: pa.DataType) -> pa.DataType:
-    """In which nothing overflows while it is added."""
+    """Return a type in which no addition overflows."""
     if pa.types.is_integer(type_):
         return pa.decimal128(_SPARK_DIGITS, 0)
     if type_.precision <= _FEW_DIGITS:

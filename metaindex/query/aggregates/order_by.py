@@ -99,7 +99,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """What the facts of a column say of the order by it, file by file."""
+    """The statistics of a column as they bear on an order by it, file by file."""
 
     facts: pa.Table
     type: pa.DataType
@@ -110,7 +110,7 @@ class Sorted:
         return cls(told.facts, told.leaf.type, direction)
 
     def best(self) -> OrderPlaces:
-        """Where the best row that each file may have stands; what is not known may stand before all others."""
+        """Return the place in the order of each file's best row; an unknown one may stand before all others."""
         state, bound, bounded = self._state, self._bound(better=True), self._bounded(better=True)
         no_nan, no_null = (counts.known & (counts.values == 0) for counts in (self._nans, self._nulls))
         of_nan = nan_rank(self.direction)

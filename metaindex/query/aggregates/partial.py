@@ -35,18 +35,18 @@ class Pile:
 
     @property
     def rows(self) -> int:
-        """As many as are held, or fewer once they are put together."""
+        """Return how many rows are held; merging them may leave fewer."""
         return self._rows
 
     def settled(self) -> int:
-        """So many are held, now that they are put together."""
+        """Merge the held rows and return how many are left."""
         whole = self.whole()
         self._held, self._rows = [], 0
         self._hold(whole)
         return self._rows
 
     def whole(self) -> pa.Table:
-        """All of it, put together."""
+        """Return all rows, merged."""
         return self.together(pa.concat_tables([self.schema.empty_table(), *self._held]))
 
     def _hold(self, table: pa.Table) -> None:

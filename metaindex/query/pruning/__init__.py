@@ -1,1 +1,1 @@
-"""Which files can hold rows that match? One predicate, one walk, many sources of answers."""
+"""Pruning: the files that can hold rows that match. One predicate, one walk, many sources of statistics."""

@@ -29,7 +29,7 @@ _SECONDS: Final = 5.0  # of rest, after which no other plan joins
 
 
 class _Rest:
-    """Of the collector: how many plans want it, since when."""
+    """State of the paused collector: how many plans need it paused, since when."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,7 +37,7 @@ class _Rest:
         self._since = 0.0
 
     def begin(self) -> bool:
-        """Is the collector held back for who asks, who then has to `end` it?"""
+        """Pause the collector, and return whether the caller has to `end` the pause."""
         with self._lock:
             if self._plans:
                 if time.monotonic() - self._since > _SECONDS:
@@ -57,7 +57,7 @@ class _Rest:
                 gc.enable()
 
     def forked(self) -> None:
-        """In a child, where no other thread lives on: the plans of those have ended."""
+        """Reset in a forked child, in which no other thread and so no other plan lives on."""
         resting, self._lock, self._plans = self._plans, threading.Lock(), 0
         if resting:
             gc.enable()

@@ -31,7 +31,7 @@ _MARK = "\0key"
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """What a leaf that was added asks: may a row hold one of these values in these columns?"""
+    """The question of an added leaf: may a row hold one of these values in these columns?"""
 
     columns: Columns
     values: tuple[tuple[Literal, ...], ...]
@@ -88,7 +88,7 @@ def _fixed(parts: Sequence[Predicate]) -> Iterator[tuple[ColumnRef, tuple[Litera
 
 
 def _combinations(here: _Fixed, above: _Fixed, keys: Sequence[Columns]) -> Iterator[Combination]:
-    """Of the keys that are fixed here, wholly or with what is fixed above."""
+    """Yield a combination for each key whose columns are fixed here, wholly or together with those fixed above."""
     if not here:
         return
     both = {**above, **here}

@@ -74,7 +74,7 @@ class IndexFolder:
         return self._logs[name]
 
     def appended_here(self) -> int:
-        """So many entries has this process written to the indexes of the folder."""
+        """Return how many entries this process has written to the indexes of the folder."""
         return appended_here(self._folder)
 
     def missing(self, said: str, name: str) -> IndexNotFoundError:
@@ -86,7 +86,7 @@ class IndexFolder:
         return IndexNotFoundError(f"{said}{gone}; there are: {', '.join(there) or 'none'}")
 
     def _is_there(self, name: str) -> bool:
-        """One that was vacuumed has a log, and is not."""
+        """Return whether the index exists; a vacuumed one has a log and does not."""
         try:
             latest = self.log(name).latest()
         except MetaIndexError:  # its log cannot be read
@@ -231,7 +231,7 @@ def why(error: Exception) -> str:
 
 
 def not_looked_at(error: BaseException | None) -> bool:
-    """Does an error come from a storage that gave no answer, or did not let us look? What is there may be right."""
+    """Return whether a storage that did not answer, or denied access, caused the error: the index may be right."""
     while error is not None:
         if isinstance(error, StoragePermissionError | StorageUnavailableError):
             return True
@@ -259,8 +259,8 @@ def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> 
 
 
 def differing_readings(stored: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:
-    """Of `differing_options` those that readers here tell apart: where both say the same schema, it is no matter
-    whether Spark inferred it once."""
+    """Return those `differing_options` that change what is read: if both have the same schema, it does not matter
+    whether Spark inferred it."""
     differing = differing_options(stored, asked)
     alike = "schema" in stored and "schema" not in differing
     return [name for name in differing if not (alike and name == "inferschema")]
@@ -284,7 +284,7 @@ SAME_NAME: Final = "(by the same name: drop this one and vacuum it before)"
 
 
 def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, otherwise: str = "") -> str:
-    """What to do where an index was built under others than those asked. `otherwise`: what else can be done."""
+    """Return the cure for an index built with other options than those asked. `otherwise`: an alternative."""
     return f"open the table {options_in_words(*built_otherwise(stored, asked))}, {otherwise}or create another index"
 
 
@@ -299,19 +299,19 @@ def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -
 
 
 def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
-    """As in "with sep=';' and without escape"."""
+    """Word options, as in "with sep=';' and without escape"."""
     parts = {"with": said_once(with_), "without": without}
     return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
 
 
 def said_once(with_: Sequence[str]) -> list[str]:
-    """Without that a schema was inferred where it is said, too: who says the one needs not say the other."""
+    """Drop `inferSchema` from options that include a schema: either says the same."""
     schema = any(said.startswith("schema=") for said in with_)
     return [said for said in with_ if not (schema and said.startswith("inferSchema="))]
 
 
 def _argument(name: str, value: object) -> str:
-    """As Python says it; Spark keeps names in small letters. A long schema, and one that no text says, is not said."""
+    """Write an option in Python; Spark keeps names in small letters. A schema that is long or not text is left out."""
     text = str(value)
     name = spelled(name)
     if name.lower() == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA):
@@ -321,7 +321,7 @@ def _argument(name: str, value: object) -> str:
 
 
 def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object]) -> bool:
-    """Is the table opened as plain files of another format than those that an index was built of?"""
+    """Return whether the table is opened as plain files of another format than the one the index was built for."""
     said = asked.get("format")
     return bool(said) and bool(stored.get("file_format")) and said != stored["file_format"]
 

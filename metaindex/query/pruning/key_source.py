@@ -1,4 +1,4 @@
-"""What the keys of a run answer to a walk: values, bloom filters, value lists, of one column or of several together.
+"""Statistics that a run's keys give a walk: values, bloom filters, value lists, of one column or of several together.
 
 A key answers for the files of its run that it keys; files of which it knows nothing are True. Where several kinds key a
 column they are asked in the order of `EXACTNESS`, until one has answered for every file: a bloom filter adds nothing to
@@ -41,13 +41,13 @@ class AskedKey:
 
     @property
     def exact(self) -> bool:
-        """Does an answer leave nothing for other sources to prove, but for collisions?"""
+        """Return whether, but for hash collisions, an answer leaves nothing for other sources to prove."""
         return looked_up_rows(self.key).exact and not self.key.unkeyed_files
 
 
 @dataclass(frozen=True)
 class KeyAnswer:
-    """What one key answered: its hits in the files that it keys."""
+    """The answer of one key: its hits in the files that it keys."""
 
     asked: AskedKey
     hits: Hits
@@ -59,7 +59,7 @@ class KeyAnswer:
         return self.mask()
 
     def mask(self) -> Mask:
-        """The same, not kept."""
+        """Compute the mask of `files` without caching it."""
         files = self.hits.mask(self.count)
         return files | self.asked.unkeyed_files() if self.asked.key.unkeyed_files else files
 
@@ -108,7 +108,7 @@ class KeySource(Asking):
         }
 
     def answers(self, question: Question) -> list[KeyAnswer]:
-        """What the keys of the column say, the exact ones first; those behind an exact one are not asked."""
+        """Return the answers of the column's keys, exact ones first; those behind an exact one are not asked."""
         asked = self._combinations.get(question.column)
         answers = []
         for key in self._keys.get((question.column,) if asked is None else asked.columns, ()):
@@ -191,7 +191,7 @@ class KeySource(Asking):
         return out
 
     def _held(self, asked_key: AskedKey, look_up: Callable[[], list[Hits | None]]) -> list[Hits | None]:
-        """What a reader answers. Another package's may raise anything, and say what cannot be: DamagedIndexError."""
+        """Ask a reader. If another package's raises anything, or returns impossible hits, raise DamagedIndexError."""
         if not stranger(asked_key.kind):
             return look_up()
 

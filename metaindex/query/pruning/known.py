@@ -1,5 +1,5 @@
-"""What a run knows of a predicate's columns: statistics under their stored types, and keys that name them, alone or
-together."""
+"""What a run covers of a predicate's columns: statistics under their stored types, and keys of one or several of
+them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BoundPredicate:
     def of_each(
         cls, predicates: Sequence[Predicate], schema: Schema, indexes: Sequence[OpenIndex]
     ) -> list[BoundPredicate]:
-        """Of several: the columns and combinations of each are those of all, so that the same sources answer them."""
+        """Bind several predicates, each with the columns and combinations of all: the same sources serve them."""
         named = tuple(dict.fromkeys(ref for predicate in predicates for ref in columns(predicate)))
         leaves = {leaf.stable: leaf for leaf in schema.leaves()}
         keys = {
@@ -78,7 +78,7 @@ class BoundPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Of one run. `key_columns`: the columns of its keys among those that are asked."""
+    """The columns and keys of one run that a predicate can use. `key_columns`: those of its keys that are asked."""
 
     stored: dict[ColumnRef, StoredColumn]
     keys: KeySource
@@ -110,8 +110,8 @@ def known_runs(index: OpenIndex, asked: BoundPredicate) -> list[tuple[RunRef, Kn
 
 
 def lacking(index: OpenIndex, asked: BoundPredicate, files: int, of: int) -> str:
-    """What is told of an index that knows what is asked of other files than these; empty where it lacks none. Files
-    that it has read before it had the column are read again by a full refresh alone."""
+    """Return the reason that an index, which knows the asked columns in other files, does not cover these; empty if it
+    lacks no file. Only a full refresh reads files again that were read before the index had the column."""
     if not files:
         return ""
     known = {run.run for run, _ in known_runs(index, asked)}

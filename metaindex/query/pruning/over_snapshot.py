@@ -55,7 +55,7 @@ def over_snapshot(question: TableQuestion, indexes: Sequence[OpenIndex], snapsho
 def _lacks(
     asked: BoundPredicate, indexes: Sequence[OpenIndex], sources: Mapping[str, PruningStatistics[Mask]], count: int
 ) -> dict[str, str]:
-    """Of indexes that know what is asked of other files, or have none: how many files they lack."""
+    """Return what each index lacks, for indexes that know the asked columns in other files, or have no files."""
     lacks = {}
     for index in indexes if asked.columns else ():
         source = sources.get(index.name)
@@ -79,7 +79,7 @@ def each_over_snapshot(predicates: Sequence[Predicate], indexes: Sequence[OpenIn
 def _sources(
     asked: BoundPredicate, indexes: Sequence[OpenIndex], snapshot: Snapshot
 ) -> tuple[dict[str, PruningStatistics[Mask]], dict[str, tuple[str, ...]], bool]:
-    """What can answer, by name; the columns that each knows; whether keys are among them."""
+    """Return the sources by index name, the columns that each knows, and whether keys are among them."""
     keyed = False
     files: FileIdentities | None = None
     sources: dict[str, PruningStatistics[Mask]] = {}

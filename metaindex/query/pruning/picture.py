@@ -1,4 +1,4 @@
-"""What a query keeps and drops, and by whom: for a notebook or a page."""
+"""Drawings of the files that a query keeps and drops, and which index dropped them: for a notebook or a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .told import IndexReport, human_bytes
 
 @dataclass(frozen=True, slots=True)
 class FilesRead:
-    """Of a table, what a query reads."""
+    """How much of a table a query reads."""
 
     kept_files: int
     total_files: int

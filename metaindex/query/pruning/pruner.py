@@ -43,7 +43,7 @@ class Pruner:
 
     @property
     def indexes(self) -> Sequence[OpenIndex]:
-        """Those that have not failed so far."""
+        """Return the indexes that have not failed so far."""
         return self._indexes
 
     @property
@@ -52,13 +52,13 @@ class Pruner:
         return len(self._indexes) == self._given
 
     def recorded(self, version: Version) -> bool:
-        """Does some index know the version's files, so that no snapshot is needed?"""
+        """Return whether some index knows the version's files, so that no snapshot is needed."""
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
     def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | SnapshotWanted:
-        """By what the indexes recorded of the version. `SnapshotWanted.NEEDED` where none has, or where those that had
-        turn out to be damaged; `SnapshotWanted.HELPS` where the table itself knows more of what is asked and the
-        indexes keep many files, unless they are to answer `alone`."""
+        """Prune by what the indexes recorded of the version. Returns `SnapshotWanted.NEEDED` if none has recorded it,
+        or those that had turn out to be damaged; `SnapshotWanted.HELPS` if the table itself knows more of the asked
+        columns and the indexes keep many files, unless they have to answer `alone`."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, None)
         while self.recorded(question.version):
@@ -73,7 +73,7 @@ class Pruner:
         return SnapshotWanted.NEEDED
 
     def by_snapshot(self, question: TableQuestion, snapshot: Snapshot) -> PruneResult:
-        """By the table's own list of files."""
+        """Prune by the table's own list of files."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, snapshot)
         while True:

@@ -1,4 +1,4 @@
-"""What is asked of which table, and what an answer may need besides the indexes."""
+"""A pruning question to a table, and the answer that a snapshot is wanted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
-    """What is asked of which table."""
+    """A predicate on a version of a table."""
 
     table: str
     format: str
@@ -35,7 +35,7 @@ class TableQuestion:
         return {ref.parts for ref in columns(self.predicate)}
 
     def known_to(self, indexes: Iterable[OpenIndex]) -> bool:
-        """Does some index have statistics or a key of a column that is named?"""
+        """Return whether some index has statistics or a key of a column that the predicate names."""
         runs = [run for index in indexes for run in index.entry.content.runs]
         if self.schema is None:
             return bool(runs)
@@ -45,7 +45,7 @@ class TableQuestion:
 
 
 class SnapshotWanted(Enum):
-    """In place of an answer: the table's own snapshot is asked for."""
+    """Returned in place of an answer to ask for the table's own snapshot."""
 
     NEEDED = "no index that knows the version is left"
     HELPS = "the table itself knows more than the indexes, which keep many files"

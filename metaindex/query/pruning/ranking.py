@@ -1,4 +1,4 @@
-"""What a way to read a scan costs, in bytes: the one number by which indexes, and no index, are ranked.
+"""The cost of a way to read a scan, in bytes: the one number that ranks indexes, and reading without one.
 
     source      what the needed columns take in the files that the scan would read; of CSV and JSON all of these files
     index       what they take in the parts that the filters leave, and the source's price for files that the index
@@ -70,8 +70,8 @@ MARGIN: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What the filters say of one column: that it equals one of `equal` values (0: not that), or lies in a range with
-    so many ends (0: nothing is said). `measured`: the share of the rows, where somebody has counted."""
+    """The filters on one column: it equals one of `equal` values (0: no equality), or lies in a range with so many ends
+    (0: no range). `measured`: the share of the rows, if somebody has counted."""
 
     equal: int = 0
     ends: int = 0
@@ -79,7 +79,7 @@ class Restriction:
 
     @property
     def share(self) -> float:
-        """Of the rows."""
+        """Return the estimated share of the rows."""
         if self.measured is not None:
             return self.measured
         if self.equal:
@@ -88,7 +88,7 @@ class Restriction:
 
 
 def restrictions(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restriction]:
-    """By column, of the conjuncts that are of one column each."""
+    """Return restrictions by column, from the conjuncts that are on one column each."""
     asked: dict[ColumnRef, Restriction] = {}
     for condition in parts_of_and:
         match condition:
@@ -113,7 +113,7 @@ def restrictions(parts_of_and: Sequence[Predicate]) -> dict[ColumnRef, Restricti
 
 
 def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef, Restriction]:
-    """Of an OR: the columns of which every part says something."""
+    """Merge the restrictions of an OR, for the columns that every part restricts."""
     out = {}
     for column in set(parts[0]).intersection(*parts[1:]):
         every = [part[column] for part in parts]
@@ -125,8 +125,8 @@ def _either(parts: Sequence[Mapping[ColumnRef, Restriction]]) -> dict[ColumnRef,
 def share_read(
     asked: Mapping[str, Restriction], indexed: Sequence[str], buckets: int, bounded: int = 1, rows: int = 0
 ) -> float:
-    """Of an index's bytes, how much a scan with these filters (by stable name) reads. `buckets`: 0 for ranges. Spark
-    leaves out buckets where one column makes them; the order inside a part leaves out row groups and pages by the
+    """Return the share of an index's bytes that a scan with these filters (by stable name) reads. `buckets`: 0 for
+    ranges. Spark skips buckets if one column makes them; the order inside a part skips row groups and pages by the
     leading column, along a curve by each of the first `bounded` ones."""
     if not buckets and bounded > 1:
         return share_along([asked[name].share for name in indexed[:bounded] if name in asked], bounded, rows)
@@ -137,16 +137,16 @@ def share_read(
 
 
 def share_along(shares: Sequence[float], columns: int, rows: int) -> float:
-    """Of rows along a curve through so many columns, how much is read for conditions on some of them, each of which
-    leaves such a share of the rows: a page is as wide in each column as its root of their number, and those at the ends
-    of a range hold others, too."""
+    """Return the share read of rows that lie along a curve through so many columns, for conditions that leave these
+    shares of some columns: a page is as wide in each column as its root of their number, and pages at the ends of a
+    range hold other rows, too."""
     width = max(1.0, rows / PAGE_ROWS) ** (-1 / columns)
     return math.prod(min(1.0, share + width) for share in shares)
 
 
 def share_sent(keys: int, rows: int, table_bytes: int) -> float:
-    """Of a scan's rows, how many a group by so many keys (0: not known) sends: each task those that it has put
-    together."""
+    """Return the share of a scan's rows that a group by so many keys (0: not known) sends, once each task has combined
+    its own."""
     tasks = max(CORES, -(-table_bytes // SPLIT))
     return min(1.0, keys * tasks / rows) if keys and rows else 1.0
 
@@ -162,7 +162,7 @@ def buckets_left(asked: Mapping[str, Restriction], indexed: Sequence[str], rows_
 def unevenness(
     rows_of_bucket: Sequence[int], buckets: int, bytes_read: float, cores: int = CORES, hot: int = HOT
 ) -> float:
-    """In bytes. `rows_of_bucket`: of those that have rows."""
+    """Return the cost of uneven buckets, in bytes. `rows_of_bucket`: of buckets that have rows."""
     rows = sum(rows_of_bucket)
     largest = bytes_read * max(rows_of_bucket) / rows if rows else 0.0
     waiting = largest * min(buckets, cores) - bytes_read if largest > hot else 0.0
@@ -195,14 +195,14 @@ class Offer:
 
     @property
     def alone(self) -> float:
-        """What is saved without a join; never more than nothing where no rule of the paper lets it be used."""
+        """Return what is saved without a join; at most zero if no rule of the paper allows its use."""
         saved = self.saved + self.grouped
         return saved if self.of_use or self.grouped else min(saved, 0.0)
 
     @property
     def grouped(self) -> float:
-        """What a group saves that shuffles nothing; 0 where that is nothing: the index is read as any files are
-        then."""
+        """Return what a group saves that shuffles nothing; 0 if that is nothing: the index is then read as any files
+        are."""
         return (
             max(0.0, GROUPED * self.placed * self.pruned * self.sent / self.alike - self.uneven - self.hot)
             if None in self.wants
@@ -211,11 +211,11 @@ class Offer:
 
     @property
     def saved(self) -> float:
-        """By reading alone."""
+        """Return what reading alone saves."""
         return self.source / self.alike * MARGIN - self.read - DELETED * max(0, self.deleted_rows - CACHED)
 
     def joined(self, join: tuple[int, int]) -> float:
-        """What a side of a join saves that neither shuffles nor sorts."""
+        """Return what a side of a join saves that needs neither shuffle nor sort."""
         saved = (SHUFFLED / self.alike + SORTED * (join not in self.unsorted)) * self.placed * self.pruned
         if join in self.grouped_first:
             saved = saved * self.left + GROUPED * self.placed * self.pruned * self.sent / self.alike
@@ -224,7 +224,7 @@ class Offer:
 
     @property
     def placed(self) -> float:
-        """What stands in its bucket already."""
+        """Return the bytes of rows that stand in their bucket already."""
         return self.read - self.lacking
 
 
@@ -247,8 +247,8 @@ class Chosen:
 
 
 def choose(offers: Sequence[Sequence[Offer]], joins: Sequence[JoinOf]) -> list[Chosen | None]:
-    """Of each scan's offers the one to take; None where nothing is expected to be cheaper than the source. Joins come
-    first, the largest gain first."""
+    """Choose one offer for each scan; None if none is expected to be cheaper than the source. Joins come first, the
+    largest gain first."""
     chosen: list[Chosen | None] = []
     for some in offers:
         best = max(some, key=lambda offer: offer.alone, default=None)

@@ -35,8 +35,7 @@ _ONE_OF = 1_000
 
 
 def few(kept: int, total: int) -> bool:
-    """Are the kept files so few that reading them costs less than asking the table's log for more
-    (docs/decisions/0010)?"""
+    """Return whether reading the kept files costs less than asking the table's log for more (docs/decisions/0010)."""
     return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
 
 
@@ -94,7 +93,7 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
 def _lacks(
     asked: BoundPredicate, searched: Sequence[_Searched], indexes: Sequence[OpenIndex], count: int
 ) -> dict[str, str]:
-    """Of how many files each of the indexes knows none of the columns asked."""
+    """Return the lack of each index: the files of which it knows none of the asked columns."""
     return {
         index.name: lacking(index, asked, count - sum(piece.knows(index.name) for piece in searched), count)
         for index in indexes
@@ -129,9 +128,9 @@ def _covered(index: OpenIndex) -> set[str]:
 
 
 def _table_knows_more(asked: BoundPredicate, indexes: Sequence[OpenIndex]) -> bool:
-    """Is something asked that no index can answer as well as the table itself: of a column that none covers, or
-    equality of a column whose hashes the files are partitioned by? Then the table's own partitions and log are asked,
-    too: an index never makes an answer much wider."""
+    """Return whether the table itself answers some part better than any index: a column that none covers, or equality
+    of a column whose hashes partition the files. Its partitions and log are then asked, too: an index never makes an
+    answer much wider."""
     runs = [run for index in indexes for run in index.entry.content.runs]
     covered = {c.stable for run in runs for c in run.columns} | {s for run in runs for s in _looked_up(run, asked)}
     named = {ref.parts for ref in asked.columns}
@@ -155,8 +154,8 @@ def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
 
 
 def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
-    """Is a file kept of which no index knows some column, as a quick refresh names files, in a table whose own log may
-    know it?"""
+    """Return whether the table's log may know a column of a kept file that no index knows, such as files that a quick
+    refresh named."""
     return question.format != "files" and any(piece.unknown(asked) for piece in searched)
 
 
@@ -190,8 +189,8 @@ class RunSegment:
         return RunSource(self.index, self.run, self.known)
 
     def with_later_runs(self, own: RunSource) -> RunSource | JoinedSources:
-        """What the run says, and other runs of the index of the same files: those that a quick refresh named, a later
-        one has read."""
+        """Join the run with other runs of the index of the same files: a quick refresh named those, and a later one has
+        read them."""
         if not self._later:
             return own
         everything = np.arange(self.run.files)
@@ -239,22 +238,22 @@ class _Searched:
         return np.flatnonzero(self.segment.live & ~self.mask)
 
     def knows(self, name: str) -> int:
-        """Of how many live files an index knows some column that is asked."""
+        """Return for how many live files an index knows some asked column."""
         source = self.own if name == self.segment.index.name else self.others.get(name)
         if isinstance(source, RunSource):
             return int(np.count_nonzero(self.segment.live)) if source.columns else 0
         return int(np.count_nonzero(source.known & self.segment.live)) if isinstance(source, JoinedSources) else 0
 
     def sources(self) -> Sources:
-        """All of them, each for all files."""
+        """Return all sources, each for all files."""
         return {self.segment.index.name: self.segment.with_later_runs(self.segment.whole()), **self.others}
 
     def together(self) -> PruningStatistics[Mask]:
-        """The same as one."""
+        """Return the sources as one."""
         return CompositeStatistics(list(self.sources().values()))
 
     def unknown(self, asked: BoundPredicate) -> bool:
-        """Is a file kept of which no source knows some column that is asked?"""
+        """Return whether no source knows some asked column of a kept file."""
         missing = set(asked.columns) - self.segment.known.columns if self.count else set()
         for column in missing:
             known = np.zeros(self.segment.run.files, np.bool_)
@@ -312,7 +311,7 @@ def _tally(
     *,
     one_source: bool,
 ) -> None:
-    """What each source drops alone. Sizes are read only where several do."""
+    """Tally what each source drops alone. Sizes are read only if there are several sources."""
     for piece in searched:
         for name, single in piece.masks.items():
             out = piece.segment.live & ~single

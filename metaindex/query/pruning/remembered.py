@@ -27,7 +27,7 @@ _MOST = 256
 
 @dataclass(frozen=True)
 class Circumstances:
-    """All that an answer follows from. `predicate`: what was asked, with all that decides what it means."""
+    """Everything that determines an answer. `predicate`: what was asked, with all that decides what it means."""
 
     predicate: Hashable
     version: Version
@@ -70,7 +70,7 @@ class Remembered:
         self._lock = threading.Lock()
 
     def find(self, asked: Circumstances) -> Outcome | None:
-        """What was answered under the same circumstances. It costs no read."""
+        """Return the answer given under the same circumstances, if any. It costs no read."""
         key = asked.key
         with self._lock:
             held = self._found.get(key)

@@ -46,7 +46,7 @@ class PruneResult(Shown):
 
     @property
     def paths(self) -> list[str]:
-        """What an engine opens: absolute local paths or URIs of the kept files."""
+        """Return the kept files as an engine opens them: absolute local paths, or URIs."""
         root = self.table.rstrip("/")
         return [p if p.startswith("/") or "://" in p else f"{root}/{p}" for p in self.files.paths.to_pylist()]
 
@@ -63,8 +63,8 @@ class PruneResult(Shown):
 
     @cached_property
     def leaves(self) -> tuple[LeafReport, ...]:
-        """Who answered which part of the predicate, worked out when asked for: each kind of each index, part by part,
-        with the files that it proves out."""
+        """Return, for each kind of each index and each part of the predicate, the files that it proved out; computed on
+        demand."""
         reports: dict[tuple[Predicate, str, str], LeafReport] = {}
         for report in self._walked.leaves():
             key = (report.leaf, report.index, report.kind)
@@ -91,8 +91,8 @@ class PruneResult(Shown):
         return self._walked.knows_row_groups
 
     def in_file(self, path: str, groups: int) -> PruningStatistics[Mask] | None:
-        """What the indexes know of the row groups of a kept file (its path as in `files`) that has so many. None where
-        it is no kept file."""
+        """Return what the indexes know of the row groups of a kept file (its path as in `files`) that has so many. None
+        if the file is not kept."""
         row = self._rows.get(path)
         return None if row is None else self._walked.row_groups(row, groups)
 
@@ -110,11 +110,11 @@ class PruneResult(Shown):
         return {path: row for row, path in enumerate(self.files.paths.to_pylist())}
 
     def timed(self, seconds: float) -> PruneResult:
-        """The same with the time that the caller saw."""
+        """Return the result with the time that the caller saw."""
         return replace(self, seconds=seconds)
 
     def reading(self, more: Mask) -> PruneResult:
-        """The same with these of the dropped files read, too: nothing is known of what they are now."""
+        """Return the result with these dropped files kept, too: they changed, and nothing is known of them now."""
         dropped, before, kept = self.dropped, self._walked, len(self.files)
         left, changed = dropped.filter(pa.array(~more)), dropped.filter(pa.array(more))
         walked = replace(
@@ -127,15 +127,15 @@ class PruneResult(Shown):
         return replace(self, files=files, _walked=walked, changed_files=self.changed_files + len(changed))
 
     def of_keys(self, told: str, *, exact: bool) -> PruneResult:
-        """The same as the answer to keys, of which the predicate says what files can tell. `exact`: only rows with one
-        of them match it."""
+        """Return the result as the answer to keys, which the predicate approximates by file. `exact`: only rows with
+        one of the keys match it."""
         if exact:
             return replace(self, keys=told)
         none = pa.array(np.zeros(len(self.files), np.bool_))
         return replace(self, keys=told, _walked=replace(self._walked, certain=lambda: none))
 
     def without(self, more: Mask) -> PruneResult:
-        """The same with these of the kept files left out, too, for another reason than the predicate."""
+        """Return the result without these kept files, dropped for another reason than the predicate."""
         before, out, rows = self._walked, self.files.filter(pa.array(more)), np.flatnonzero(~more)
         walked = replace(
             before,
@@ -165,7 +165,7 @@ class PruneResult(Shown):
 
     @property
     def grids(self) -> tuple[Element, ...]:
-        """What is read, and who left out the rest."""
+        """Return drawings of what is read, and of who dropped the rest."""
         from .picture import FilesRead, prune_grids
 
         read = FilesRead(self.kept_files, self.total_files, self.kept_bytes, self.total_bytes)
@@ -194,7 +194,7 @@ class PruneResult(Shown):
         return "\n".join(lines)
 
     def _how(self, index: IndexReport) -> str:
-        """By the columns of an index that answered: none of which only a part was asked that nobody understood."""
+        """Return the columns by which an index answered; none of a part that was understood only partly."""
         understood = [leaf for leaf in leaves_of(self.predicate) if not isinstance(leaf, Opaque)]
         named = {ref.name for leaf in understood for ref in columns(leaf)}
         by = [name for name in index.columns if name in named or not self.not_understood]

@@ -1,4 +1,4 @@
-"""What a key whose rows are rows of the table can give of it at a version: rows of which files, less which rows.
+"""Covered rows at a version: the rows of which files a key can serve, less which deleted rows.
 
 The rows of an index are physical: those of every file that was ever indexed, deleted or not. Of a version it is known
 which files are live (recorded, or found by full identity in the table's own snapshot) and which rows of them are
@@ -28,8 +28,8 @@ _MOST_FILES_WITH_DELETES = 2_000
 
 @dataclass(frozen=True)
 class ServedRun:
-    """Of one run: the ordinals of the files that are served, and of those whose rows it has and that are not live (or
-    not served). `number`: a name for it in a query."""
+    """The served files of one run, and the files whose rows it has that are not live (or not served), by ordinal.
+    `number`: its name in a query."""
 
     number: int
     run: RunRef
@@ -40,7 +40,7 @@ class ServedRun:
 
 @dataclass(frozen=True, eq=False)
 class Serving:
-    """What one key serves of a version. Told apart by identity. `deleted`: number of the run, ordinal, and the
+    """The rows that one key serves at a version. Compared by identity. `deleted`: number of the run, ordinal, and the
     positions of the deleted rows, of each served file that has such."""
 
     index: OpenIndex
@@ -55,11 +55,11 @@ class Serving:
 
     @property
     def whole(self) -> bool:
-        """Is every live file served?"""
+        """Return whether every live file is served."""
         return len(self.files) == self.total_files
 
     def without(self, gone: Mask) -> Serving:
-        """Less some of the files (a mask of them), whose rows are those of other bytes: as if they were dead."""
+        """Return the serving without some files (a mask of them) whose bytes changed: they count as dead."""
         runs, start = [], 0
         for served_run in self.runs:
             out = gone[start : start + len(served_run.served)]
@@ -79,22 +79,22 @@ class Serving:
 
     @cached_property
     def served_bytes(self) -> int:
-        """Of the served files."""
+        """Return the size of the served files."""
         return self.files.size_bytes
 
     @cached_property
     def deleted_rows(self) -> int:
-        """How many rows of served files are deleted."""
+        """Return how many rows of served files are deleted."""
         return sum(len(positions) for _, _, positions in self.deleted)
 
     @cached_property
     def mask_bits(self) -> int:
-        """How many rows a mask of them is of: of each file with deleted rows all up to the last one."""
+        """Return the length of a mask of deleted rows: in each file that has some, the rows up to the last of them."""
         return sum(int(max(positions)) + 1 for _, _, positions in self.deleted if len(positions))
 
     @property
     def column_bytes(self) -> Mapping[str, int]:
-        """What each stored column takes in the parts of the runs that are read, compressed."""
+        """Return the compressed size of each stored column in the parts that are read."""
         sizes: dict[str, int] = {}
         for run in self.runs:
             for name, size in served_rows(run.key).row_layout(run.key).sizes.column_bytes.items():
@@ -103,7 +103,7 @@ class Serving:
 
     @property
     def keys(self) -> int:
-        """How many values the indexed columns have in each run that is read, in all; 0 where one does not tell."""
+        """Return how many values the indexed columns have, summed over the runs; 0 if a run does not tell."""
         sizes = [served_rows(run.key).row_layout(run.key).sizes for run in self.runs]
         counts = [layout.keys for layout in sizes if layout.column_bytes]  # others have no row
         return sum(counts) if all(counts) else 0
@@ -135,7 +135,7 @@ def stored_types(key: CoveredKey) -> dict[str, object]:
 
 
 def same_type(type_: object, other: object) -> bool:
-    """The same type of Spark, whatever may be NULL in it and whatever is noted beside."""
+    """Return whether two types of Spark are equal but for nullability and metadata."""
     if not isinstance(type_, dict) or not isinstance(other, dict):
         return type_ == other
     if type_.get("type") != other.get("type"):
@@ -151,9 +151,9 @@ def same_type(type_: object, other: object) -> bool:
 def serving(
     index: OpenIndex, runs: Sequence[tuple[int, RunRef, CoveredKey]], resolved: Resolved, loaded: Snapshot | None
 ) -> Serving:
-    """What these runs of one key serve of a version. The table's log is replayed only where the index has not recorded
-    the version, or files that it has rows of have deletes. Raises MetaIndexError. `loaded`: the snapshot, where it is
-    at hand."""
+    """Return what these runs of one key serve of a version. The table's log is replayed only if the index has not
+    recorded the version, or files that it has rows of have deletes. `loaded`: the snapshot, if it is at hand. Raises
+    MetaIndexError."""
     recorded = index.versions.find(resolved.version)
     if recorded is None:
         return _of_snapshot(index, runs, loaded or resolved.load())
@@ -222,7 +222,7 @@ def _deletes(
 
 
 def _read_deletes(snapshot: Snapshot, ordinals: Ordinals, rows: Ordinals) -> tuple[dict[int, Sequence[int]], Ordinals]:
-    """Of the files at these rows of the snapshot."""
+    """Return the deleted positions of the files at these rows of the snapshot, and the files that cannot be served."""
     known = numbers(snapshot.files.table.column("deleted_count").fill_null(0)).astype(np.int64)
     if len(ordinals) > _MOST_FILES_WITH_DELETES or int(known[rows[rows >= 0]].sum()) > MOST_DELETED:
         return {}, ordinals

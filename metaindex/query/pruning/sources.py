@@ -173,7 +173,7 @@ class JoinedSources(KnowsRowGroups):
 
 
 def in_file(source: PruningStatistics[Mask], question: Question, position: int, groups: int) -> Mask:
-    """What a source knows of the row groups of a file: where it does not tell them apart, what it knows of the file."""
+    """Return what a source knows of a file's row groups; if it does not tell them apart, what it knows of the file."""
     if isinstance(source, KnowsRowGroups | KeySource):
         return source.in_file(question, position, groups)
     return np.full(groups, question.ask(source)[position], np.bool_)
@@ -185,7 +185,7 @@ def by_kind(source: PruningStatistics[Mask]) -> Mapping[str, PruningStatistics[M
 
 
 def asked_and_answered(source: PruningStatistics[Mask]) -> tuple[int, int]:
-    """How often the keys of a source of `by_kind` were asked so far, and how often they answered."""
+    """Return how often the keys of a source of `by_kind` were asked so far, and how often they answered."""
     match source:
         case KindSource():
             return source.asked, source.answered
@@ -219,7 +219,7 @@ class FileSource(Asking):
         return mask, told[0] if told is not None and told[1] is mask else None
 
     def told(self, question: Question) -> Mask:
-        """What is known of the row groups."""
+        """Return what is known of the row groups."""
         out = self.constant(True)
         for source in list(self._sources):
             try:
@@ -231,7 +231,7 @@ class FileSource(Asking):
 
 
 def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef, ColumnBounds]:
-    """What the log says of lists and maps."""
+    """Return what the log knows of lists and maps."""
     details = snapshot.details
     if not refs or not isinstance(details, CountsNested):
         return {}
@@ -241,7 +241,7 @@ def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef
 
 
 def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatistics[Mask]:
-    """What the table itself says of its files: partition values, and statistics in its log."""
+    """Return what the table itself knows of its files: partition values, and statistics in its log."""
     count = len(snapshot.files)
     leaves = {leaf.parts: leaf for leaf in snapshot.schema.leaves()}
     asked = {ref: leaves[ref.parts] for ref in refs if ref.parts in leaves}

@@ -24,7 +24,7 @@ logger = logging.getLogger("metaindex")
 
 @dataclass(slots=True)
 class Suspects:
-    """By name: the entry that recorded something else than the table has, and what."""
+    """By index name: the entry that recorded something else than the table has, and what."""
 
     _held: dict[str, tuple[IndexLogEntry, str]] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ class Suspects:
 
 
 def _other_columns(recorded: Schema, own: Schema) -> str:
-    """What an index recorded of the columns that the table does not say, or nothing."""
+    """Describe how the recorded columns differ from the table's; empty if they do not."""
     own = schema_from_json(schema_to_json(own))  # as an index would have recorded it
     known = {own_field.name: own_field for own_field in own}
     for column in recorded:

@@ -1,4 +1,4 @@
-"""What is told of an index's part in an answer, and sizes as people write them."""
+"""Reports of an index's part in an answer, and sizes for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from metaindex.core import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What one index (or the table's own log) did for a query. `reason` says why it was not used, or what it answered
+    """The part of one index (or the table's own log) in a query. `reason` says why it was not used, or what it answered
     for."""
 
     name: str
@@ -23,7 +23,7 @@ class IndexReport:
 
 
 def human_bytes(size: int) -> str:
-    """Of 1,000 bytes a KB."""
+    """Format a size for people; a KB is 1,000 bytes."""
     value = float(size)
     for unit in ("B", "KB", "MB", "GB", "TB"):
         if value < 1000 or unit == "TB":

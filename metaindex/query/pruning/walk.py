@@ -1,4 +1,4 @@
-"""One walk over all sources, and over each alone for the report; whatever goes wrong in an index takes it out."""
+"""The walk over all sources, and over each alone for the report; an index that fails in any way is taken out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LOG = "the table's log"
 
 @dataclass(slots=True)
 class Tally:
-    """What one source drops alone, and how long it took to answer."""
+    """The files that one source drops alone, and how long it took to answer."""
 
     files: int = 0
     bytes: int = 0
@@ -62,9 +62,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class LeafReport:
-    """What one kind of one index (`index`: its name, or the table's log) answered to one part of a predicate: `leaf`,
-    with the NOT above it. `answered`: not where every key that was asked had no answer to it. `together`: the part is
-    that several columns, which a key keys as one, have one of some combinations of values."""
+    """The answer of one kind of one index (`index`: its name, or the table's log) to one part of a predicate: `leaf`,
+    with the NOT above it. `answered`: False if no key that was asked had an answer. `together`: the part asks whether
+    several columns, which a key keys as one, have one of some combinations of values."""
 
     leaf: Predicate
     index: str
@@ -102,7 +102,7 @@ class Walked:
 
 
 def _answer(ask: Callable[[], T]) -> T | MetaIndexError:
-    """What is answered; where an index can't any more, why: that is for who asks it there."""
+    """Return the answer, or the index's error, which is raised where the answer is used."""
     try:
         return ask()
     except MetaIndexError as error:
@@ -158,7 +158,7 @@ def walk(
 def _walk_together(
     steps: Steps, sources: Sources, alone: dict[str, Tally], indexes: Mapping[str, OpenIndex], count: int
 ) -> tuple[Mask, dict[str, Mask]]:
-    """The same where much is asked: every source is asked once for all of it, a piece at a time."""
+    """Like `_walk`, for large predicates: each source is asked once for all questions, a piece at a time."""
     walked = {name: Walking(steps, count) for name in sources}
     together = Walking(steps, count)
     for piece in pieces(steps.questions, count):
@@ -212,7 +212,7 @@ gathered."""
 
 
 def many_leaves(predicate: Predicate) -> bool:
-    """Is so much asked that it pays to ask it together?"""
+    """Return whether the predicate is large enough to ask all its leaves together."""
     return isinstance(predicate, And | Or | Not) and len(leaves(predicate)) > _FEW
 
 
@@ -230,8 +230,8 @@ class Failed(Exception):
 
 
 class guard:  # noqa: N801 - reads as a statement
-    """Whatever goes wrong inside is the index's fault: any exception takes it out of this query. Without an index,
-    errors pass."""
+    """Blames the index for any exception raised inside, which takes it out of this query. Without an index, errors
+    pass."""
 
     def __init__(self, index: OpenIndex | None) -> None:
         self._index = index
@@ -245,7 +245,7 @@ class guard:  # noqa: N801 - reads as a statement
 
 
 def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
-    """Where every row matches; nowhere where an index cannot say."""
+    """Return a mask of the files in which every row matches; all False if an index cannot say."""
     try:
         if many_leaves(predicate):
             return ~Steps.may_fail(predicate).over(source, count)
@@ -256,7 +256,7 @@ def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) ->
 
 
 def leaf_reports(asked: BoundPredicate, sources: Sources, live: Mask | None = None) -> list[LeafReport]:
-    """Which source answered which leaf of the predicate, and how many (live) files it proves to hold no row of it."""
+    """Report which source answered which leaf of the predicate, and how many (live) files that proves out."""
     reports = []
     kinds = [(name, kind, source) for name, of_index in sources.items() for kind, source in by_kind(of_index).items()]
     for part in signed_leaves(gathered_form(asked.walked)):

@@ -1,1 +1,1 @@
-"""Which queries were asked of a table, what did the indexes spare them, and was it worth it?"""
+"""The query log of a table: its queries, what the indexes spared them, and whether that was worth the upkeep."""

@@ -39,7 +39,7 @@ _DEAD_NS = 3600 * 10**9
 
 @dataclass(frozen=True, slots=True, repr=False)
 class QueriesCleaned(Shown, Plain):
-    """What a clean of a query log did: files removed as too old or too many, files merged, files that it left as they
+    """The outcome of cleaning a query log: files removed as too old or too many, files merged, files left as they
     cannot be read, and what is there now."""
 
     removed: int = 0
@@ -82,7 +82,7 @@ def clean(storage: Storage, setting: QueryLog) -> QueriesCleaned:
 
 
 def _dead(storage: Storage, left: list[str]) -> list[ObjectInfo]:
-    """What killed writers left; nothing, and why, where a link lies among the files."""
+    """Return the leftovers of killed writers; none, with the reason in `left`, if a link lies among the files."""
     try:
         leftovers = list(storage.leftovers()) if isinstance(storage, KeepsLeftovers) else []
     except StorageUnavailableError:
@@ -110,7 +110,7 @@ def _groups(infos: Iterable[ObjectInfo]) -> list[list[ObjectInfo]]:
 
 
 def _merge(storage: Storage, infos: Sequence[ObjectInfo], left: list[str]) -> int:
-    """Some files as one; how many they were. A file that has gone meanwhile is another clean's: nothing is done."""
+    """Merge some files and return how many they were; do nothing if one has gone meanwhile: another clean took it."""
     parts: list[pa.Table] = []
     held: list[ObjectInfo] = []
     for info in infos:
@@ -148,5 +148,5 @@ def _remove(storage: Storage, infos: Sequence[ObjectInfo]) -> None:
 
 
 def _is_dead(info: ObjectInfo) -> bool:
-    """Was it left by a writer that was killed? One under way that loses its file writes it again."""
+    """Return whether a killed writer left the file. A living one that loses its file writes it again."""
     return meant_by(info.path).endswith(".queries") and time.time_ns() - info.modified_ns > _DEAD_NS

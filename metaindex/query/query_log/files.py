@@ -51,8 +51,8 @@ _TEXTS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where the query log of a table lies: below `folder`, that of its indexes. `home`: where links begin to be
-    refused; `table`: whose permissions it gets."""
+    """The place of a table's query log: below `folder`, that of its indexes. `home`: where links begin to be refused;
+    `table`: whose permissions it gets."""
 
     folder: str
     home: str
@@ -75,7 +75,7 @@ def listed(storage: Storage) -> tuple[list[ObjectInfo], dict[str, str]]:
 
 
 def time_ms(path: str) -> int:
-    """When the newest of its rows was written down."""
+    """Return the time of the newest row of a file, which its name holds."""
     named = _NAME.match(path)
     assert named is not None, "only such names are listed"
     return int(named[1])
@@ -155,12 +155,12 @@ def read(storage: Storage, info: ObjectInfo) -> pa.Table:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """With texts as texts."""
+    """Decode dictionaries to texts."""
     return table.cast(pa.schema([_STORED.field(name) for name in table.column_names]))
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """As it is without dictionaries."""
+    """Return the schema without dictionaries."""
 
     def of(type_: pa.DataType) -> pa.DataType:
         if pa.types.is_list(type_):
@@ -171,7 +171,7 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def _check_claims(path: str, data: bytes, metadata: pq.FileMetaData) -> None:
-    """What the footer and the pages say that they hold, before one is unpacked."""
+    """Check the sizes that footer and pages claim, before any page is unpacked."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     items = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
     pages = page_sizes(data, metadata)
@@ -180,7 +180,7 @@ def _check_claims(path: str, data: bytes, metadata: pq.FileMetaData) -> None:
 
 
 def _check_rows(path: str, table: pa.Table) -> None:
-    """What dictionaries make small is large as texts."""
+    """Check the unpacked sizes: dictionaries make small what is large as texts."""
     table.validate(full=True)
     size = 0
     for name in SCHEMA.names:

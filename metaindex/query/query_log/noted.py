@@ -1,4 +1,4 @@
-"""From what a query found out to its row."""
+"""Rows of the query log, made from the results of queries."""
 
 from __future__ import annotations
 

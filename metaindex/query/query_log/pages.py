@@ -1,5 +1,5 @@
-"""What the pages of a Parquet file take in memory, told from their headers before one is unpacked: a stranger's footer
-says what it likes of them, and Arrow takes what a page's own header says.
+"""Sizes that the pages of a Parquet file take in memory, read from their headers before one is unpacked: a stranger's
+footer claims what it likes, and Arrow allocates what a page's own header says.
 
 Only pages as files of a query log have them are read: data pages of the first version and dictionaries, plain or by
 dictionary. Of other encodings a few bytes may hold texts without end.
@@ -29,14 +29,14 @@ _HEADER: Kinds = {1: _I32, 2: _I32, 3: _I32, _OF_DATA: _VALUES, 6: _STRUCT, _OF_
 
 @dataclass(frozen=True, slots=True)
 class PageSizes:
-    """Of all pages of a file: bytes unpacked, and values."""
+    """The sum over all pages of a file: bytes unpacked, and values."""
 
     size_bytes: int
     values: int
 
 
 def page_sizes(data: bytes, metadata: pq.FileMetaData) -> PageSizes:
-    """Of a file in memory. ValueError, LookupError for pages that are not those of a query log."""
+    """Read the page sizes of a file in memory. Raises ValueError, LookupError for pages of no query log."""
     if not str(metadata.created_by).startswith(WRITER):
         raise ValueError("another writer's file")
     size_bytes = values = pages = 0
@@ -57,7 +57,7 @@ def page_sizes(data: bytes, metadata: pq.FileMetaData) -> PageSizes:
 
 
 def _span(chunk: pq.ColumnChunkMetaData, size: int) -> tuple[int, int]:
-    """Where its pages begin, and where the last one ends."""
+    """Return where a chunk's pages begin, and where the last one ends."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)
@@ -68,7 +68,7 @@ def _span(chunk: pq.ColumnChunkMetaData, size: int) -> tuple[int, int]:
 
 
 def _header(walk: Compact) -> PageSizes:
-    """Of the page whose header begins here; the walk is behind the page then."""
+    """Read the header of the page that begins here, and step behind the page."""
     try:
         header = walk.struct(_HEADER)
     except (struct.error, RecursionError) as error:

@@ -39,7 +39,7 @@ class LoggedQueries:
 
     @property
     def notes(self) -> list[str]:
-        """What is not in the rows."""
+        """Return notes on what the rows leave out."""
         said = [f"left out: {why}" for why in self.refused.values()]
         return said + ([f"{self.older:,} older files are not read; clean merges and bounds them"] if self.older else [])
 
@@ -92,7 +92,7 @@ def logged(storage: Storage, since_ms: int = 0, most_rows: int = MOST_ROWS) -> L
 
 
 def once(table: pa.Table) -> pa.Table:
-    """Each row once, by its id."""
+    """Return the rows without duplicates, by their id."""
     ids = table.column(ID).combine_chunks().dictionary_encode()
     if len(ids.dictionary) == table.num_rows:
         return table

@@ -1,4 +1,4 @@
-"""One query of one table, as its thread notes it: facts at hand, no text made yet and nothing written."""
+"""A query of one table, as its thread notes it: facts at hand, no text made yet and nothing written."""
 
 from __future__ import annotations
 

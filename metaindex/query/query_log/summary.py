@@ -72,7 +72,7 @@ def _row(template: Template) -> tuple[str, ...]:
 
 
 def summary(table: str, queries: LoggedQueries) -> QuerySummary:
-    """Of the rows of a log."""
+    """Summarize the rows of a log."""
     rows = queries.rows
     # Each text is looked at once, however many rows have it.
     texts = rows.column("predicate").combine_chunks().dictionary_encode()

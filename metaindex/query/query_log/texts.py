@@ -64,7 +64,7 @@ def _mask(literals: Literals, key: bytes) -> _Mask | None:
 
 
 def is_masked(predicate: Predicate) -> bool:
-    """Does each of its values stand for one that is not told? Of a condition without values none does."""
+    """Return whether all values of a condition are masked; False for a condition without values."""
     values: list[object] = []
     for leaf in leaves(predicate):
         match leaf:
@@ -147,7 +147,7 @@ def _quoted(column: ColumnRef) -> str:
 
 
 def sayable(text: str) -> str:
-    """As UTF-8 can say it."""
+    """Return the text with what UTF-8 cannot encode escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -161,6 +161,6 @@ _LIST: Final = re.compile(r"\?(?:, \?)++")
 
 
 def template_of(text: str) -> str:
-    """What queries that differ in values have in common. A walk over the text, which may be anybody's: no parser."""
+    """Return what conditions that differ only in values have in common, by patterns: the text may be anybody's."""
     plain = _PARTS.sub(lambda part: part[0] if part["name"] else "?", text)
     return _LIST.sub("...", plain).replace("double(?)", "?")

@@ -1,4 +1,4 @@
-"""What queries note waits in a bounded list of this process; one thread writes it down, a file at a time.
+"""The writer of query logs. Noted queries wait in a bounded list of the process; one thread writes it, file by file.
 
 A query appends to a list and goes on: no text is made, nothing is read or written on its thread, and nothing that goes
 wrong here reaches it. Where a table's log cannot be written, that is said once and its rows are dropped from then on.
@@ -104,7 +104,7 @@ class Writer:
         return True
 
     def forget(self) -> None:
-        """In a process that was forked: the lock may be held, and the thread is not here."""
+        """Reset in a forked process: the lock may be held, and the thread is not here."""
         self._changed = threading.Condition()
         self._thread, self._hurry, self._writing = None, 0, False
         for recorder in self._recorders.values():
@@ -132,7 +132,7 @@ class Writer:
         return None
 
     def _pause(self) -> float | None:
-        """How long nothing is due, as it stands."""
+        """Return how long nothing is due; None if nothing waits."""
         ends = [each.since + each.setting.flush_seconds for each in self._recorders.values() if each.waiting]
         return max(min(ends) - time.monotonic(), 0.0) if ends else None
 

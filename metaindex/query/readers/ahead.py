@@ -16,7 +16,7 @@ _LARGE = 64 << 20  # a file from here on streams by itself when its turn comes
 
 
 def in_order(items: Sequence[int], sizes: Sequence[int], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
-    """What `read` gives of each item, in the order of the items; an error comes when its item's turn does."""
+    """Yield what `read` gives for each item, in their order, reading ahead; an error is raised at its item's turn."""
     if len(items) < 2:
         for item in items:
             yield from read(item)

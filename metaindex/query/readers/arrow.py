@@ -43,8 +43,8 @@ _Part = tuple[int, int, list[pa.Array]]
 
 
 def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """What cannot be answered is refused here, before the first batch; a file that is gone or damaged when its turn
-    comes."""
+    """Read a scan. Queries that cannot be answered are refused before the first batch; a file that is gone or damaged
+    raises at its turn."""
     first = scan.first
     if first is None or not first.keys:
         read = _FileReader(scan).read
@@ -69,8 +69,8 @@ def try_out(scan: ScanPlan) -> None:
 
 
 def matching_rows(scan: ScanPlan) -> Iterator[tuple[int, int, int]]:
-    """Of each batch: the file's row in the snapshot, the place of its first row in the file, how many of its rows are
-    live and match. A batch is of one row group."""
+    """Yield for each batch: the file's row in the snapshot, the position of its first row in the file, how many of its
+    rows are live and match. A batch is of one row group."""
     reader = _FileReader(scan, apart=True)
     for row in scan.file_rows.tolist():
         for first, batch in reader.matching(row):
@@ -163,7 +163,7 @@ class _FileReader:
                 yield batch
 
     def matching(self, row: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Of each batch of a file: the place of its first row, and its live rows that match."""
+        """Yield for each batch of a file the position of its first row, and its live rows that match."""
         files = self._snapshot.files.table
         path = files.column("path")[row].as_py()
         where = describe(self._snapshot, path)

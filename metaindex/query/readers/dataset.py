@@ -109,7 +109,7 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
 
 @dataclass(frozen=True, slots=True)
 class DatasetScanner:
-    """What `ScanDataset.scanner` gives: the calls of pyarrow's Scanner. Each of them reads anew."""
+    """A scanner with the calls of pyarrow's Scanner, returned by `ScanDataset.scanner`. Each call reads anew."""
 
     scan: ScanPlan
     dataset_schema: pa.Schema

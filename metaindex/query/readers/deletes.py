@@ -1,5 +1,5 @@
-"""Which rows of a file are deleted at the snapshot: by position, and by value (equality deletes, where NULL equals NULL
-and NaN equals NaN)."""
+"""Deleted rows of a file at the snapshot: by position, and by value (equality deletes, where NULL equals NULL and NaN
+equals NaN)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DeletedPositions:
         return cls(np.fromiter(deletes.positions, dtype=np.uint64, count=count))
 
     def live(self, first: int, count: int) -> Mask | None:
-        """Which of the rows [first, first + count) are not deleted; None: all of them."""
+        """Return a mask of the rows [first, first + count) that are not deleted; None: none is deleted."""
         start, end = np.searchsorted(self.positions, np.array([first, first + count], dtype=np.uint64))
         if start == end:
             return None
@@ -55,7 +55,7 @@ class ValueDeletes:
             self._known.append(known)
 
     def live(self, columns: Sequence[pa.Array]) -> Mask:
-        """Which rows equal no deleted row; `columns` in the order of the keys and of their types."""
+        """Return a mask of the rows that equal no deleted row; `columns` in the order and types of the keys."""
         places: npt.NDArray[np.int64] | None = None
         for column, values, known in zip(_flat(columns), self._values, self._known, strict=True):
             if not len(known):

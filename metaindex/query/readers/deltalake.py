@@ -72,8 +72,8 @@ def file_dataset(scan: ScanPlan, table: DeltaTable | None = None) -> ds.Dataset:
 
 
 def _refuse_deadly(scan: ScanPlan, store: fs.FileSystem, sizes: Mapping[str, int]) -> None:
-    """With any filter pyarrow asks the footers for their statistics, and the process ends where they cannot be asked:
-    of encrypted columns, and in footers that contradict themselves."""
+    """Refuse files whose statistics crash pyarrow: encrypted columns, and footers that contradict themselves. With any
+    filter pyarrow reads the statistics of all footers."""
 
     def look(path: str) -> None:
         try:

@@ -39,9 +39,9 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """At most `limit` rows, of files in the order of the plan. `certain`: so many files at the beginning hold matching
-    rows only. `keys`: the rows are the first ones in this order, and come in it; `best` then says of each file where
-    its best row stands by the first key, the best file first."""
+    """A limit: at most `limit` rows, from files in the order of the plan. `certain`: so many files at the beginning
+    hold matching rows only. `keys`: the rows are the first ones in this order, and come in it; `best` then says where
+    the best row of each file stands by the first key, the best file first."""
 
     limit: int
     certain: int = 0
@@ -91,7 +91,7 @@ def best_batches(
 
 
 def _no_better(first: FirstRows, file: OrderPlace, last: OrderPlace) -> bool:
-    """Where rows that are level by the first key differ by another, a file that is level may have a better one."""
+    """Return whether no row of the file beats `last`. With more keys, a file equal in the first may have one."""
     return file.is_behind(last, first.keys[0].direction, or_level=len(first.keys) == 1)
 
 

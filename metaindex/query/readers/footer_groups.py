@@ -54,8 +54,8 @@ class FooterGroups:
     _stated: dict[str, dict[tuple[Leaf, ...], list[PruningStatistics[Mask]]]] = field(default_factory=dict)
 
     def of(self, result: PruneResult, path: str, parts: Sequence[Predicate]) -> list[KeptGroups]:
-        """Of a kept file, for each of the parts of the predicate that was answered. ObjectNotFoundError where the file
-        is gone, StorageError where the store does not answer."""
+        """Return the kept row groups of a kept file, for each part of the predicate that was answered. Raises
+        ObjectNotFoundError for a file that is gone, StorageError if the store does not answer."""
         footer = self._footer(path)
         if footer is None:
             return [KeptGroups((None,), self._judged(part, result, path, 1, []), False) for part in parts]
@@ -81,8 +81,8 @@ class FooterGroups:
         return stated
 
     def chunk_bytes(self, path: str) -> dict[str, int]:
-        """By dotted path of a leaf in the file, what its chunks take, compressed; nothing of one that is encrypted, or
-        where the footer cannot be read."""
+        """Return the compressed size of each leaf's chunks, by its dotted path in the file; encrypted leaves are
+        missing, and all if the footer cannot be read."""
         footer = self._footer(path)
         by_column: dict[str, int] = {}
         try:

@@ -1,5 +1,5 @@
-"""What a scan reads: which files of which snapshot, which columns, which rows. A value for those who read it; `scan` is
-what a user holds."""
+"""The plan of a scan: which files of which snapshot, which columns, which rows. A value for readers; a user holds a
+`scan`."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class ScanPlan:
         return type(self), tuple(None if f.name in here else getattr(self, f.name) for f in fields(self))
 
     def __eq__(self, other: object) -> bool:
-        """Are the same rows of the same files asked for? By whom, through which storage, and at what cost is no part of
-        it: a scan that was sent equals the one that stayed."""
+        """Return whether the same rows of the same files are read. By whom, through which storage, and at what cost
+        does not count: a scan that was sent equals the one that stayed."""
         if not isinstance(other, ScanPlan) or other.__class__ is not self.__class__:
             return NotImplemented
         return self._asked() == other._asked() and self._files() == other._files()
@@ -115,12 +115,12 @@ class ScanPlan:
         return np.asarray(self.rows, dtype=np.int64)
 
     def note(self, engine: str, columns: Sequence[str] | None = None) -> None:
-        """It is read now."""
+        """Note in the query log that the scan is read now."""
         if self.noted is not None:
             self.noted(self, engine, columns)
 
     def whole(self) -> Self:
-        """The same scan with the table's own snapshot: where an index answered without it, `snapshot` is of the kept
+        """Return the scan with the table's own snapshot: if an index answered without it, `snapshot` is of the kept
         files, and knows no more of them than it takes to read them."""
         if self.load is None:
             return self
@@ -134,15 +134,14 @@ class ScanPlan:
 
     @property
     def asked(self) -> Predicate | None:
-        """What rows must match to be of use: the predicate and the caller's hint."""
+        """Return the condition on useful rows: the predicate and the caller's hint."""
         known = tuple(p for p in (self.predicate, self.hint) if p is not None)
         return And(known) if len(known) > 1 else known[0] if known else None
 
     def narrowed(self, hint: object, seen: pa.Schema) -> Self:
-        """The same scan for an engine that applies `hint`, a condition of its own over the columns that it has `seen`,
-        to the rows itself: the indexes are asked again, and what holds no row for it is not read. Parts of the hint
-        that cannot be judged keep everything; no hint is an error. The first rows of a scan are not those of a narrower
-        one."""
+        """Return the scan for an engine that itself applies `hint`, a condition of its own over the columns that it has
+        `seen`: the indexes are asked again, and files without a row for it are not read. Parts of the hint that cannot
+        be judged keep everything; no hint is an error. The first rows of a scan are not those of a narrower one."""
         if self.first is not None:
             return self
         try:
@@ -160,14 +159,14 @@ class ScanPlan:
         return replace(narrower, rows=rows, result=result)
 
     def by_table(self) -> Self | None:
-        """The same question without what an index recorded of the version; None where that was as the table has it, or
-        nothing was recorded: whatever went wrong is then no fault of an index."""
+        """Return the scan without what an index recorded of the version; None if the table agrees with the record, or
+        nothing was recorded: then no index is at fault."""
         own = self.anew() if self.anew is not None else None
         return None if own is None else replace(own, columns=self.columns)
 
     def trying(self, read: Callable[[Self], T]) -> T:
-        """What `read` makes of the scan, or where that fails on what an index recorded, of the table's own: an index
-        fails no query."""
+        """Read the scan; if that fails because of an index's record, read by the table's own snapshot: an index fails
+        no query."""
         try:
             return read(self)
         except Exception:

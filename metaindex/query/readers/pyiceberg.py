@@ -116,7 +116,7 @@ class KeptScan(DataScan):
 
 
 def _split(scan: ScanPlan) -> tuple[Any, Predicate]:
-    """What pyiceberg's reader applies, and what is applied to its rows."""
+    """Split the predicate into what pyiceberg's reader applies, and what is applied to its rows."""
     if scan.predicate is None:
         return AlwaysTrue(), Constant(True)
     refuse_opaque(scan.predicate, "pyiceberg", applied=True)

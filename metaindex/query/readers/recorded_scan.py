@@ -35,7 +35,7 @@ def batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
 
 
 def _guarded(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """Of a store the footers are not looked at first: that is a request more for each file."""
+    """Yield the batches. Footers in an object store are not checked first: that would be one more request a file."""
     looked = scan if is_remote(scan.storage.root) else readable(scan)
     return looked.trying(lambda tried: _stream(tried, read_batches(tried)))
 

@@ -12,8 +12,8 @@ _LISTED_FROM = 64
 
 
 def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
-    """What a file is that was just opened, refused as by `refuse_replaced`. None where that is not to be told by a look
-    at a local disk."""
+    """Look at a file that was just opened, refusing it as `refuse_replaced` does. None if a look at a local disk cannot
+    tell."""
     plain, local = snapshot.format == "files", "://" not in storage.root
     if not plain and not local:
         return None

@@ -1,5 +1,5 @@
-"""What is left of a predicate that no node says, applied to rows in hand by DuckDB: TRUE, FALSE or NULL, as Spark has
-it.
+"""The residual of a predicate that no node expresses, applied to rows in hand by DuckDB: TRUE, FALSE or NULL, as in
+Spark.
 
 DuckDB is given columns under names of ours, and text that is written from the parsed expression: nothing of the user's
 is SQL there. Upper and lower case, and clocks of zones where they change, are worked out before, as its own rules of
@@ -53,7 +53,7 @@ class RowScalars:
         self._written: dict[Scalar, str] = {}
 
     def values(self, scalar: Scalar, batch: pa.RecordBatch, text: str) -> pa.Array:
-        """Of each row. `text`: as a person reads it. ScanError where Spark would fail, too."""
+        """Compute the value for each row. `text`: as a person reads it. Raises ScanError where Spark fails, too."""
         if not batch.num_rows:
             return pa.nulls(0, scalar.type)
         columns: list[pa.Array] = []
@@ -115,7 +115,7 @@ class RowScalars:
 
 @functools.cache
 def _connected() -> DuckDBPyConnection:
-    """One for the process: it holds nothing, and is given what it reads."""
+    """Return the process's connection: it holds nothing, and is given what it reads."""
     try:
         import duckdb
     except ImportError as error:
@@ -172,7 +172,7 @@ class ResidualFilter:
         return self._where(self._predicate, batch, np.ones(batch.num_rows, np.bool_))
 
     def _where(self, part: Predicate, batch: pa.RecordBatch, among: Mask) -> Mask:
-        """Of the rows `among`, those for which the part is TRUE."""
+        """Return a mask of the rows `among` for which the part is TRUE."""
         passing = np.zeros(batch.num_rows, np.bool_)
         if not among.any():
             return passing
@@ -211,7 +211,7 @@ class ResidualFilter:
 
 
 def has_residual(predicate: Predicate) -> bool:
-    """Has it a part that the tree cannot say?"""
+    """Return whether the predicate has a part that the tree cannot express."""
     todo: list[Predicate] = [predicate]
     while todo:
         node = todo.pop()

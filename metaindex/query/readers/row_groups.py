@@ -1,5 +1,5 @@
-"""Which row groups of a Parquet file can hold rows that match: asked of the keys of indexes, and of the footer, which
-the reader needs anyway.
+"""Row groups of a Parquet file that can hold rows that match, by the keys of indexes, and by the footer, which the
+reader needs anyway.
 
 Any doubt keeps the row group. Row positions count from the file's first row, so that deletes by position find their
 rows behind row groups left out.
@@ -103,8 +103,8 @@ class RowGroups:
         return footer_statistics(raw, footer.metadata, self._layouts)
 
     def _by_keys(self, result: PruneResult, source: pa.NativeFile | None, footer: FileFooter, path: str) -> Mask:
-        """By the keys first: what they leave is mostly so little that no statistics are looked at. `source`: of a file
-        of which they are worth a look."""
+        """Prune by the keys first: what they leave is mostly so little that statistics do not pay. `source`: of a file
+        whose statistics may pay."""
         count = footer.metadata.num_row_groups
         known = result.in_file(path, count)
         kept = np.ones(count, np.bool_) if known is None else self._known(known, result.walked)
@@ -129,7 +129,7 @@ def _values(predicate: Predicate | None) -> int:
 
 
 def footer_statistics(footer: bytes, metadata: FileMetaData, layouts: Layouts) -> ArrowStatistics:
-    """What a file's footer says of its row groups."""
+    """Return a footer's statistics of the file's row groups."""
     group_columns = row_group_columns(footer, metadata, layouts)
     return ArrowStatistics(
         metadata.num_row_groups, {ColumnRef(column.leaf.parts): column.bounds for column in group_columns}

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Scan(Shown, ScanPlan):
-    """What `Table.scan` gives. `columns`: the names asked for, in the order of the result (None: all). `result`: what
-    was kept and dropped, and why; None without a predicate."""
+    """The rows of a query, returned by `Table.scan`. `columns`: the names asked for, in the order of the result (None:
+    all). `result`: what was kept and dropped, and why; None without a predicate."""
 
     def _printed(self) -> str:
-        """What would be read, and how to read it; nothing is."""
+        """Describe what would be read, and how to read it; nothing is read."""
         kept = len(self.file_rows)
         every = len(self.snapshot.files) if self.result is None else self.result.total_files
         try:
@@ -69,8 +69,8 @@ class Scan(Shown, ScanPlan):
         return batches(self)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The same as Arrow's own stream, to be read once: for `pq.ParquetWriter`, `pa.dataset.write_dataset`, and
-        whatever else takes one."""
+        """Return the rows as Arrow's own stream, to be read once: for `pq.ParquetWriter`, `pa.dataset.write_dataset`,
+        and whatever else takes one."""
         from .recorded_scan import batches, readable
 
         self.note("arrow")
@@ -92,7 +92,7 @@ class Scan(Shown, ScanPlan):
         return self.trying(lambda plan: pa.Table.from_batches(read_batches(plan), schema=plan.schema))
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows as a DataFrame, with pandas' own types, as pyarrow makes it."""
+        """Return all rows as a DataFrame with pandas' own types, as pyarrow makes it."""
         try:
             import pandas  # noqa: F401 - that it is there is the question
         except ImportError as error:
@@ -104,15 +104,15 @@ class Scan(Shown, ScanPlan):
         return self._read().to_pandas()
 
     def to_dataset(self) -> ScanDataset:
-        """As a pyarrow Dataset, whose scans ask the indexes about their own filters, too."""
+        """Return a pyarrow Dataset whose scans also ask the indexes about their own filters."""
         from .dataset import ScanDataset
         from .recorded_scan import readable
 
         return ScanDataset(readable(self))
 
     def to_deltalake(self, table: DeltaTable | None = None) -> Dataset:
-        """As the pyarrow dataset that deltalake's `to_pyarrow_dataset` makes, of the kept files: of a Delta table that
-        such a dataset can read. `table`: whose store reads, needed where the table is in one."""
+        """Return a pyarrow dataset of the kept files, as deltalake's `to_pyarrow_dataset` makes it, for Delta tables
+        that such a dataset can read. `table`: whose store reads, needed if the table is in an object store."""
         from .deltalake import file_dataset
 
         self._refuse_chosen("to_deltalake")
@@ -131,7 +131,7 @@ class Scan(Shown, ScanPlan):
         return lazy_frame(readable(self))
 
     def to_pyiceberg(self, table: Table | None = None) -> KeptScan:
-        """As a pyiceberg scan, read by pyiceberg: of an Iceberg table. `table`: whose FileIO reads; see
+        """Return a pyiceberg scan of an Iceberg table, read by pyiceberg. `table`: whose FileIO reads; see
         `readers.pyiceberg`."""
         try:
             from .pyiceberg import data_scan

@@ -1,1 +1,1 @@
-"""Which rows of a table have their keys in another one, and what follows of that for its files?"""
+"""Semi-joins: the rows of a table that have their keys in another one, and what follows for its files."""

@@ -30,9 +30,9 @@ _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def as_column(keys: pa.ChunkedArray, t: pa.DataType, name: str, time_zone: str, *, plain: bool = False) -> pa.Array:
-    """Of each key the value of type `t` that equals it, NULL where none does. LiteralTypeError for a key of a type, or
-    with a value, that the column is not compared with. `plain`: or of another family of types, which engines compare
-    each in its own way."""
+    """Convert each key to the value of type `t` that equals it, NULL if none does. Raises LiteralTypeError for a key of
+    a type, or with a value, that the column is not compared with. `plain`: also for another family of types, which
+    engines compare each in its own way."""
     values = one_array(keys)
     if pa.types.is_nested(values.type):
         raise LiteralTypeError(f"a key must be a value; those of {name!r} are {values.type}; take a field of theirs")
@@ -103,7 +103,7 @@ def _bytes(values: pa.Array, t: pa.DataType) -> pa.Array:
 
 
 def _times(values: pa.Array, t: pa.DataType) -> pa.Array:
-    """In another unit: what is finer than the column's, or beyond it, equals none of its values."""
+    """Convert to another unit: a value finer than the unit, or beyond its range, equals none and becomes NULL."""
     raw = vector(values, np.int32 if values.type.bit_width == 32 else np.int64).astype(np.int64)
     old, new = _NANOS[values.type.unit], _NANOS[t.unit]
     if old >= new:

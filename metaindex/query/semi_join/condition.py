@@ -1,4 +1,4 @@
-"""What keys say of the rows that have them, as a predicate: their values, or beyond a limit a few ranges of them.
+"""A predicate that all rows with the given keys fulfil: their values, or beyond a limit a few ranges of them.
 
 It is true of every row whose keys are among the given ones, whatever files there are: it follows from the keys alone.
 """
@@ -55,7 +55,7 @@ def condition_of(
     most_values: int = MOST_VALUES,
     most_ranges: int = MOST_RANGES,
 ) -> KeyCondition:
-    """Of keys without NULL, a column each, of the types of the table's columns."""
+    """Return the condition for keys without NULL, a column each, of the types of the table's columns."""
     if not len(keys[0]):
         return KeyCondition(Constant(False), True, "no key")
     if len(keys) > 1 and len(keys[0]) <= min(_TOGETHER, most_values):
@@ -93,7 +93,7 @@ def _of_column(column: ColumnRef, values: pa.Array, t: pa.DataType, most: int, r
 
 
 def _sorted(values: pa.Array) -> pa.Array:
-    """Each value once, in order."""
+    """Return the distinct values, sorted."""
     t, is_ = values.type, pa.types
     if is_.is_integer(t) or is_.is_temporal(t):
         dtype = t.to_pandas_dtype() if is_.is_integer(t) else np.int32 if t.bit_width == 32 else np.int64
@@ -103,7 +103,7 @@ def _sorted(values: pa.Array) -> pa.Array:
 
 
 def _starts(values: pa.Array, most: int) -> list[int]:
-    """Where the ranges of sorted values begin: behind the widest gaps, or where these cannot be told every so many."""
+    """Return where ranges of sorted values begin: behind the widest gaps, or, without a measure, evenly spaced."""
     if len(values) <= 1 or most == 1:
         return [0]
     places = _places(values)
@@ -131,7 +131,7 @@ def _places(values: pa.Array) -> Any:
 
 
 def _literals(values: pa.Array, t: pa.DataType) -> list[Literal] | None:
-    """Each value as a literal; None where some is finer than literals are."""
+    """Return the values as literals; None if one is finer than literals are."""
     values = _sayable(values)
     if (pa.types.is_timestamp(values.type) or pa.types.is_time(values.type)) and values.type.unit == "ns":
         try:

@@ -48,8 +48,8 @@ class JoinKeys:
         return cls(pairs, rows.drop_null(), time_zone)
 
     def bound(self, schema: Schema, version: object) -> BoundKeys:
-        """As values of the version's columns. UnknownColumnError, ScanError for a name that is none of its columns,
-        LiteralTypeError for keys that do not go with their column."""
+        """Bind the keys to the version's columns. Raises UnknownColumnError, ScanError for a name that is none of its
+        columns, LiteralTypeError for keys that do not go with their column."""
         for known, kept in self._bound:
             if known == schema:
                 return kept

@@ -49,15 +49,15 @@ MOST_RANGES = 32
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Narrowed(Shown):
-    """What `narrowed` gives. `predicate`: of the target's columns. `told`: how the keys are said, for people."""
+    """A condition on a command's target, by `narrowed`. `predicate`: of its columns. `told`: the keys in words."""
 
     predicate: Predicate
     told: str
 
     @property
     def sql(self) -> str:
-        """For Spark SQL's MERGE ... ON, UPDATE and DELETE. ArgumentError for a name in whose place a session may put
-        the value of a variable."""
+        """Return text for Spark SQL's MERGE ... ON, UPDATE and DELETE. Raises ArgumentError for a name in whose place a
+        session may put the value of a variable."""
         text = self._printed()
         if "${" in text:  # of texts none is left
             raise ArgumentError(
@@ -68,13 +68,13 @@ class Narrowed(Shown):
 
     @property
     def deltalake(self) -> str:
-        """For the predicate of deltalake's `merge`, `update` and `delete`."""
+        """Return text for the predicate of deltalake's `merge`, `update` and `delete`."""
         from metaindex.expressions import to_sql
 
         return to_sql(self.predicate, "datafusion")
 
     def column(self) -> Column:
-        """As a Spark Column, for DeltaTable.merge and the like."""
+        """Return a Spark Column, for DeltaTable.merge and the like."""
         from metaindex.expressions import to_spark
 
         return to_spark(self.predicate)
@@ -98,7 +98,7 @@ def narrowed(
     most_ranges: int = MOST_RANGES,
     time_zone: str = "UTC",
 ) -> Narrowed:
-    """See `mi.narrowed`. `schema`: the target's columns; without it those of the source have the same types."""
+    """Implement `mi.narrowed`. `schema`: the target's columns; without it those of the source have the same types."""
     for name, value in (("most_values", most_values), ("most_ranges", most_ranges)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ArgumentError(f"{name} is a number from 1 on; got {value!r}; leave it out for the default")
@@ -223,7 +223,7 @@ def _generated(
     nulls: Sequence[bool],
     schema: Schema | None,
 ) -> Predicate | None:
-    """What the keys say of a generated column. None where its expression is not of a key alone, or not understood."""
+    """Return what the keys imply for a generated column. None unless its expression is understood, and of one key."""
     for call, pattern in _CALLS.items():
         match = pattern.fullmatch(expression)
         groups = [] if match is None else [group for group in match.groups() if group is not None]

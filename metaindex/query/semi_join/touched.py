@@ -1,4 +1,4 @@
-"""Which files would a MERGE by these keys rewrite? Those that hold a row with one of them."""
+"""The files that a MERGE by these keys would rewrite: those that hold a row with one of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Touched(Shown):
 
 
 def touched(scan: Scan, *, exact: bool) -> Touched:
-    """Of a scan with keys."""
+    """Return the touched files of a scan with keys."""
     result = scan.result
     assert result is not None, "a scan with keys has asked for its files"
     counts: dict[int, int] = {}

@@ -1,2 +1,2 @@
-"""What does a statement about indexes do? Runs what `metaindex.statements.grammar` reads, by the verbs of `Table`.
-Which tables its names mean says whoever runs it: a session of Spark, or paths (`files`)."""
+"""Execution of statements about indexes: runs what `metaindex.statements.grammar` parses, by the verbs of `Table`. The
+caller resolves table names: a session of Spark, or paths (`files`)."""

@@ -31,9 +31,9 @@ _IN_A_SESSION: Final[tuple[Cure, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class StatementWords:
-    """What a statement says: of which table, where it is of one; of which index, where it names one. `takes_options`:
-    WITH may stand behind the table's name. `in_spark`: it is run by Spark, which reads the table anyway. `naming`: how
-    a table is given a name."""
+    """The words that a cure takes from a statement: its table, if it has one, and the index that it names.
+    `takes_options`: WITH may stand behind the table's name. `in_spark`: it is run by Spark, which reads the table
+    anyway. `naming`: how a table is given a name."""
 
     table: TableName | None = None
     index: str = ""
@@ -106,7 +106,7 @@ def in_statement(message: str, asked: StatementWords) -> str:
 
 
 def _plain(text: str) -> str:
-    """As a template of `re.sub` that says just this."""
+    """Escape a text as a template of `re.sub` that stands for itself."""
     return text.replace("\\", r"\\")
 
 

@@ -129,7 +129,7 @@ class FileTables:
         return AskedTables(queries, tuple(opened.values()), paths)
 
     def _words(self, name: TableName) -> StatementWords:
-        """Of a table that a query names: a path stands between quotes there."""
+        """Return the words of a cure for a table that a query names; there a path stands between quotes."""
         first = name.parts[0]
         if len(name.parts) == 1 and first.lower() not in self._named and not self._catalog:
             name = TableName((), first.removeprefix("./"), name.options)
@@ -140,7 +140,7 @@ class FileTables:
         return in_statement(reason, StatementWords(TableName((), table), index, not self._catalog))
 
     def _is_path(self, text: str) -> bool:
-        """That stands between quotes: a catalog has names alone, and others may be given."""
+        """Return whether a text between quotes is a path: without a catalog, each that was not given as a name."""
         return not self._catalog and text.lower() not in self._named
 
     def workload(self, path: str, tables: Sequence[Table]) -> Workload:
@@ -212,7 +212,7 @@ def explained(rows: Sequence[Mapping[str, object]], unread: str = "the query rea
 
 
 def _explained_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
-    """For a person: a row a scan and index."""
+    """Return the rows as a table for people, a row for each scan and index."""
     columns = [
         Column(name, right=name in ("files", "bytes")) for name in ("scan", "index", "used", "files", "bytes", "reason")
     ]

@@ -1,4 +1,4 @@
-"""What statements give: the same columns every time, so that Spark knows them before anything is run."""
+"""Results of statements. The columns of a statement never vary, so that Spark knows them before it runs."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def schema_of(statement: Statement) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StatementResult(Shown):
-    """What a statement gave: rows, and the same for a person (`print` it, or let a notebook show it). `wrong`: a
+    """The rows that a statement returned, and the same for a person (`print` it, or let a notebook show it). `wrong`: a
     verification found something; `unproven`: it could compare nothing."""
 
     rows: pa.Table
@@ -184,7 +184,7 @@ class StatementResult(Shown):
         return self.told
 
     def to_arrow(self) -> pa.Table:
-        """One row each; the columns of a statement are always the same."""
+        """Return the rows; the columns of a statement never vary."""
         return self.rows
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -196,13 +196,13 @@ class StatementResult(Shown):
 def result(
     schema: pa.Schema, rows: Sequence[Mapping[str, object]], *told: str | Tabular, wrong: bool = False
 ) -> StatementResult:
-    """Of rows whose texts may be anything."""
+    """Make a result from rows whose texts may be anything."""
     said = [{name: sayable(value) for name, value in row.items()} for row in rows]
     return StatementResult(pa.Table.from_pylist(said, schema=schema), told, wrong)
 
 
 def said_by(answer: StatementResult, say: Callable[[str], str]) -> StatementResult:
-    """The same, with what is told in other words."""
+    """Return the result with its messages reworded by `say`."""
     rows = [
         {name: _in_words(value, say) if name in _TOLD else value for name, value in row.items()}
         for row in answer.rows.to_pylist()
@@ -228,7 +228,7 @@ def _in_words(value: object, say: Callable[[str], str]) -> object:
 
 
 def changed(outcome: Outcome) -> StatementResult:
-    """Of a verb that changes an index."""
+    """Return the result of a verb that changes an index."""
     entry = outcome.entry
     return result(CHANGED, [_entry_row(outcome, entry)], *outcome.shown)
 
@@ -249,7 +249,7 @@ def _entry_row(outcome: Outcome, entry: IndexLogEntry) -> dict[str, object]:
 
 
 def nothing(name: str, operation: str, state: str, note: str) -> StatementResult:
-    """There was nothing to do."""
+    """Return the result of a statement that had nothing to do."""
     row = {"index": name, "operation": operation, "changed": False, "state": state, "entry": 0, "kinds": []}
     row |= {"files": 0, "size_bytes": 0, "notes": [note]}
     return result(CHANGED, [row], f"{operation} of index {name!r}: nothing to do; {note}")
@@ -286,7 +286,7 @@ def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -
 
 
 def _as_spark_is_told(info: IndexInfo) -> IndexInfo:
-    """Whoever says that a schema is inferred says none; where no header is said there is none."""
+    """Reword reader options for Spark: `inferSchema` excludes `schema`, and `header` defaults to false."""
     built = info.built_with
     if "inferSchema=True" in built:
         built = tuple(said for said in built if not said.startswith(("schema=", "the schema of")))

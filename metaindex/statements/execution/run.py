@@ -59,7 +59,7 @@ _DELETE: Final = re.compile(r"\A(?:delete needs)|(?<=; )(?:delete it)")
 
 
 def run(statement: Statement, tables: NamedTables) -> StatementResult:
-    """What the statement gives. Raises what the verbs of `Table` raise. Cures are said as statements are."""
+    """Run a statement and return its result, with cures worded as statements. Raises like the verbs of `Table`."""
     asked = _asked(statement, tables)
     with in_words(asked):
         answer = _run(statement, tables)
@@ -69,7 +69,7 @@ def run(statement: Statement, tables: NamedTables) -> StatementResult:
 
 
 def _asked(statement: Statement, tables: NamedTables) -> StatementWords:
-    """What cures are for."""
+    """Return the words that cures take from the statement."""
     words = StatementWords(in_spark=tables.in_spark, naming=tables.naming)
     match statement:
         case ExplainIndexes() | ExplainWhatIf() | RecommendIndexes():
@@ -171,7 +171,7 @@ def _change(statement: RefreshIndex | ChangeIndex, tables: NamedTables) -> State
 def _changes(
     statement: ChangeIndex, table: Table, said: Mapping[str, Value], tables: NamedTables
 ) -> Mapping[str, Callable[[], Any]]:
-    """By verb, what is done."""
+    """Return the action of each verb that changes an index."""
     name, how = statement.name, {"builder": _builder(said, tables), "progress": tables.progress}
     kept = None if statement.hours is None else statement.hours * _HOUR_SECONDS
     return {
@@ -211,7 +211,7 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
 
 
 def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[str, object]]:
-    """Those that the index was built with; none where it cannot be read, or is gone."""
+    """Return the kinds and options that the index was built with; empty if it cannot be read, or is gone."""
     try:
         latest = handle_of(table).log(name).latest()
         return ([], {}) if latest is None else ([kind_from_spec(spec) for spec in latest.kinds], latest.table.options)
@@ -311,7 +311,7 @@ def _without_queries(path: str, answer: Recommendation) -> str:
 
 
 def _builder(said: Mapping[str, Value], tables: NamedTables) -> Any:
-    """What a statement says, else what whoever runs it does."""
+    """Return the builder that the statement names, else the caller's."""
     _check_one_of(said, "builder", ("local", "spark"))
     return said.get("builder", tables.builder)
 

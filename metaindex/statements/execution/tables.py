@@ -1,4 +1,4 @@
-"""Whose tables a statement names: what a session of Spark, or paths, have to answer."""
+"""Resolution of the tables that statements name: the protocol that a session of Spark, or paths, implement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AskedTables:
 
 
 def not_asked(how: str, why: str) -> ArgumentError:
-    """Of a query that says nothing of tables; `why` may be what a workload says of it."""
+    """Return the error for a query whose tables cannot be resolved; `why` may be a workload's message about it."""
     fact = _SAID.sub("", why)
     cure = "" if ";" in fact else "; name one behind FROM"
     return ArgumentError(f"a query reads tables that can have an index; of this one {how}: {fact}{cure}")
@@ -53,10 +53,10 @@ class NamedTables(Protocol):
         """May WITH stand behind the name, which says how files are read?"""
 
     def asked(self, query: str) -> AskedTables:
-        """What a query reads. MetaIndexError where that cannot be told."""
+        """Return the tables that a query reads. Raises MetaIndexError if they cannot be resolved."""
 
     def explained(self, query: str, *, formatted: bool) -> StatementResult:
-        """Which indexes a query uses, and why not each other."""
+        """Explain which indexes a query uses, and why it does not use the others."""
 
     def workload(self, path: str, tables: Sequence[Table]) -> Workload:
         """The queries of a file."""

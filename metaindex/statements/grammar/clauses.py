@@ -30,8 +30,8 @@ _USING: Final = "USING kind (columns) [INCLUDE (columns)] [OPTIONS (key = value,
 
 
 def kinds_of(cursor: Cursor, *, named: bool = False) -> tuple[tuple[Kind, ...], Options]:
-    """Every `[USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (...)]` that stands there, and the options that are
-    those of the statement. `named`: a kind has to be."""
+    """Parse each `[USING kind] [(columns)] [INCLUDE (columns)] [OPTIONS (...)]`; return the kinds, and the options that
+    are the statement's own. `named`: a kind is required."""
     kinds: list[Kind] = []
     more: dict[str, Value] = {}
     first = cursor.token

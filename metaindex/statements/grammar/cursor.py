@@ -54,7 +54,7 @@ class Cursor:
     # -- what may stand there ------------------------------------------------------------------------------------------
 
     def takes(self, *words: str) -> bool:
-        """Are these the next words? Then they are passed."""
+        """Step over these words if they come next, and return whether they did."""
         if all(self.ahead(count).word == word for count, word in enumerate(words)):
             self._at += len(words)
             return True
@@ -79,7 +79,7 @@ class Cursor:
             raise self.expected(sign)
 
     def name(self, what: str) -> str:
-        """One part of a name."""
+        """Parse one part of a name."""
         token = self.token
         if (
             token.kind is TokenKind.WORD
@@ -96,13 +96,13 @@ class Cursor:
         raise self.expected(what)
 
     def _with_sign(self, what: str, token: Token, after: Token) -> StatementError:
-        """Of a name with a sign in it, which for a table is a path."""
+        """Return the error for a name that contains a sign; for a table the cure is to write it as a path."""
         whole = f"{token.value}{after.value}..."
         cure = "write it in backticks, or double quotes" if what != _TABLE else self._as_path(token)
         return self.wrong(f"{what.partition(',')[0]} has {after.value!r} in it, as {whole}", after, cure)
 
     def _as_path(self, token: Token) -> str:
-        """How a path is written that begins there, up to the next blank: behind a format in backticks."""
+        """Return the cure: the path that begins at the token, up to the next blank, in quotes or backticks."""
         written = re.split(r"[\s;,()]", self.text[token.start :], maxsplit=1)[0].replace("`", "")
         path = token.value if token.kind is TokenKind.TEXT else written
         behind_format = token.start > 0 and self.text[token.start - 1] == "."
@@ -217,7 +217,7 @@ class Cursor:
         return self.step().value if token.kind is TokenKind.TEXT and token.value else ".".join(self.parts("an option"))
 
     def ended(self) -> None:
-        """Nothing more stands there, but for semicolons."""
+        """Raise StatementError if anything but semicolons follows."""
         while self.takes_sign(";"):
             pass
         if self.token.kind is not TokenKind.END:
@@ -240,7 +240,7 @@ class Cursor:
         return self._instead(what, cure)
 
     def unnamed(self) -> StatementError:
-        """ON stands where the name of an index should stand."""
+        """Return the error for ON in the place of an index name."""
         place = self.place
         self.step()
         table = self._table_ahead() or "table"
@@ -248,7 +248,7 @@ class Cursor:
         return self._instead(_NAME, f"its name is missing: {self._before()}name ON {table}")
 
     def without_on(self) -> StatementError:
-        """ON is missing, perhaps before the name of a table."""
+        """Return the error for a missing ON, perhaps before the name of a table."""
         place = self.place
         table = self._table_ahead()
         after = self.token
@@ -265,7 +265,7 @@ class Cursor:
         return self.wrong(f"expected {what}; {there}", token, cure, rule=f"it is written {self.clause}")
 
     def _before(self) -> str:
-        """What is written before the token."""
+        """Return the text before the token."""
         return one_line(" ".join(self.text[self._tokens[0].start : self.token.start].split())) + " "
 
     def _table_ahead(self) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with the text of a statement, and where."""
+"""Errors in the text of a statement, with their position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def wrong(text: str, at: int, fact: str, rule: str = "", cure: str = "", end: in
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """From 1 on."""
+    """Return the line and the column of a position, both from 1 on."""
     return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
 
 

@@ -1,4 +1,4 @@
-"""How each statement is written: for people, for the errors of the parser, and by which first words it is known."""
+"""The forms of all statements: their syntax for people and for the parser's errors, and the words that begin them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Form:
 
     @property
     def beginning(self) -> str:
-        """How it is written up to the first part that may follow the table."""
+        """Return the syntax up to the first part that may follow the table."""
         return _PART.split(self.text, maxsplit=1)[0]
 
 

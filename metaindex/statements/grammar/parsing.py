@@ -77,8 +77,8 @@ def _meant(text: str, words: Sequence[Token], beginnings: Mapping[str, str]) -> 
 
 
 def slip(text: str) -> StatementError | None:
-    """Of a text that is no statement about indexes, and that nobody else could parse, what may have been meant; None
-    where its first words are near to none."""
+    """Suggest what was meant by a text that is no statement about indexes, and that nothing else could parse; None if
+    its first words resemble no statement."""
     form = _form(text)
     if form is not None:
         return _without_name(text, form) if form.shared else None
@@ -139,7 +139,7 @@ def _no_parameters(text: str, words: Sequence[Token]) -> None:
 
 
 def is_ours(text: str) -> bool:
-    """Does a text begin as a statement about indexes does, and as none that Spark or Delta know? It may be wrong."""
+    """Return whether a text begins like a statement about indexes that neither Spark nor Delta has. It may be wrong."""
     form = _form(text)
     if form is None or not form.shared:
         return form is not None
@@ -259,7 +259,7 @@ def _recommend(cursor: Cursor) -> RecommendIndexes:
 
 
 def _rest(cursor: Cursor, what: str) -> str:
-    """What stands there up to the end, as it is written; semicolons at the end are none of it."""
+    """Return the rest of the text as written, without semicolons at its end."""
     first = last = cursor.token
     if first.kind is TokenKind.END or first.is_sign(";"):
         raise cursor.expected(what)

@@ -1,4 +1,4 @@
-"""Where a statement says what an error names: for what goes wrong when it is run."""
+"""Positions in a statement of what an error names, for errors raised when it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUOTED: Final = re.compile(r"'([^']{1,200})'")
 
 
 def placed(text: str, message: str) -> tuple[int, int] | None:
-    """Where the first word stands that a message has in quotes, as 'user_id'; None where no word of the text is it."""
+    """Return start and end of the first word that a message quotes, such as 'user_id'; None if there is none."""
     named = _QUOTED.findall(message)
     try:
         every = [token for token in tokens(text) if token.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)]

@@ -1,5 +1,5 @@
-"""Is a text a query? The tables of one as statements name them: by paths between quotes, and with reader options, as in
-``FROM csv.`/data/x` WITH (header = false)``. The parser of queries knows names alone."""
+"""The tables of a query as statements name them: by paths between quotes, and with reader options, as in ``FROM
+csv.`/data/x` WITH (header = false)``. The parser of queries knows names alone. Also tells queries from other texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEGINS: Final = ("SELECT", "FROM", "TABLE", "VALUES")
 
 
 def begins_as_query(query: str) -> bool:
-    """Is its first word one of a query? What follows may change something all the same."""
+    """Return whether the first word begins a query. What follows may change something all the same."""
     return _QUERY.match(query) is not None
 
 
@@ -108,7 +108,7 @@ def _path(text: str, is_path: Callable[[str], bool]) -> str:
 
 
 def _name(cursor: Cursor) -> str:
-    """With dots between its parts; what stands there may be none, and is left to the parser of queries."""
+    """Parse a name with dots between its parts; it may be empty, which the parser of queries will refuse."""
     parts: list[str] = []
     while _is_part(cursor.token):
         parts.append(cursor.step().value)

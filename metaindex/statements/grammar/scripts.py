@@ -17,7 +17,7 @@ _BEFORE: Final = frozenset({"BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})
 
 
 def is_script(text: str) -> bool:
-    """Does a text begin as a script does, perhaps with a label? It may be wrong."""
+    """Return whether a text begins as a script, perhaps with a label. It may be wrong."""
     try:
         words = tokens(text)
     except StatementError:
@@ -27,8 +27,8 @@ def is_script(text: str) -> bool:
 
 
 def indexes_in(text: str) -> Iterator[tuple[int, str]]:
-    """Where statements about indexes begin in a script, and their texts. StatementError for what cannot be taken
-    apart."""
+    """Yield position and text of each statement about indexes in a script. Raises StatementError for a text that cannot
+    be split into tokens."""
     words = tokens(text)
     for before, token in pairwise(words):
         if before.is_sign(";") or before.word in _BEFORE:
@@ -38,5 +38,5 @@ def indexes_in(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _end(words: list[Token], first: Token) -> int:
-    """Where a statement ends: before the next semicolon."""
+    """Return the position where a statement ends: before the next semicolon."""
     return next((word.start for word in words if word.start > first.start and word.is_sign(";")), words[-1].start)

@@ -21,7 +21,7 @@ MOST_CHARACTERS: Final = 1_000_000
 
 
 class TokenKind(Enum):
-    """What a token is. `WORD` stands for a keyword or a name; `NAME` is one in quotes."""
+    """The kind of a token. `WORD` stands for a keyword or a name; `NAME` is one in quotes."""
 
     WORD = "word"
     NAME = "name"
@@ -44,7 +44,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """In capitals; "" where it is no plain word."""
+        """Return the word in capitals; "" if the token is no plain word."""
         return self.value.upper() if self.kind is TokenKind.WORD else ""
 
     def is_sign(self, sign: str) -> bool:
@@ -72,15 +72,15 @@ _COMMENT: Final = re.compile(r"/\*|\*/")
 
 
 def tokens(text: str) -> list[Token]:
-    """All of them, an `END` last. StatementError for a quote or comment that nothing closes, and for a text of more
-    than a million characters."""
+    """Return all tokens, an `END` last. Raises StatementError for a quote or comment that is not closed, and for a text
+    of more than a million characters."""
     if len(text) > MOST_CHARACTERS:
         raise wrong(text[:1], 0, f"it has {len(text):,}", f"a statement has {MOST_CHARACTERS:,} characters at most")
     return [*each_token(text)]
 
 
 def each_token(text: str) -> Iterator[Token]:
-    """The same as they are asked for."""
+    """Yield the tokens lazily; raises like `tokens`."""
     at, end = 0, len(text)
     while at < end:
         piece = _PIECE.match(text, at)
