@@ -1,4 +1,4 @@
-"""Which indexes and layouts a workload would gain by, and what indexes saved."""
+"""Advice: the indexes and layouts that a workload would gain from, and what indexes saved."""
 
 from typing import TYPE_CHECKING
 

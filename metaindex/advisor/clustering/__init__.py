@@ -1,2 +1,2 @@
-"""How are the rows of a table laid out over its files, and what would another layout leave out? Measured from bounds
-that are there; what a rewrite would do is estimated from a sample of files. Nothing is written."""
+"""The layout of a table's rows over its files, and what another layout would skip. Measured from existing bounds; the
+effect of a rewrite is estimated from a sample of files. Nothing is written."""

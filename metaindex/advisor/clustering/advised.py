@@ -11,8 +11,8 @@ from .statements import Rewrite
 
 @dataclass(frozen=True, slots=True)
 class LayoutEffect:
-    """What a range over 1% of the rows reads of a column, on average over where it begins: files now, and files then,
-    of as many files in all. `wanted`: the advice is for this column; of the others it tells what they lose."""
+    """The files that a range over 1% of the rows reads by a column, averaged over its beginnings: now, and then, of as
+    many files in all. `wanted`: the advice is for this column; for other columns it shows what they lose."""
 
     column: str
     wanted: bool
@@ -36,7 +36,7 @@ class Advice(Shown):
 
     @property
     def how(self) -> str:
-        """In words."""
+        """Describe the layout in words."""
         names = ", ".join(self.columns)
         return f"sorted by {names}" if self.rewrite.curve == "sort" else f"in Z-order of {names}"
 
@@ -57,7 +57,7 @@ class Advice(Shown):
         return self.described(None)
 
     def described(self, name: str | None) -> Sequence[str | Tabular]:
-        """As `shown`, with the table's name in the statements."""
+        """Return `shown` with the table's name in the statements."""
         titles = (
             Column("column"),
             Column("files now", right=True),

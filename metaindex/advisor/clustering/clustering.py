@@ -1,5 +1,5 @@
-"""How well a table is laid out for queries by each of its columns: how far the ranges of its files overlap, and what
-they leave of a query. `overlap` has the definitions."""
+"""The clustering of a table by each of its columns: how far the ranges of its files overlap, and what a query reads of
+them. `overlap` has the definitions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TEXT = 40
 
 @dataclass(frozen=True, slots=True)
 class ColumnClustering:
-    """How the files lie by one column. `files` = `bounded_files` + `empty_files` + `unknown_files`.
+    """The clustering of the files by one column. `files` = `bounded_files` + `empty_files` + `unknown_files`.
 
     Depth, overlaps and constant files are of the files with bounds. Reads are of all files: one without bounds is read
     by every query, one without values by none. A share is between 0 and 1.
@@ -73,7 +73,7 @@ class ColumnClustering:
 
     @property
     def constant_share(self) -> float:
-        """Of the files with bounds."""
+        """Return the share of constant files among those with bounds."""
         return self.constant_files / self.bounded_files if self.bounded_files else 0.0
 
     def to_json(self) -> dict[str, object]:
@@ -111,7 +111,7 @@ class Clustering(Shown):
         return self.described(None)
 
     def described(self, name: str | None) -> Sequence[str | Tabular]:
-        """As it is printed. `name`: the table's in its catalog, for the statements."""
+        """Return what is printed. `name`: the table's in its catalog, for the statements."""
         parts: list[str | Tabular] = [
             f"{self.table} ({self.format}) at version {self.version}: {counted(self.files, 'file')},"
             f" {human_bytes(self.size_bytes)}"
@@ -140,7 +140,7 @@ class Clustering(Shown):
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of the table has to know."""
+        """Return what a reader of the table has to know."""
         said = []
         if not self.files:
             said.append("the table has no files at this version: there is nothing to lay out")
@@ -165,7 +165,7 @@ class Clustering(Shown):
 
 @dataclass(frozen=True, slots=True)
 class FilesOf:
-    """What counts of the files of a snapshot: as vectors, a file each."""
+    """The files of a snapshot as vectors of size and rows."""
 
     count: int
     sizes: Floats
@@ -180,8 +180,8 @@ class FilesOf:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One column, its vectors still at hand: for `layouts`, which asks the same of other rows. `bounded`: the files
-    with bounds; `ranges`, `rows` and `values` (how many of them) are of those."""
+    """One column with its vectors still at hand, for `layouts`, which measures other rows the same way. `bounded`: the
+    files with bounds; `ranges`, `rows` and `values` (how many of them) are of those."""
 
     facts: ColumnFacts
     bounded: Mask
@@ -202,7 +202,7 @@ class Measured:
         return cls(facts_, bounded, ~bounded & ~unknown, Ranges(low, high), _weights(rows[bounded]))
 
     def reads(self, fractions: Floats | None = None) -> OverlapReads:
-        """What queries read of the files with bounds, by where their rows lie."""
+        """Return what queries read of the files with bounds, by where their rows lie."""
         return OverlapReads(self.ranges, RowPlaces.of(self.ranges.lower, self.ranges.upper, self.weights, fractions))
 
     def told(self, files: FilesOf) -> ColumnClustering:

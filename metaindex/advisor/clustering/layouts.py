@@ -1,5 +1,5 @@
-"""What another layout would leave out: the rows of a sample are put in that order in memory, cut into as many files as
-the table has, and asked the same as the files are now. Nothing is written.
+"""The effect of another layout: the rows of a sample are put in that order in memory, cut into as many files as the
+table has, and measured like the files of now. Nothing is written.
 
 A rewrite works inside partitions and keeps the number of files, so the rows of a partition are sorted among themselves.
 Rows lie at their ranks: of a sorted sample, how many rows are below says the same as the value.
@@ -64,7 +64,7 @@ class SamplePartitions:
 
     @property
     def enough(self) -> bool:
-        """Has every partition rows for more than one file? One of one file cannot be laid out otherwise."""
+        """Return whether some partition has rows for more than one file: a single file has no other layout."""
         return bool((np.minimum(self.files, np.bincount(self.of_row) // _LEAST) > 1).any())
 
 
@@ -99,7 +99,7 @@ def files_then(
 
 
 def fractions_of(values: Numbers, lower: Numbers, upper: Numbers, count: int) -> Floats:
-    """Where between the bounds of its file a row lies, as the sample has it: the middles of equal portions. `lower` and
+    """Return where between the bounds of its file a row lies, by the sample: the middles of equal portions. `lower` and
     `upper`: of the file of each row, as numbers of the same order; `count`: files that will be asked."""
     wide = upper > lower
     even = even_fractions(count)
@@ -151,7 +151,7 @@ def _order(columns: SampleColumns, groups: SamplePartitions, by: Sequence[int], 
 
 
 def _ranges(ranks: Ints) -> Words:
-    """Of each row the number of its range, of a thousand with as many rows each; NULL comes first."""
+    """Return for each row the number of its range, of a thousand with as many rows each; NULL comes first."""
     order = np.sort(ranks)
     return (np.searchsorted(order, ranks, side="left") * _RANGES // max(len(ranks), 1)).astype(np.uint64)
 
@@ -171,8 +171,8 @@ def _interleaved(words: Sequence[Words], width: int) -> list[Words]:
 
 
 def _cut(rows: Ints, pieces: Ints, files: Ints) -> tuple[Ints, Floats, Ints]:
-    """Where each file then begins among the rows in order, how many files of the table it stands for, how many rows of
-    the sample it has."""
+    """Return where each new file begins among the sorted rows, how many files of the table it stands for, and how many
+    rows of the sample it has."""
     ends = np.cumsum(rows)
     starts = [
         end - count + np.arange(number) * count // number

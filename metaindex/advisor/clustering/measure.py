@@ -1,4 +1,4 @@
-"""From a snapshot to its clustering, and from a sample of it to advice."""
+"""Measures a snapshot's clustering, and derives advice from a sample of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAYS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class ClusteringQuestion:
-    """What is asked of a table. `columns`: none for all; `sample`: the share of the table's bytes that may be read for
+    """The parameters of a measurement. `columns`: none for all; `sample`: share of the table's bytes to read for
     advice, 0 for none, None for a hundredth; `scan`: how a file is read; `name`, `path`: of the table in statements."""
 
     columns: tuple[str, ...]
@@ -115,7 +115,7 @@ def _varies(column: ColumnClustering) -> bool:
 def _advise(
     asked: ClusteringQuestion, snapshot: Snapshot, files: FilesOf, wanted: list[Measured]
 ) -> tuple[Sampled, tuple[Advice, ...]]:
-    """What was read, and advice for these columns."""
+    """Return what was read, and advice for these columns."""
     total = snapshot.files.size_bytes
     limit = limit_of(asked.sample, total)
     if asked.sample == 0 or not files.count:
@@ -189,8 +189,8 @@ def _layouts(
 
 
 def _best(advice: list[Advice]) -> tuple[Advice, ...]:
-    """Of those that pay the one that leaves the fewest files to read for all columns together, of equals the one by
-    fewer columns; and the best by a column alone."""
+    """Return, of the advice that pays, the one that leaves the fewest files to read for all columns together (of equals
+    the one by fewer columns), and the best by a single column."""
     paying = sorted(
         (advice_ for advice_ in advice if advice_.saving >= _PAYS), key=lambda a: (round(_left(a), 2), len(a.columns))
     )
@@ -199,14 +199,14 @@ def _best(advice: list[Advice]) -> tuple[Advice, ...]:
 
 
 def _left(advice: Advice) -> float:
-    """What queries on any of the columns would read, as a share of what they read now: those that lose count, too."""
+    """Return what queries on any of the columns would read, as a share of what they read now: losses count, too."""
     return sum(effect.files_then for effect in advice.effects) / max(
         sum(effect.files_now for effect in advice.effects), 1e-9
     )
 
 
 def _candidates(leaves: Sequence[Leaf], table_format: str) -> Iterator[tuple[tuple[int, ...], Curve]]:
-    """Each column alone; two or three along a curve, where the format has one, or one behind the other."""
+    """Yield each column alone; two or three along a curve, if the format has one, else one behind the other."""
     for size in (1, 2, 3):
         for by in combinations(range(len(leaves)), size):
             if size == 3 and len(leaves) > 4 and by != (0, 1, 2):
@@ -224,12 +224,12 @@ def _candidates(leaves: Sequence[Leaf], table_format: str) -> Iterator[tuple[tup
 
 
 def _in_zorder(leaf: Leaf) -> bool:
-    """Has Iceberg an order of bytes for the type?"""
+    """Return whether Iceberg has an order of bytes for the type."""
     return family_of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)
 
 
 def _files_now(measured: Measured, values: pa.Array, sample: SampleRows, files: FilesOf) -> float:
-    """What a range reads of the files as they are, the rows lying between bounds as the sample has them."""
+    """Return what a range reads of the files as they are, with rows between bounds placed as in the sample."""
     unknown = float((~measured.bounded & ~measured.empty).sum())
     return measured.reads(_fractions(measured, values, sample)).by_range(np.ones(len(measured.ranges)), RANGE) + unknown
 

@@ -46,7 +46,7 @@ def _placed(values: pa.Array) -> Ints:
 
 
 def _eight_bytes(ordered: pa.Array) -> Ints:
-    """Of sorted texts the bytes behind what the first and the last, and so all, begin with."""
+    """Return the eight bytes behind the common beginning of sorted texts."""
     first, last = ordered[0].as_py(), ordered[-1].as_py()
     begin = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     offsets = np.frombuffer(ordered.buffers()[1], np.int64, len(ordered) + 1, ordered.offset * 8)

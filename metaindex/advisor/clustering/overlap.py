@@ -1,4 +1,4 @@
-"""How far the ranges of files overlap, and what a query reads of them: whole columns at a time, sorted and swept.
+"""Overlap of the ranges of files, and what a query reads of them: whole columns at a time, sorted and swept.
 
 The range of a file is closed: from its lower to its upper bound. Files are vectors of equal length here, in any order;
 all have a range. The definitions:
@@ -52,17 +52,17 @@ class Ranges:
         return _greatest(at, self._scattered(self.begun, _below(self.begins, self.begins)), self._begun_until - 1)
 
     def overlaps(self) -> Ints:
-        """How many other files each one overlaps."""
+        """Return how many other files each one overlaps."""
         return self._begun_until - self._scattered(self.begun, self._ended_before) - 1
 
     @cached_property
     def _begun_until(self) -> Ints:
-        """Of each file: how many begin before it has ended."""
+        """Return for each file how many begin before it has ended."""
         return self._scattered(self.ended, _up_to(self.begins, self.ends))
 
     @cached_property
     def _ended_before(self) -> Ints:
-        """Of each file, by where it begins: how many have ended before."""
+        """Return for each file, by where it begins, how many have ended before."""
         return _below(self.ends, self.begins)
 
     def _scattered(self, order: Ints, values: Ints) -> Ints:
@@ -72,7 +72,7 @@ class Ranges:
 
 
 def histogram(depth: Ints) -> dict[int, int]:
-    """How many files have a depth of 1, of 2, of 3 to 4, of 5 to 8 and so on, by the greatest depth of each."""
+    """Count the files with a depth of 1, of 2, of 3 to 4, of 5 to 8 and so on, by the greatest depth of each step."""
     if not len(depth):
         return {}
     steps = np.ceil(np.log2(depth)).astype(np.int64)
@@ -81,7 +81,7 @@ def histogram(depth: Ints) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class RowPlaces:
-    """Where rows lie: places in ascending order, and how much of all rows lies at each."""
+    """The places of rows in ascending order, and the share of all rows at each."""
 
     places: Numbers
     shares: Floats
@@ -112,8 +112,8 @@ def even_fractions(files: int) -> Floats:
 
 
 class OverlapReads:
-    """What queries read of files, when rows lie so. `weights`: what each file counts, such as 1 or its bytes; several
-    of them are asked of the same order."""
+    """The reads of queries over files whose rows lie so. `weights`: what each file counts, such as 1 or its bytes;
+    several of them share one order."""
 
     def __init__(self, ranges: Ranges, rows: RowPlaces) -> None:
         self._ranges = ranges
@@ -124,11 +124,11 @@ class OverlapReads:
         self._last = _below(ranges.ends, rows.places)
 
     def by_value(self, weights: Floats) -> float:
-        """What a value that some row has reads on average."""
+        """Return what a value that some row has reads on average."""
         return self._begun(weights, self._shares) - self._ended(weights, self._shares)
 
     def by_range(self, weights: Floats, share: float) -> float:
-        """What a range over this share of the rows reads on average over where it begins."""
+        """Return what a range over this share of the rows reads, on average over where it begins."""
         if not 0 < share < 1:
             raise ValueError(f"a range is over a share of the rows between 0 and 1; got {share}")
         # Of all beginnings between 0 and 1 - share, how much has its end (or its beginning) at a place.
@@ -153,7 +153,7 @@ def _summed(weights: Floats) -> Floats:
 
 
 def _between(lower: Numbers, upper: Numbers, fraction: float) -> Numbers:
-    """Of each range the place that far from its lower bound: a whole number where the bounds are such."""
+    """Return for each range the place that far from its lower bound: a whole number if the bounds are such."""
     if lower.dtype.kind == "f":
         least, most = (np.clip(bound, -1e308, 1e308) for bound in (lower, upper))
         places: Floats = np.clip(least * (1.0 - fraction) + most * fraction, lower, upper)
@@ -185,10 +185,10 @@ def _greatest(values: Ints, first: Ints, last: Ints) -> Ints:
 
 
 def _up_to(values: Numbers, points: Numbers) -> Ints:
-    """How many of the sorted values are at most each point."""
+    """Count the sorted values that are at most each point."""
     return np.searchsorted(values, points, side="right").astype(np.int64)
 
 
 def _below(values: Numbers, points: Numbers) -> Ints:
-    """How many of them are less."""
+    """Count the sorted values that are less than each point."""
     return np.searchsorted(values, points, side="left").astype(np.int64)

@@ -25,8 +25,8 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Sampled(Plain):
-    """What was read of the table for the advice. `limit_bytes`: what the files read may have together; `reason`: why
-    none was read, or no advice given."""
+    """The files that were read for the advice. `limit_bytes`: the most that they may have together; `reason`: why none
+    was read, or no advice given."""
 
     files: int = 0
     size_bytes: int = 0
@@ -37,7 +37,7 @@ class Sampled(Plain):
 
     @property
     def said(self) -> str:
-        """In a line, for people; nothing where nothing was asked."""
+        """Describe the sample in a line, for people; empty if none was wanted."""
         if not self.files:
             return f"no advice: {self.reason}" if self.reason else ""
         share = percent(self.size_bytes / max(self.total_bytes, 1))
@@ -72,7 +72,7 @@ def check_share(share: object) -> None:
 
 
 def limit_of(share: float | None, total_bytes: int) -> int:
-    """How many bytes the files that are read may have. None: a hundredth, of small tables all."""
+    """Return how many bytes the sampled files may have. None: a hundredth, of small tables all."""
     if share is None:
         return max(int(total_bytes * SHARE), min(total_bytes, SMALL_BYTES))
     return int(total_bytes * share)
@@ -111,7 +111,7 @@ def read_sample(scan_of: Callable[[int], Scan], rows: Ints, leaves: Sequence[Lea
 
 
 def evenly(batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int) -> pa.Table:
-    """At most so many rows, equally far from each other. Twice as many and one batch are held, however many come."""
+    """Return at most so many rows, evenly spaced. Twice as many and one batch are held, however many come."""
     held: list[pa.RecordBatch] = []
     seen = count = 0
     step = 1

@@ -31,8 +31,8 @@ class Rewrite:
     partitions: tuple[str, ...] = ()
 
     def statements(self, name: str | None = None) -> tuple[str, ...]:
-        """What to run, in this order, in Spark: SQL, of plain files Python. `name`: the table's in its catalog; of
-        Iceberg the catalog comes first (`lake.db.flights`)."""
+        """Return what to run in Spark, in this order: SQL, for plain files Python. `name`: the table's in its catalog;
+        for Iceberg the catalog comes first (`lake.db.flights`)."""
         match self.format:
             case "delta":
                 columns = ", ".join(map(column_sql, self.columns))
@@ -105,7 +105,7 @@ class Rewrite:
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Of a name in a catalog, as a lake tells it, or as pyiceberg takes it: to that a backtick is a letter."""
+    """Split a name in a catalog, as a lake writes it, or as pyiceberg takes it: there a backtick is a letter."""
     try:
         return parse_path(name)
     except ExpressionError:

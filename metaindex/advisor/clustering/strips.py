@@ -33,7 +33,7 @@ _NEAR = 0.08
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Where each file begins and ends among the rows, between 0 and 1; in the order of `Measured.ranges`."""
+    """The place where each file begins and ends among the rows, between 0 and 1; in the order of `Measured.ranges`."""
 
     start: Floats
     end: Floats
@@ -86,14 +86,14 @@ def _together(line: Ints, start: Floats, end: Floats, lines: int) -> Iterator[Ma
 
 
 def _reached(line: Ints, start: Floats, end: Floats, lines: int, parts: int) -> Floats:
-    """Of each part of each line: how many files reach over it, one that reaches over a half of it as a half."""
+    """Return for each part of each line how many files reach over it; one that covers half of it counts half."""
     covered = _filled(line, start, lines, parts) - _filled(line, end, lines, parts)
     reached: Floats = np.clip(np.diff(covered, axis=1) * parts, 0.0, None)
     return reached
 
 
 def _filled(line: Ints, points: Floats, lines: int, parts: int) -> Floats:
-    """At each edge of a part: the sum of how far it lies behind the points of the line."""
+    """Return at each edge of a part the sum of how far it lies behind the points of the line."""
     part = np.minimum((points * parts).astype(np.int64), parts - 1)
     place = line * parts + part
     number = np.bincount(place, minlength=lines * parts).reshape(lines, parts).cumsum(axis=1)

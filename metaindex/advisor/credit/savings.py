@@ -1,4 +1,4 @@
-"""Was it worth it? What the indexes of a table left out of the queries that were noted, against what they cost.
+"""Savings: what the indexes of a table left out of the queries that were noted, against what they cost.
 
 A query is helped where an index left files out of it, or was read in the table's place. What it was spared counts once
 in the sums, and for each index that helped it: nobody knows what one would have done without the other. Bytes are of
@@ -50,9 +50,8 @@ class Spared(Plain):
 
 @dataclass(frozen=True, slots=True)
 class IndexSavings:
-    """One index: what it had a part in, and its cost. None: nothing is known of it, as there is no such index any
-    more, or it cannot be read. `queries`: those that were noted since it was created; `upkeep_bytes`: written by
-    refreshes and merges over `days` of its history."""
+    """The savings and the cost of one index. None: not known, as the index is gone, or cannot be read. `queries`: those
+    that were noted since it was created; `upkeep_bytes`: written by refreshes and merges over `days` of its history."""
 
     name: str
     spared: Spared
@@ -63,7 +62,7 @@ class IndexSavings:
 
     @property
     def upkeep_bytes_a_day(self) -> float | None:
-        """Of less than a day no rate is told: what was written counts as a day's."""
+        """Return the rate of upkeep; what was written in less than a day counts as a day's."""
         return None if self.upkeep_bytes is None else self.upkeep_bytes / max(self.days, 1.0)
 
     def to_json(self) -> dict[str, object]:
@@ -76,7 +75,7 @@ class IndexSavings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Savings(Shown):
-    """By index (those that spared most first) and by day (in UTC, oldest first). `notes`: what is not in it."""
+    """Savings by index (those that spared most first) and by day (in UTC, oldest first). `notes`: what is left out."""
 
     table: str
     total: Spared
@@ -127,7 +126,7 @@ class Savings(Shown):
 
     @property
     def figure(self) -> Element:
-        """What helped queries read and were spared, day by day."""
+        """Draw what helped queries read and were spared, day by day."""
         from metaindex.core import ColumnChart, columns_figure
 
         days = list(self.days.items())[-_DRAWN_DAYS:]
@@ -179,7 +178,7 @@ def computed_savings(
     infos: Sequence[IndexInfo],
     histories: Mapping[str, History],
 ) -> Savings:
-    """From the log of a table, its indexes, and what happened to them."""
+    """Compute the savings from the log of a table, its indexes, and their histories."""
     rows = queries.rows
     rows = rows.append_column(
         "helped", pc.fill_null(pc.greater(pc.list_value_length(rows.column("indexes")), 0), False)
@@ -204,8 +203,8 @@ def computed_savings(
 
 
 def _without_many(own: pa.Table, there: Mapping[str, IndexInfo]) -> tuple[pa.Table, list[str]]:
-    """Of names that no index has any more those that stand in the most rows, and what is said of the others: a stranger
-    may write a million of them."""
+    """Drop rows of all but the most frequent names of indexes that are gone, and note how many: a stranger may write a
+    million of them."""
     names = own.column("index").value_counts()
     gone = pa.table({"name": names.field("values"), "rows": names.field("counts")})
     gone = gone.filter(pc.invert(pc.is_in(gone.column("name"), pa.array([*there], pa.string()))))
@@ -217,7 +216,7 @@ def _without_many(own: pa.Table, there: Mapping[str, IndexInfo]) -> tuple[pa.Tab
 
 
 def _grouped(rows: pa.Table, key: str) -> dict[object, Spared]:
-    """By the values of a column. Of a million of them, as a stranger may write, in one go."""
+    """Sum savings by the values of a column, in one pass: a stranger may write a million of them."""
     sums = [(name, "sum", pc.ScalarAggregateOptions(min_count=0)) for name in _SUMS]
     helped = rows.column("helped")
     known = {name: pc.if_else(helped, rows.column(name), 0).cast(pa.float64()) for name in SUMMED}
@@ -255,6 +254,6 @@ def _index(name: str, spared: Spared, info: IndexInfo | None, told: History | No
 
 
 def _noted_since(rows: pa.Table, ms: int) -> int:
-    """Who noted them and who created the index may have clocks of their own."""
+    """Count the queries noted since then, by clocks that may differ: the reader's and the index creator's."""
     at = pa.scalar(dt.datetime.fromtimestamp(ms / 1000, dt.UTC), rows.schema.field("at").type)
     return int(pc.sum(pc.greater_equal(rows.column("at"), at)).as_py() or 0)

@@ -1,4 +1,4 @@
-"""How a table's files are laid out, asked of its snapshot and its indexes."""
+"""The layout of a table's files, measured from its snapshot and its indexes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def clustering(
     sample: float | None,
     indexes: Iterable[str] | None,
 ) -> Clustering:
-    """See `Table.clustering`."""
+    """Implement `Table.clustering`."""
     handle = handle.as_indexed()
     bounds = _bounds(handle, handle.snapshot(at_version(version, timestamp)), indexes)
     return measure(_question(handle, bounds.snapshot, tuple(columns), sample), bounds)
@@ -48,8 +48,8 @@ def layout_seen(
     sample: float | None,
     indexes: Iterable[str] | None,
 ) -> LayoutSeen:
-    """For a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their parts),
-    or for all where none is."""
+    """Measure for a page: the columns of the table, the ranges of some, and advice for those that are `named` (by their
+    parts), or for all if none is."""
     from metaindex.advisor.clustering.clustering import FilesOf, Measured
     from metaindex.advisor.clustering.strips import strip_of
     from metaindex.advisor.report.facts import LayoutSeen
@@ -92,7 +92,7 @@ def _question(
 
 
 def catalog_name(handle: Handle) -> str:
-    """Of a table that a catalog opened: with the catalog's own name, as SQL names it."""
+    """Return the name of a table that a catalog opened, with the catalog's own name, as SQL writes it."""
     catalog = handle.ref.options.get("catalog")
     if catalog is None:
         return ""
@@ -101,6 +101,6 @@ def catalog_name(handle: Handle) -> str:
 
 
 def _is_one_folder(handle: Handle) -> bool:
-    """Is all that lies below the table's path the table? Plain files can be chosen among others."""
+    """Return whether all files below the table's path are the table: plain files can be chosen among others."""
     chosen = {name.lower() for name in handle.ref.options} & _CHOOSING
     return handle.format != "files" or not (handle.ref.patterns or chosen)

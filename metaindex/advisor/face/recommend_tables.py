@@ -35,7 +35,7 @@ def recommend(
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
     progress: Progress | None = None,
 ) -> Recommendation:
-    """Which indexes should there be for a workload? `mi.recommend("log.sql", "lake/flights", budget_bytes=1e8)`.
+    """Recommend indexes for a workload: `mi.recommend("log.sql", "lake/flights", budget_bytes=1e8)`.
 
     `queries`: as `Table.recommend` takes them. `places`: tables as `open_table` gives them, or paths of tables, or of
     folders with tables below them, of which those are taken that the workload names; without any, those of `tables`.

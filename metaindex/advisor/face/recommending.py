@@ -44,8 +44,8 @@ _OF_LAYOUT = 0.25
 
 @dataclass(frozen=True, slots=True)
 class RecommendQuestion:
-    """What a user asks for. `queries`: None for the tables' own query logs; `tables`: as SQL names them, by path;
-    `days`: the time that the workload is of, None where its own is known, or nobody knows; `copies`: may indexes keep
+    """The parameters of a recommendation. `queries`: None for the tables' own query logs; `tables`: paths by names in
+    SQL; `days`: the time span of the workload, None if its own is known, or nobody knows; `copies`: may indexes keep
     rows of the table, for Spark to read in its place?"""
 
     queries: object = None
@@ -72,12 +72,12 @@ class RecommendQuestion:
 
 
 def recommend(handles: Sequence[Handle], *asked: Any) -> Recommendation:
-    """See `Table.recommend`, whose arguments follow in the order of `RecommendQuestion`."""
+    """Implement `Table.recommend`, whose arguments follow in the order of `RecommendQuestion`."""
     return recommendation(handles, RecommendQuestion(*asked))
 
 
 def recommendation(handles: Sequence[Handle], question: RecommendQuestion) -> Recommendation:
-    """See `Table.recommend`."""
+    """Implement `Table.recommend`."""
     if question.candidates and len(handles) > 1:
         raise ArgumentError(
             f"candidates= are of one table; {len(handles)} are asked; leave it out, or ask the tables one by one"
@@ -139,7 +139,7 @@ class _Noted:
 
 
 def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
-    """Of readers, with which the table is open; a schema that no text says is none of them."""
+    """Return the reader options with which the table is open, without a schema that has no text."""
     if handle.format != "files":
         return ()
     said = plain_options(handle.ref.options).items()
@@ -195,7 +195,7 @@ def _names(path: str, question: RecommendQuestion) -> TableNames:
 
 
 def _helped(handle: Handle) -> Mapping[str, int] | None:
-    """By index, how many queries of the query log it helped; None where there is none that can be read."""
+    """Count by index the queries of the query log that it helped; None if no query log can be read."""
     try:
         rows = logged(place_of(handle).storage(), 0).rows
     except MetaIndexError:
@@ -218,7 +218,7 @@ def _layout(handle: Handle, sample: float | None) -> Callable[[Sequence[str]], t
 
 
 def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: Sequence[Handle]) -> Iterator[str]:
-    """What of the workload has no part in the answer, and why there may be none."""
+    """Yield notes on queries that have no part in the answer, and on why it may be empty."""
     for queries in workloads:
         yield from unread(queries)
     every = [queries for queries in workloads if queries.templates]

@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ReportAsked:
-    """See `Table.report`."""
+    """The parameters of `Table.report`."""
 
     where: tuple[object, ...]
     queries: object
@@ -52,12 +52,12 @@ class ReportAsked:
 
 
 def write_report(queries: Queries, path: object, progress: Progress | None, *asked: Any) -> Reported:
-    """See `Table.report`, whose other arguments follow in the order of `ReportAsked`."""
+    """Implement `Table.report`, whose other arguments follow in the order of `ReportAsked`."""
     return report(queries, path, ReportAsked(*asked), progress)
 
 
 def report(queries: Queries, path: object, asked: ReportAsked, progress: Progress | None) -> Reported:
-    """See `Table.report`."""
+    """Implement `Table.report`."""
     handle = queries.handle.as_indexed()
     queries = queries if handle is queries.handle else Queries(handle)
     if len(asked.where) > _MOST_CONDITIONS:

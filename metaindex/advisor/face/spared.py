@@ -1,4 +1,4 @@
-"""What the indexes of a table saved, and cost: asked of its query log and of the indexes' own logs."""
+"""Savings of a table's indexes, from its query log and the indexes' own logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metaindex.table import Handle, History, history, indexes, logged_queries
 
 
 def savings_of(handle: Handle, since: dt.timedelta | None) -> Savings:
-    """See `Table.savings`."""
+    """Implement `Table.savings`."""
     queries = logged_queries(handle, since)
     infos = indexes(handle, version=None, timestamp=None, staleness=False, vacuumed=False)
     histories: dict[str, History] = {}

@@ -1,4 +1,4 @@
-"""What an index would leave out, asked of a table's snapshot and of its indexes."""
+"""What-if questions to a table: the effect of an index, measured on its snapshot and indexes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def weighed(
     indexes: Iterable[str] | None,
     tables: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> WhatIf:
-    """See `Table.what_if`."""
+    """Implement `Table.what_if`."""
     handle = handle.as_indexed()
     check_workplace(handle)
     if _are_statements(queries):
@@ -95,7 +95,7 @@ def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHan
 
 
 def _are_statements(queries: object) -> bool:
-    """Is a file of queries among them, a SQL statement, or a DataFrame?"""
+    """Return whether a file of queries, a SQL statement, or a DataFrame is among them."""
     from metaindex.expressions import is_statement
 
     several = queries if isinstance(queries, list | tuple) else (queries,)
@@ -140,7 +140,7 @@ def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozense
 
 
 def _has_struct(type_: pa.DataType) -> bool:
-    """Is there a struct in a list or map, of which a field can be read alone?"""
+    """Return whether a list or map holds a struct, of which a field can be read alone."""
     if pa.types.is_struct(type_):
         return True
     if pa.types.is_map(type_):
@@ -159,7 +159,7 @@ def _left_out(queries: Workload, chosen: OfTable) -> Iterator[str]:
 
 
 def unread(queries: Workload) -> Iterator[str]:
-    """What of a workload could not be read."""
+    """Yield what could not be read of a workload."""
     for problem in queries.problems[:_MOST_TOLD]:
         yield f"{NOT_READ}: {one_line(str(problem))}"
     if len(queries.problems) > _MOST_TOLD:

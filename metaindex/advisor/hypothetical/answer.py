@@ -16,8 +16,8 @@ from .spread import Spread, most_read
 
 @dataclass(frozen=True, slots=True)
 class Reads(Plain):
-    """What a query reads. `row_groups`: None where the files have none, or nobody knows; `size_bytes`: of the files
-    that are read, whole (of a covering index: of its own rows)."""
+    """The reads of a query. `row_groups`: None if the files have none, or nobody knows; `size_bytes`: of the files that
+    are read, whole (of a covering index: of its own rows)."""
 
     files: Estimate
     row_groups: Estimate | None
@@ -26,9 +26,9 @@ class Reads(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One query with one candidate. `sampled_files`: of those that it reads now, how many the candidate was tried on.
-    `note`: why it helps nothing, or what to know of the numbers. `instead_of_bytes`: of a covering index that is read
-    in the table's place, what its columns take in the files that the query reads now; 0 for all others."""
+    """The effect of one candidate on one query. `sampled_files`: on how many of those that it reads now the candidate
+    was tried. `note`: why it helps nothing, or how to take the numbers. `instead_of_bytes`: for a covering index that
+    is read in the table's place, what its columns take in the files that the query reads now; else 0."""
 
     candidate: str
     reads: Reads
@@ -38,7 +38,7 @@ class Effect:
 
     @property
     def exact(self) -> bool:
-        """Is the number of files no estimate?"""
+        """Return whether the number of files is exact, not an estimate."""
         return self.reads.files.exact
 
     def saved_of(self, now: Reads) -> Estimate:
@@ -58,8 +58,8 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class QueryWeighed:
-    """One query: what it reads now, and with each candidate. `problem`: why it cannot be answered, else empty.
-    `weight`: how often a workload has it; `stands`: for others with other literals, and `weight` is its share."""
+    """The reads of one query, now and with each candidate. `problem`: why it cannot be answered, else empty. `weight`:
+    how often a workload has it; `stands`: for others with other literals, and `weight` is its share."""
 
     query: str
     now: Reads | None = None
@@ -69,7 +69,7 @@ class QueryWeighed:
     stands: Stands | None = None
 
     def __getitem__(self, candidate: str) -> Effect:
-        """With a candidate by its name. KeyError where there is none."""
+        """Return the effect of a candidate, by its name. Raises KeyError if there is none."""
         for effect in self.effects:
             if effect.candidate == candidate:
                 return effect
@@ -84,7 +84,7 @@ class QueryWeighed:
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What a day of the table's commits costs: index bytes that are added, and processor seconds to build them."""
+    """The cost of a day of the table's commits: index bytes that are added, and processor seconds to build them."""
 
     size_bytes: float
     cpu_seconds: float
@@ -96,7 +96,7 @@ class Upkeep:
 
 @dataclass(frozen=True, slots=True)
 class Rate(Plain):
-    """How fast the table grows, by its own history. `days`: that were looked at; `reason`: why nothing is known."""
+    """The growth of the table, by its own history. `days`: that were looked at; `reason`: why nothing is known."""
 
     days: float = 0.0
     commits: int = 0
@@ -109,7 +109,7 @@ class Rate(Plain):
 
     @property
     def said(self) -> str:
-        """In a line."""
+        """Describe the rate in a line."""
         if self.reason:
             return f"upkeep is not told: {self.reason}"
         added = human_bytes(int(self.bytes_a_day))
@@ -120,7 +120,7 @@ class Rate(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a candidate costs. None is not known; `problem`: why it cannot be built, else empty."""
+    """The cost of a candidate. None is not known; `problem`: why it cannot be built, else empty."""
 
     candidate: str
     size_bytes: Estimate | None = None
@@ -158,7 +158,7 @@ class WhatIf(Shown):
         raise KeyError(f"a query of this answer is one of those that were asked; got {query!r}")
 
     def cost(self, candidate: str) -> Cost:
-        """What a candidate costs, by its name. KeyError where there is none."""
+        """Return the cost of a candidate, by its name. Raises KeyError if there is none."""
         for cost in self.candidates:
             if cost.candidate == candidate:
                 return cost
@@ -166,8 +166,8 @@ class WhatIf(Shown):
         raise KeyError(f"a candidate of this answer is one of {names}; got {candidate!r}")
 
     def saved(self, candidate: str) -> Estimate:
-        """Over the workload: bytes that its queries would not read any more, each as often as it is asked. The bounds
-        are the sums of theirs, wider where some stand for others with other literals."""
+        """Return the bytes that the workload would not read any more, each query as often as it is asked. The bounds
+        are the sums of theirs, wider if some queries stand for others with other literals."""
         nows = self._nows
         saved = [weighed[candidate].saved_of(now) for weighed, now in nows]
         # Of a covering index what its columns take is compared, which may be less than what is read now.
@@ -176,12 +176,12 @@ class WhatIf(Shown):
 
     @property
     def read_bytes(self) -> float:
-        """Over the workload: bytes that its queries read now, each as often as it is asked."""
+        """Return the bytes that the workload reads now, each query as often as it is asked."""
         return self.reads_bytes.expected
 
     @property
     def reads_bytes(self) -> Estimate:
-        """As `read_bytes`, with its bounds: where queries stand for others with other literals, it is an estimate."""
+        """Return `read_bytes` with its bounds: if queries stand for others with other literals, it is an estimate."""
         now = [reads.size_bytes for _, reads in self._nows]
         most = [most_read(size.expected, self.size_bytes, self.files) for size in now]
         return self._spread.total(now, most)
@@ -202,7 +202,7 @@ class WhatIf(Shown):
 
     @property
     def refused(self) -> int:
-        """How many queries could not be answered."""
+        """Return how many queries could not be answered."""
         return sum(bool(weighed.problem) for weighed in self.queries)
 
     @property
@@ -228,7 +228,7 @@ class WhatIf(Shown):
         return parts
 
     def _notes_of_effects(self) -> list[str]:
-        """What is said of a candidate for several queries is said once, with the first of them."""
+        """Return the notes on candidates; one that several queries share comes once, with the first of them."""
         queries: dict[tuple[str, str], list[str]] = {}
         for weighed in self.queries:
             for each in weighed.effects:
@@ -264,7 +264,7 @@ class WhatIf(Shown):
 
     @property
     def _over(self) -> bool:
-        """Is there more than one question, whose sum tells something?"""
+        """Return whether there is more than one query, so that a sum is of interest."""
         return sum(weighed.weight for weighed in self.queries if weighed.now is not None) > 1
 
     def _cost(self, cost: Cost) -> tuple[str, ...]:

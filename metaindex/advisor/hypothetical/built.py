@@ -42,7 +42,7 @@ class Built:
 
     @property
     def indexes(self) -> tuple[list[OpenIndex], list[OpenIndex]]:
-        """What the walk may ask of it: over all files, and over the sample."""
+        """Return the trial indexes that the walk may ask: over all files, and over the sample."""
         return [trial.index for trial in self.exact], [trial.index for trial in self.sampled]
 
 
@@ -56,8 +56,8 @@ def build(
     *,
     footers: bool,
 ) -> Built:
-    """Whatever goes wrong with a candidate is told as its problem. `trees`: the queries; `wanted`: the files that they
-    read now."""
+    """Build a candidate; any failure becomes its problem. `trees`: the queries; `wanted`: the files that they read
+    now."""
     try:
         rows = sight.sampling.of(candidate, bench.snapshot.schema)
         whole = len(rows) == len(bench.snapshot.files)
@@ -122,8 +122,8 @@ def _portions(bench: Bench, sample: Rows) -> list[Rows]:
 
 
 def _size_by_footers(bench: Bench, rows: Rows, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
-    """Of a candidate that keeps facts alone, as footers of all files that queries read tell what they can of them; None
-    where that is too much to ask, or nothing."""
+    """Estimate the size of a candidate that keeps statistics alone, from the footers of all files that queries read;
+    None if that is too much to read, or footers hold nothing."""
     kinds: list[Kind] = []
     asked = 0
     for kind in fact_kinds(candidate.kinds):
@@ -155,8 +155,8 @@ def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wante
 
 
 def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
-    """What footers say of the queries' columns in the files that they read now; None where they say nothing, or are too
-    many. Of floats they do not tell NaN: here they are taken as if there were none, which the sample shows."""
+    """Return the footers' statistics of the queries' columns in the files that they read now; None if there are none,
+    or too many. Footers do not count NaN: floats are taken as if there were none, which the sample checks."""
     if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
         return None
     leaves = {leaf.parts: leaf for leaf in bench.snapshot.schema.leaves()}
@@ -175,7 +175,7 @@ def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenInd
 
 
 def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
-    """What the query reads with all of them together; those that keep rows have no part in it."""
+    """Return what the query reads with all of them together, without those that keep rows."""
     exact = [index for built in several for index in built.indexes[0]]
     sampled = [index for built in several for index in built.indexes[1]]
     rows = min((built.rows for built in several if built.sampled), key=len, default=sight.sample)
@@ -183,7 +183,7 @@ def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
 
 
 def asks(sight: Sight, now: Now, built: Built) -> bool:
-    """Does anything of it answer some part of the query?"""
+    """Return whether the candidate answers some part of the query."""
     exact, sampled = built.indexes
     return bool(exact or sampled) and not idle(
         sight.standing.with_more(*exact, *sampled).answer(now.tree), exact, sampled

@@ -51,7 +51,7 @@ class Candidate:
 
 
 def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
-    """Each is a kind, or several of one index; a kind alone is a list of one. ArgumentError for what is neither."""
+    """Name candidates: each is a kind, or several of one index; a kind alone is a list of one. Raises ArgumentError."""
     found: list[Candidate] = []
     for one in given if isinstance(given, list | tuple) else (given,):
         kinds = tuple(one) if isinstance(one, list | tuple) else (one,)
@@ -67,13 +67,13 @@ def named(given: Kind | Sequence[Kind | Sequence[Kind]]) -> list[Candidate]:
 
 
 def following(trees: Iterable[Predicate], schema: Schema) -> list[Candidate]:
-    """What may help these queries, as the kinds of metaindex themselves suggest."""
+    """Return candidates that may help these queries, as the kinds of metaindex themselves suggest."""
     asked = asked_columns(trees, schema)
     return named([suggested for kind in KINDS for suggested in kind.suggested(asked)])
 
 
 def asked_columns(trees: Iterable[Predicate], schema: Schema) -> AskedColumns:
-    """What conditions ask of columns that the table has."""
+    """Return the columns of the table that conditions compare, and how."""
     by_name = {leaf.parts: leaf for leaf in schema.leaves() if physical_type(leaf.type) is not None}
     known: dict[str, None] = {}
     compared: dict[str, None] = {}

@@ -154,8 +154,8 @@ def _count(plan: Scan) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CopyRead:
-    """What a query reads of a copy, or why the rule would read the table. `instead_of`: what the same columns take in
-    the files that it reads now."""
+    """The reads of a query from a copy, or why the rule would read the table. `instead_of`: what the same columns take
+    in the files that it reads now."""
 
     reads: Reads | None
     instead_of: float = 0.0
@@ -163,8 +163,8 @@ class CopyRead:
 
 
 def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Copy) -> CopyRead:
-    """By the rules of covering indexes: all columns of the query are there, a struct that it needs whole as such, and
-    it asks the first one."""
+    """Apply the rules of covering indexes: all columns of the query are there, a struct that it needs whole as such,
+    and it has a condition on the first one."""
     if parts_of := in_part(needs):
         return CopyRead(None, note=f"the query reads a part of the column {parts_of[0]}, which Spark reads alone")
     own = (ref.parts for ref in columns(now.tree))
@@ -187,7 +187,7 @@ def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Cop
 
 
 def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -> Estimate:
-    """What is read of these columns. Rows of a value, or of a range, begin and end in the midst of a page, in each part
+    """Estimate what is read of these columns. Rows of a value, or of a range, begin and end amid a page, in each part
     or for each value; pieces along a curve are pages themselves."""
     whole = copy.size.expected / copy.plan.parts_at(copy.size.expected)
     runs = (left.parts.low, left.parts.expected, left.parts.high)
@@ -207,7 +207,7 @@ def _bytes_of(copy: Copy, needs: Set[tuple[str, ...]], left: Left, equal: int) -
 
 
 def _asks_of(tree: Predicate, some: Sequence[ColumnRef]) -> bool:
-    """Is some condition of these columns alone?"""
+    """Return whether some condition is on these columns alone."""
     asked = (set(columns(part)) for part in conjuncts(tree))
     return any(refs and refs <= set(some) for refs in asked)
 
@@ -218,7 +218,7 @@ def _of_curve(copy: Copy, pieces: Pieces, now: Now) -> Left:
 
 
 def _of_order(sight: Sight, now: Now, copy: Copy, asked: Restriction) -> Left:
-    """Of rows in buckets, or in the order of the first column."""
+    """Estimate the rows left in buckets, or in the order of the first column."""
     first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: copy.plan.indexed]]
     counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
     buckets = copy.kind.buckets_at(sight.snapshot.files.size_bytes)
@@ -240,8 +240,8 @@ def _about(tree: Predicate, first: ColumnRef) -> tuple[Predicate, ...]:
 
 
 def _share(sight: Sight, parts: tuple[Predicate, ...], first: ColumnRef) -> Estimate | None:
-    """Of all rows, those for which these conditions on a column are true: counted in sampled files of those that
-    statistics and indexes leave for these conditions; in the others there is none."""
+    """Estimate the share of rows for which these conditions on a column are true: counted in sampled files of those
+    that statistics and indexes keep for them; other files have none."""
     if not parts:
         return None
     alone = And(parts) if len(parts) > 1 else parts[0]
@@ -280,8 +280,8 @@ def _of_rows(hits: Floats, trials: Floats, scope: float, *, whole: bool) -> Esti
 
 
 def _source(sight: Sight, now: Now, copy: Copy, needs: Set[tuple[str, ...]]) -> float:
-    """What these columns take in the files that the query reads now: by the footers of the sampled ones, else by the
-    widths of their types; of CSV and JSON all of these files."""
+    """Estimate what these columns take in the files that the query reads now: by the footers of the sampled ones, else
+    by the widths of their types; for CSV and JSON the whole files."""
     size = float(sight.sizes[now.kept].sum())
     if not sight.grouped:
         return size
@@ -300,7 +300,7 @@ def _stored_shares(sight: Sight, needed: Sequence[Leaf]) -> list[float]:
 
 
 def _stored_share(sight: Sight, row: int, needed: Sequence[Leaf]) -> float | None:
-    """Of a file's bytes, what the chunks of these columns have; None where its footer does not tell."""
+    """Return the share of a file's bytes that the chunks of these columns have; None if its footer does not tell."""
     path = sight.snapshot.files.paths[row].as_py()
     chunks = sight.groups.chunk_bytes(path)
     sources = [".".join(leaf.source) for leaf in needed]
@@ -316,14 +316,14 @@ _LEAST_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a query leaves of a copy: of its bytes at least, probably and at most; and how many parts."""
+    """The rest of a copy that a query reads: shares of its bytes at least, probably and at most; and how many parts."""
 
     shares: tuple[float, float, float]
     parts: Estimate
     note: str = ""
 
     def in_parts(self, count: int) -> Left:
-        """With the share of parts as that of so many."""
+        """Scale the share of parts to so many."""
         low, high = np.floor(self.parts.low * count), np.ceil(self.parts.high * count)
         return replace(self, parts=Estimate(float(low), self.parts.expected * count, float(min(high, count))))
 

@@ -1,4 +1,4 @@
-"""What a candidate takes: from what it took over the sample, over half of it, and over a quarter.
+"""The cost of a candidate: from what it took over the sample, over half of it, and over a quarter.
 
 bytes      of each metadata partition in three ways: a row adds as much as those of the sample did; or bytes are a
            power of the rows (what is one of many values adds less and less); or what a row adds falls with each
@@ -32,7 +32,7 @@ _LEAST_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Of some files: rows (bytes where some file does not tell) and bytes."""
+    """The weight of some files: rows (bytes if some file does not tell) and bytes."""
 
     rows: float
     size_bytes: float
@@ -50,7 +50,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What was built over some files: bytes by what they are of, those of footers, processor time."""
+    """A build over some files: bytes by kind of part, those of footers, processor time."""
 
     weight: Weight
     part_bytes: Mapping[str, int]
@@ -63,7 +63,7 @@ class Weighed:
 
 
 def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
-    """Of the whole index. `trials`: the sample, a half, a quarter, as far as there are."""
+    """Estimate the size of the whole index. `trials`: the sample, a half, a quarter, as far as there are."""
     last = trials[0]
     times = every.rows / last.weight.rows
     footers = float(last.footer_bytes)
@@ -81,7 +81,7 @@ def size_of(trials: Sequence[Weighed], every: Weight) -> Estimate:
 
 
 def size_as_grown(sample: Trial, few: Trial, many: Trial, times: float) -> Estimate:
-    """Of the whole index, where footers tell some of its columns of all files that queries read: what it took over the
+    """Estimate the whole index if footers hold some of its columns for all files that queries read: its size over the
     `sample` grows as these columns do from the same files (`few`) to all of those (`many`), and `times` that."""
     size = float(many.footer_bytes + sample.footer_bytes - few.footer_bytes)
     for name, of_sample in sample.part_bytes.items():
@@ -124,7 +124,7 @@ def _added(slope: float, middle: float, start: float, end: float, falls: float) 
 
 
 def build_seconds(trials: Sequence[Weighed], every: Weight) -> float:
-    """Of processor time."""
+    """Estimate the processor time of a build."""
     last, first = trials[0], trials[-1]
     even = last.cpu_seconds / last.weight.size_bytes
     more = every.size_bytes - last.weight.size_bytes
@@ -151,8 +151,8 @@ _LEAST_MS = 3_600_000
 
 
 def rate_of(table_format: TableFormat, ref: TableRef, snapshot: Snapshot) -> Rate:
-    """From the versions that can still be read. Of plain files, which have none but those that indexes remember, from
-    the times of the files."""
+    """Return the rate of commits, from the versions that can still be read; for plain files, whose only versions are
+    those that indexes recorded, from the times of the files."""
     try:
         if snapshot.format == "files":
             return _by_files(snapshot)

@@ -1,5 +1,5 @@
-"""What one query reads: now, and with a candidate. What stands already decides which files are read now, over all
-files; the candidate is tried on those of them that are in the sample."""
+"""The reads of one query: now, and with a candidate. Existing indexes decide which files are read now, over all files;
+the candidate is tried on those of them that are in the sample."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .trial import Rows, Standing
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What a query reads as things are. `groups`: by sampled row, of the kept ones."""
+    """The reads of a query as things are. `groups`: by sampled row, of the kept ones."""
 
     tree: Predicate
     result: PruneResult
@@ -50,8 +50,8 @@ class Now:
 def with_candidate(
     sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
-    """What the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
-    `sampled`: over the files `over`, none where its effect is exact. Queries of one predicate are weighed once."""
+    """Return what the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
+    `sampled`: over the files `over`, none if its effect is exact. Queries of one predicate are weighed once."""
     key = (now.tree, *(index.entry.index_uuid for index in (*exact, *sampled)))
     return sight.once(key, lambda: _with_candidate(sight, now, exact, sampled, over))
 
@@ -90,8 +90,8 @@ def _with_candidate(
 
 @dataclass(frozen=True, slots=True)
 class _NotTried:
-    """Of the files that were not tried: particles of how many are kept, and of their bytes. `left`: where they may
-    be."""
+    """The files that were not tried: particles of how many are kept, and of their bytes. `left`: which files may be
+    kept."""
 
     files: Floats
     size_bytes: Floats
@@ -116,8 +116,8 @@ class _Trial:
     over: Rows
 
     def each(self, tree: Predicate, kept: Mask) -> _NotTried | None:
-        """Of a list of values each by itself: one may be in most files and another in none, which nothing that is drawn
-        for all of them together would tell. None where there is no such list."""
+        """Try each of a list of values by itself: one may be in most files and another in none, which draws for all of
+        them together would not show. None if there is no such list."""
         schema = self.sight.snapshot.schema
         shape = PredicateShape.of(tree, schema)
         if shape is None or not 1 < shape.values <= _MOST_VALUES:
@@ -139,7 +139,7 @@ class _Trial:
         return self.sight.once(key, lambda: self.alone(tree, kept & standing.kept(standing.answer(tree))))
 
     def alone(self, tree: Predicate, kept: Mask) -> _NotTried:
-        """Of the files `kept`, which are read as things stand."""
+        """Try the files `kept`, which are read as things stand."""
         sight, sizes = self.sight, self.sight.sizes
         rows = self.over[kept[self.over]]
         then = self.more.kept(self.more.answer(tree))
@@ -170,7 +170,7 @@ class _Trial:
 
 
 def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats) -> _NotTried:
-    """With files that are kept although no such value is in them."""
+    """Add files that are kept although they hold no such value."""
     times = len(files) // len(others_kept.files)
     some, size_bytes = (np.repeat(each, times) for each in (others_kept.files, others_kept.size_bytes))
     more, left = _bytes(files, sizes, sizes[:0], sizes[:0]), np.union1d(others_kept.left, where)
@@ -178,14 +178,14 @@ def _with_more(others_kept: _NotTried, files: Floats, where: Rows, sizes: Floats
 
 
 def _larger(sizes: Floats, left: Rows, tried: Rows) -> float:
-    """As many times as large as the tried files are the others."""
+    """Return the size of the other files as a multiple of the tried ones'."""
     if not len(left) or not len(tried):
         return 1.0
     return float(np.clip(sizes[left].mean() / sizes[tried].mean(), 0.5, 2.0))
 
 
 def idle(result: PruneResult, *candidate: Sequence[OpenIndex]) -> bool:
-    """Does nothing of the candidate answer any part of the query?"""
+    """Return whether the candidate answers no part of the query."""
     names = {index.name for indexes in candidate for index in indexes}
     return not any(report.used for report in result.indexes if report.name in names)
 

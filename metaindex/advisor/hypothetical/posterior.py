@@ -1,4 +1,4 @@
-"""From the files of a sample to those of the table: how many would be kept?
+"""Estimates for the whole table from a sample of its files: how many would be kept?
 
 Of `total` files that a query reads now, `sampled` were tried, and the candidate keeps `kept` of them. How many of the
 others it keeps follows by Bayes:
@@ -52,8 +52,8 @@ class Estimate:
 
     @classmethod
     def of(cls, particles: Floats) -> Estimate:
-        """Of particles: the bounds of the middle 90%, and the mean of what is between: means of queries add up to that
-        of a workload, which medians do not, and what lies far out does not move it."""
+        """Make an estimate from particles: the bounds of the middle 90%, and the mean between them: means of queries
+        add up to that of a workload, which medians do not, and outliers do not move it."""
         low, high = (float(bound) for bound in np.quantile(particles, (0.05, 0.95), method="inverted_cdf"))
         return cls(low, float(particles[(low <= particles) & (particles <= high)].mean()), high)
 
@@ -68,8 +68,8 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What came of values that were drawn: of each, how many sampled files it was asked of beside its own, and how many
-    of them it kept. `values`: how many a query names."""
+    """The results of drawn values: of how many sampled files beside its own each was asked, and how many it kept.
+    `values`: how many a query names."""
 
     kept: tuple[int, ...]
     asked: tuple[int, ...]
@@ -78,9 +78,9 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the sample says of one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
-    read with the candidate, too. `larger`: as many times as large as these are the others, which hold the more
-    values. `chance`: what is kept of files that have no such value."""
+    """The sample's result for one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
+    read with the candidate, too. `larger`: the size of the other files as a multiple, as larger files hold more values.
+    `chance`: what is kept of files that have no such value."""
 
     total: int
     sampled: int
@@ -167,7 +167,7 @@ def _alike(kept: Floats, asked: Floats) -> float:
 
 
 def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: Floats) -> Floats:
-    """How likely it is that so many of those asked are kept, each with its share; 0 where that cannot be."""
+    """Return the likelihood that so many of those asked are kept, each with its share; 0 for what cannot be."""
     possible = (kept >= 0) & (kept <= asked)
     kept, asked = np.where(possible, kept, 0), np.where(possible, asked, 0)
     likely: Floats = shares**kept * (1 - shares) ** (asked - kept) * _ways(asked, kept)
@@ -175,7 +175,7 @@ def _likely(kept: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], shares: F
 
 
 def _ways(asked: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> Floats:
-    """Of how many ways so many of them can be chosen, relative to the most there are."""
+    """Return the number of ways to choose so many of them, relative to the greatest."""
     most = int(asked.max(initial=0)) + 1
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
     logged = logs[asked] - logs[kept] - logs[asked - kept]

@@ -1,5 +1,5 @@
-"""What comes of a query with other values: drawn once for all queries that differ in these values alone, and asked once
-of what stands and of each candidate."""
+"""Results of a query with other values: drawn once for all queries that differ in these values alone, and asked once of
+the existing indexes and of each candidate."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PredicateShape:
 
     @property
     def form(self) -> Form:
-        """What queries have in common that are drawn anew alike: all but the values at their places."""
+        """Return what queries that are redrawn alike have in common: all but the values at their places."""
         stay = tuple(None if place in self.places else part for place, part in enumerate(self.parts))
         return (stay, self.columns, self.values)
 
@@ -67,7 +67,7 @@ class PredicateShape:
         return [by_name[column.parts] for column in self.columns]
 
     def each(self, schema: Schema) -> Iterator[Predicate]:
-        """Of the values that it names, one at a time."""
+        """Yield the predicate for each value of the list."""
         (place,) = self.places
         part = self.parts[place]
         values = part.values if isinstance(part, In) else ()
@@ -77,7 +77,7 @@ class PredicateShape:
             yield bound(And(tuple(parts)) if len(parts) > 1 else parts[0], schema)
 
     def filled(self, rows: Sequence[Sequence[object]], schema: Schema) -> Predicate:
-        """With the values of these rows, a value a column. Raises what a literal of no form raises."""
+        """Return the predicate with the values of these rows, a value a column. Raises what `literal` raises."""
         parts = list(self.parts)
         for at, place in enumerate(self.places):
             several = tuple(literal(row[at]) for row in rows)
@@ -121,8 +121,8 @@ def draws(
 
 
 def strange(shape: PredicateShape, schema: Schema, many: int) -> list[Draw]:
-    """With values that hardly any row has, so that what keeps a file for one does so by chance; none where the types of
-    the columns have too few values for that."""
+    """Draw values that hardly any row has, so that a file kept for one is kept by chance; none if the columns' types
+    have too few values for that."""
     rng = np.random.default_rng(29)
     makers = [_maker(leaf.type) for leaf in shape.leaves(schema)]
     drawn: list[Draw] = []
@@ -150,8 +150,8 @@ def _maker(kind: pa.DataType) -> Callable[[np.random.Generator], object] | None:
 
 
 def values_of(table: pa.Table, leaves: Sequence[Leaf], many: int) -> list[list[object]]:
-    """Of a file's rows without NULL and NaN: half of them evenly spread, so that a value comes as often as rows have
-    it, and half evenly spread over what is different, so that one that few rows have comes as often as others."""
+    """Draw from a file's rows without NULL and NaN: half evenly over rows, so that a value comes as often as rows have
+    it, and half evenly over distinct values, so that rare ones come as often as others."""
     if not table.num_rows:
         return []
     columns = pa.table([of_leaf(table, leaf) for leaf in leaves], names=[str(at) for at in range(len(leaves))])
@@ -199,8 +199,8 @@ class Redrawn:
 
     @property
     def by_chance(self) -> Drawn | None:
-        """Of files that have no such value, how many the candidate keeps all the same, of how many: by values that no
-        row has, and where there are none by draws, in files where no row can be by its bounds."""
+        """Return how many of the files without such a value the candidate keeps all the same: by values that no row
+        has, or else by draws, in files where bounds exclude them."""
         if self.strange is not None:
             return Drawn(tuple(np.count_nonzero(self.strange, axis=1).tolist()), (len(self.rows),) * len(self.strange))
         without = self.before & ~self.stands
@@ -209,8 +209,8 @@ class Redrawn:
         return Drawn(tuple(kept.tolist()), tuple(trials.tolist())) if trials.any() else None
 
     def told(self) -> Drawn | None:
-        """Of the files but for those that the values of a draw are of; None where nothing could be drawn, or is in a
-        file beside its own by the bounds."""
+        """Return the results over the files but for those that a draw comes from; None if nothing could be drawn, or
+        bounds exclude all other files."""
         at = {row: place for place, row in enumerate(self.rows.tolist())}
         others = self.stands.copy()
         for number, draw in enumerate(self.draws):
@@ -220,7 +220,7 @@ class Redrawn:
         return Drawn(tuple(kept.tolist()), tuple(asked.tolist()), self.values) if asked.any() else None
 
     def homes(self, many: int) -> list[tuple[Predicate, list[int]]]:
-        """Of some draws the files that their values are of, as far as these are read."""
+        """Return for some draws the files that their values come from, as far as these are read."""
         of_draws = zip(self.draws[:many], self.kept, strict=False)
         return [
             (draw.tree, homes) for draw, mask in of_draws if (homes := sorted(draw.homes.intersection(self.rows[mask])))

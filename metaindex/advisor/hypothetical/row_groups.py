@@ -25,7 +25,7 @@ def groups_of(sight: Sight, result: PruneResult, rows: Rows) -> dict[int, int]:
 
 
 def of_rest(sight: Sight, groups: dict[int, int], kept: Mask) -> Estimate | None:
-    """Of exactly these files."""
+    """Estimate the row groups of exactly these files."""
     left = np.flatnonzero(kept & ~mask_of(sight.sample, len(kept)))
     return row_groups(sight, groups, np.array([len(left)], np.float64), left, [])
 
@@ -33,9 +33,9 @@ def of_rest(sight: Sight, groups: dict[int, int], kept: Mask) -> Estimate | None
 def row_groups(
     sight: Sight, groups: dict[int, int], others: Floats, left: Rows, alike: Sequence[int]
 ) -> Estimate | None:
-    """Of the kept files: those that were looked at, and as many others, of the files in the rows `left`. Larger files
-    have more, as far as those looked at say so. `alike`: row groups of files that are like these, where none was looked
-    at. None where the files have none, or nobody knows."""
+    """Estimate the row groups of the kept files: those that were looked at, and as many others, of the files in the
+    rows `left`. Larger files have more, as far as those looked at show. `alike`: row groups of similar files, if none
+    was looked at. None if the files have none, or nobody knows."""
     if not sight.grouped:
         return None
     known = float(sum(groups.values()))
@@ -74,7 +74,7 @@ def home_groups(sight: Sight, more: Standing, asked: Redrawn | None) -> list[int
 
 
 def mask_of(rows: Rows, count: int) -> Mask:
-    """These of so many."""
+    """Return a mask of these rows."""
     mask = np.zeros(count, np.bool_)
     mask[rows] = True
     return mask

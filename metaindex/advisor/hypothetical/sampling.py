@@ -1,8 +1,9 @@
-"""Which files are read, and what of them: the columns that candidates and queries need, of as many files as the limit
-allows. A column of a hundredth of the bytes is read of a hundred times as many files as whole files would be.
+"""The sample: the columns that candidates and queries need, of as many files as the limit allows. A column of a
+hundredth of the bytes is read of a hundred times as many files as whole ones.
 
 What keeps rows of the table needs more columns, and facts that footers do not tell have to be read: these are read of
-some of the files alone. (What facts leave out is told by the footers of all files, where the sample agrees.)"""
+some of the files alone. (What facts leave out is told by the footers of all files, where the sample agrees.)
+"""
 
 from __future__ import annotations
 
@@ -126,7 +127,7 @@ def _of_partition(leaf: Leaf) -> bool:
 
 
 def _is_wide(kind: Kind, schema: Schema) -> bool:
-    """Is it built over some files of the sample alone?"""
+    """Return whether the kind is built over some files of the sample alone."""
     if isinstance(kind, RowKind):
         return True
     try:
@@ -170,7 +171,7 @@ def _spread(files: FileTable, wanted: Mask, limit: int, sizes: Sizes) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """What reading some columns of files takes: of Parquet what their chunks have, of other files all."""
+    """The bytes that reading some columns of files takes: of Parquet their chunks, of other files all."""
 
     snapshot: Snapshot
     footers: FooterGroups
@@ -184,7 +185,7 @@ class _Costs:
         return cls(snapshot, footers, sizes, by_columns)
 
     def fitting(self, needed: Paths | None, limit: int, spread: Callable[[int, Sizes], Rows]) -> Rows:
-        """As many files as take no more, as `spread` gives them for what each is thought to take."""
+        """Return as many files as the limit allows, by `spread`, given what each is thought to take."""
         if needed is None or not self.by_columns:
             return spread(limit, self.sizes)
         few = np.unique(np.linspace(0, len(self.sizes) - 1, _LOOKED_AT).astype(np.int64))
@@ -198,7 +199,7 @@ class _Costs:
         return spread(limit, self.sizes)
 
     def some_of(self, rows: Rows, needs: SampleNeeds, limit: int) -> Rows:
-        """Of these files so many of which the other columns may be read, too."""
+        """Return those of these files of which the other columns may be read, too."""
         for count in range(len(rows), 0, -1):
             some = rows[((np.arange(count) + 0.5) * len(rows) / count).astype(np.int64)]
             if self.total(some, needs.wide) - self.total(some, needs.narrow) <= limit:

@@ -1,4 +1,4 @@
-"""What is at hand to weigh candidates: the table, the files of which something is read, and what stands beside it."""
+"""The context in which candidates are weighed: the table, its sampled files, and its existing indexes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Sight:
-    """What is at hand to weigh candidates: the table, the rows of its files that were sampled, and readers of both."""
+    """The context in which candidates are weighed: the table, the rows of its sampled files, and readers of both."""
 
     standing: Standing
     sampling: FileSample
@@ -36,7 +36,7 @@ class Sight:
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, work: Callable[[], T]) -> T:
-        """What `work` gives, worked out once."""
+        """Return the result of `work`, which is called once for a key."""
         if key not in self._known:
             self._known[key] = work()
         known: T = self._known[key]
@@ -61,8 +61,8 @@ class Sight:
         return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
 
     def places(self, standing: Standing, candidate: Sequence[OpenIndex]) -> Standing:
-        """With what footers say of the columns that the candidate knows: elsewhere no row has a value that it is asked
-        for."""
+        """Add the footers' bounds of the columns that the candidate knows: they exclude files in which no row has an
+        asked value."""
         if self.bounds is None:
             return standing
         runs = [run for index in candidate for run in index.entry.content.runs]

@@ -27,7 +27,7 @@ _Z: Final = 1.645
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of queries in their order. `seen`: how often each came, or its share."""
+    """The weights of queries, in their order. `seen`: how often each came, or its share."""
 
     seen: Floats
     stands: tuple[Stands | None, ...]
@@ -38,12 +38,12 @@ class Spread:
 
     @property
     def is_open(self) -> bool:
-        """Does any query stand for others?"""
+        """Return whether some query stands for others."""
         return any(stand is not None for stand in self.stands)
 
     def total(self, each: Sequence[Estimate], most: Sequence[float]) -> Estimate:
-        """Of each query as often as it came. `most`: that a query may have. The bounds are the sums of theirs, wider by
-        what others may have."""
+        """Sum over the queries, each as often as it came. `most`: that a query may have. The bounds are the sums of
+        theirs, wider by what the queries they stand for may have."""
         low, expected, high = (
             float(self.seen @ np.array([getattr(estimate, end) for estimate in each], np.float64))
             for end in ("low", "expected", "high")
@@ -53,8 +53,8 @@ class Spread:
         return Estimate(max(low - max(below[0], 0.0), 0.0), expected, high + max(above[1], 0.0))
 
     def share(self, some: Estimate, parts: Sequence[float], every: Sequence[float]) -> Estimate:
-        """Of two sums, of which `some` is the share by those drawn: a part has nothing of its whole at least, and all
-        of it at most."""
+        """Estimate the ratio of two sums, of which `some` is the share by those drawn: a part is at least nothing, and
+        at most all, of its whole."""
         mine, whole = np.array(parts, np.float64), np.array(every, np.float64)
         total = float(self.seen @ whole)
         if not self.is_open or not total:
@@ -65,8 +65,8 @@ class Spread:
         return Estimate(max(low, 0.0), some.expected, max(min(high, 1.0), some.expected))
 
     def _off(self, values: Floats, ends: Floats) -> tuple[float, float]:
-        """How far below and above what is expected a sum may be, where the one that is like none of a group has the
-        outermost of `ends`; no further than where all others have the least, or the most."""
+        """Return how far below and above the expected a sum may be, if the unlike one of a group has the outermost of
+        `ends`; no further than if all others have the least, or the most."""
         off = variance = least = most = 0.0
         groups: dict[int, list[int]] = {}
         for place, stand in enumerate(self.stands):
@@ -89,6 +89,6 @@ class Spread:
 
 
 def most_read(now: float, size_bytes: int, files: int) -> float:
-    """What a query may read where one that is alike reads so many bytes now: in the middle, by the ratio, between those
-    and the whole table. A day may have twice the rows of another one, and hardly those of all days."""
+    """Estimate the most a query may read if a similar one reads so many bytes now: the geometric mean of those and the
+    whole table. A day may have twice the rows of another one, and hardly those of all days."""
     return float(np.sqrt(max(now, size_bytes / max(files, 1)) * size_bytes))

@@ -45,7 +45,7 @@ _RUN = f"r{'0' * 16}"
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where trials are made: the table at a version, and a folder of the process's own."""
+    """The place of trials: the table at a version, and a folder of the process's own."""
 
     ref: TableRef
     snapshot: Snapshot
@@ -102,7 +102,7 @@ def tried(
 
 
 def narrowed_to(index: OpenIndex, name: str, stables: Collection[str]) -> OpenIndex:
-    """What a trial's facts say of these columns alone, by their stable names."""
+    """Return a trial index narrowed to the statistics of these columns, by their stable names."""
     content = index.entry.content
     runs = [replace(run, columns=tuple(held for held in run.columns if held.stable in stables)) for run in content.runs]
     identity = " ".join((index.entry.index_uuid, *sorted(stables)))
@@ -111,7 +111,7 @@ def narrowed_to(index: OpenIndex, name: str, stables: Collection[str]) -> OpenIn
 
 
 def _entry(bench: Bench, name: str, specs: Sequence[KindSpec], built: BuiltRun) -> IndexLogEntry:
-    """As the log of an index would have it. The version is recorded where all of its files were built."""
+    """Make the log entry that an index would have. The version is recorded if all of its files were built."""
     snapshot = bench.snapshot
     whole = built.ref.files == len(snapshot.files)
     change = Change((built.ref,), record=record_of(built, snapshot) if whole else None, schema=snapshot.schema)
@@ -143,7 +143,7 @@ class Standing:
         return Standing(self.snapshot, (*self.indexes, *indexes))
 
     def answer(self, tree: Predicate) -> PruneResult:
-        """As `Table.prune` answers a bound predicate."""
+        """Prune by a bound predicate, as `Table.prune` does."""
         snapshot = self.snapshot
         pruner = Pruner(self.indexes)
         question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, tree)
@@ -151,7 +151,7 @@ class Standing:
         return pruner.by_snapshot(question, snapshot) if isinstance(answer, SnapshotWanted) else answer
 
     def kept_each(self, trees: Sequence[Predicate]) -> list[Mask]:
-        """Of the snapshot's files those that may match each bound predicate, by the table and all indexes."""
+        """Return for each bound predicate a mask of the files that may match, by the table and all indexes."""
         try:
             return each_over_snapshot(trees, self.indexes, self.snapshot)
         except Exception as error:  # noqa: BLE001 - an index that fails is taken out where one is asked
@@ -159,7 +159,7 @@ class Standing:
             return [self.kept(self.answer(tree)) for tree in trees]
 
     def kept(self, result: PruneResult) -> Mask:
-        """Of the snapshot's files those that an answer keeps."""
+        """Return a mask of the snapshot's files that an answer keeps."""
         files = self.snapshot.files
         if result.kept_files == len(files):
             return np.ones(len(files), np.bool_)

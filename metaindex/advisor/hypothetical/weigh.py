@@ -1,4 +1,4 @@
-"""From queries and candidates to the answer."""
+"""Weighs candidates for queries: the what-if answer."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class AskedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of a table. `candidates`: none for those that follow from the queries, of which `copies` may keep
-    rows; `sample`: the share of the table's bytes that may be read, None for a hundredth, of small tables all."""
+    """The parameters of a what-if question. `candidates`: none for those that follow from the queries, of which
+    `copies` may keep rows; `sample`: share of the table's bytes to read, None for a hundredth, of small tables all."""
 
     queries: tuple[AskedQuery, ...]
     candidates: tuple[Candidate, ...]
@@ -116,7 +116,7 @@ class Weighing:
 
     @property
     def sampled(self) -> Sampled:
-        """What was read for it, as it is told."""
+        """Return what was read for the answer."""
         return _told(self.snapshot, self.sight.sampling, self.limit)
 
     def notes(self, built: Sequence[Built]) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
 
 
 def _footers_read(sight: Sight, built: Sequence[Built], wanted: Rows) -> list[str]:
-    """What was read beside the sample."""
+    """Return notes on what was read beside the sample."""
     if sight.bounds is None and not any(one.exact for one in built):
         return []
     most = human_bytes(int(np.minimum(sight.sizes[wanted], TAIL).sum()))

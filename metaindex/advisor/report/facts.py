@@ -1,4 +1,4 @@
-"""What a page tells of a table, as other rooms found it."""
+"""The facts on a table's page, as other rooms found them."""
 
 from __future__ import annotations
 

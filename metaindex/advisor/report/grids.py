@@ -14,7 +14,7 @@ MOST = 60
 
 
 def layout_grid(columns: Sequence[ColumnClustering]) -> Element:
-    """How much of the table one value, and a range over 1% of the rows, read by each column."""
+    """Draw how much of the table one value, and a range over 1% of the rows, read by each column."""
     some = any(column.unknown_files for column in columns)
     titles = ("one value reads", "1% of rows reads", "depth", "constant files")
     headings = [Heading("column"), *(Heading(title, number=True) for title in titles)]

@@ -1,4 +1,4 @@
-"""What conditions keep and drop, and by whom."""
+"""The part of a page about conditions: what each keeps and drops, and by which index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARTS = 20
 
 
 def query_parts(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Element | None]:
-    """Of each condition: what is read, who left out the rest, and which index covers what."""
+    """Yield for each condition what is read, who left out the rest, and which index covers what."""
     for words, explanation in queries:
         result = explanation.result
         share = percent(result.kept_files / result.total_files) if result.total_files else "none"
@@ -34,7 +34,7 @@ def query_parts(queries: Sequence[tuple[str, Explanation]]) -> Iterator[Element 
 
 
 def _parts(explanation: Explanation) -> Element | None:
-    """Who proved what of each part of the condition."""
+    """Draw which kind proved what for each part of the condition."""
     total = max(explanation.result.total_files, 1)
     told = [leaf for leaf in explanation.result.leaves if leaf.dropped_files or not leaf.answered]
     if not told:
@@ -58,5 +58,5 @@ def _left_out(leaf: LeafReport, total: int) -> GridCell:
 
 
 def shortened(text: str) -> str:
-    """For a heading."""
+    """Shorten a text to a heading."""
     return text if len(text) <= _TITLE else f"{text[:_TITLE]}..."

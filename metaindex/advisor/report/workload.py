@@ -1,4 +1,4 @@
-"""Which indexes a workload would have, and what they leave out of it."""
+"""The part of a page about a workload: the indexes recommended for it, and what they skip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 10
 
 
 def workload_section(recommended: Recommendation) -> Section:
-    """What is recommended for a table, as `Recommendation` tells it."""
+    """Return the section on a recommendation for a table."""
     children: list[Child] = [tag("p", _sentence(str(recommended.shown[0])))]
     for table in recommended.tables:
         children += _of_table(recommended, table)
@@ -42,7 +42,7 @@ def _of_table(recommended: Recommendation, table: TableAdvice) -> Iterator[Child
 
 
 def _reads(table: TableAdvice, changes: bool) -> Child:
-    """What the whole workload reads."""
+    """Draw what the whole workload reads."""
     then = table.then_bytes.expected / table.read_bytes
     rows: list[list[GridCell]] = [["now", BarCell(with_bounds(table.reads_bytes), 1.0)]]
     if changes:

@@ -29,9 +29,9 @@ class Reported(Shown, Plain):
 
 
 def check_page(given: object, forbidden: Sequence[str], *, overwrite: bool) -> Path:
-    """Where a page goes; said before anything is read. ArgumentError for what is no local file, a link, a place in one
-    of the `forbidden` folders, and a file that is there and no page of ours, unless `overwrite`. StorageError for a
-    folder that takes no new files."""
+    """Return where a page goes, before anything is read. Raises ArgumentError for a path that is no local file, a link,
+    or in one of the `forbidden` folders, and for an existing file that is no page of ours, unless `overwrite`;
+    StorageError for a folder that takes no new files."""
     if not isinstance(given, str | os.PathLike) or not os.fspath(given) or "://" in os.fspath(given):
         raise ArgumentError(f"a report is written to a local file; got {given!r}; name one, such as 'report.html'")
     path = Path(os.path.abspath(os.fspath(given)))

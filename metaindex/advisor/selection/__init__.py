@@ -1,2 +1,2 @@
-"""Which indexes to build for a workload, within budgets: chosen one after another by what each adds beside the
+"""Selection of the indexes to build for a workload, within budgets: chosen one after another by what each adds to the
 others."""

@@ -23,7 +23,7 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CreatedIndex(Shown, Plain):
-    """What came of creating an index that was recommended. `problem`: why there is none, else empty."""
+    """The outcome of creating a recommended index. `problem`: why there is none, else empty."""
 
     table: str
     name: str
@@ -37,7 +37,7 @@ class CreatedIndex(Shown, Plain):
 
 
 class CreatedIndexes(Shown, tuple[CreatedIndex, ...]):
-    """What became of each, in the order in which they were recommended."""
+    """The outcomes, in the order in which the indexes were recommended."""
 
     __slots__ = ()
 
@@ -53,8 +53,8 @@ class CreatedIndexes(Shown, tuple[CreatedIndex, ...]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recommendation(Shown):
-    """What to build for a workload: `indexes` in the order in which they are best built. Nothing was built; `create`
-    does. `days`: the time that the workload is of, None where nobody knows; `budget`: None for a part without one."""
+    """The indexes to build for a workload, in the order in which they are best built. Nothing was built; `create` does.
+    `days`: the time span of the workload, None if nobody knows; `budget`: None for a part without one."""
 
     indexes: tuple[RecommendedIndex, ...]
     tables: tuple[TableAdvice, ...]
@@ -78,19 +78,19 @@ class Recommendation(Shown):
 
     @property
     def size_bytes(self) -> Estimate:
-        """Of all recommended indexes together; the bounds are the sums of theirs."""
+        """Return the size of all recommended indexes together; the bounds are the sums of theirs."""
         sizes = [index.size_bytes for index in self.indexes]
         low, expected, high = (sum(getattr(size, end) for size in sizes) for end in ("low", "expected", "high"))
         return Estimate(float(low), float(expected), float(high))
 
     @property
     def read_bytes(self) -> float:
-        """By the workload now, of all its tables."""
+        """Return the bytes that the workload reads now, of all its tables."""
         return sum(table.read_bytes for table in self.tables)
 
     @property
     def saved_bytes(self) -> float:
-        """That the workload would not read any more."""
+        """Return the bytes that the workload would not read any more."""
         return sum(table.read_bytes - table.then_bytes.expected for table in self.tables)
 
     @property
@@ -113,7 +113,7 @@ class Recommendation(Shown):
 
     @property
     def advised(self) -> list[str | Tabular]:
-        """As `shown`, without the lines that create."""
+        """Return `shown` without the lines that create."""
         parts: list[str | Tabular] = [f"{self._asked}{self._budgeted}", *self._large, *self._of_spark, *self.notes]
         for table in self.tables:
             parts += ["", *self._of_table(table)]
@@ -121,7 +121,7 @@ class Recommendation(Shown):
 
     @property
     def _large(self) -> list[str]:
-        """What to know of indexes that take much of what their tables do."""
+        """Return a remark if the indexes take much of what their tables do."""
         tables = sum(table.size_bytes for table in self.tables)
         if self.budget_bytes is not None or not tables or self.size_bytes.expected <= _LARGE * tables:
             return []
@@ -132,7 +132,7 @@ class Recommendation(Shown):
 
     @property
     def _of_spark(self) -> list[str]:
-        """Which indexes are of no use to who has no Spark."""
+        """Return a remark that names indexes of no use without Spark."""
         names = [index.name for index in self.indexes if any(kind.needs_spark for kind in index.kinds)]
         if not names:
             return []
@@ -140,7 +140,7 @@ class Recommendation(Shown):
         return [f"{said}; copies=False recommends what every engine uses"]
 
     def _line(self, index: RecommendedIndex) -> str:
-        """That creates it, with the table that is meant: it runs as it stands, behind `import metaindex as mi`."""
+        """Return the Python line that creates the index; it runs behind `import metaindex as mi`."""
         how = "".join(
             f", {name}={text_python(value) if isinstance(value, str) else value}" for name, value in index.options
         )
@@ -236,13 +236,13 @@ def with_bounds(estimate: Estimate, shown: Callable[[int], str] = human_bytes) -
 
 
 def share_with_bounds(share: Estimate) -> str:
-    """As `with_bounds`, of a share."""
+    """Format a share like `with_bounds`."""
     low, expected, high = (percent(end) for end in (share.low, share.expected, share.high))
     return expected if low == high else f"{expected} [{low} to {high}]"
 
 
 def _lines(said: Sequence[str], title: str, few: bool) -> list[str]:
-    """What is told besides: the first lines of it."""
+    """Return a titled list, cut after its first lines."""
     most = _MOST_SHOWN if few else 2 * _MOST_SHOWN
     more = [f"  and {len(said) - most:,} more (to_json() and --json have all)"] if len(said) > most else []
     return [f"{title}:", *(f"  {line}" for line in said[:most]), *more] if said else []

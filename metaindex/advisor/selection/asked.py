@@ -1,4 +1,4 @@
-"""What is asked of each table, and what was picked for it."""
+"""The tables of a workload with their questions, and the indexes picked for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TableAsked:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """One index of those chosen: numbers of candidates of its table, and what they are together."""
+    """A chosen index: numbers of candidates of its table, and their kinds."""
 
     case: int
     some: Some
@@ -47,14 +47,14 @@ class Picked:
 
 
 def adds_of(case: TableCase, some: Some, before: Some) -> QuerySpared:
-    """Over the workload, beside those before."""
+    """Return what they add over the workload, beside those before."""
     each = each_adds(case, some, before)
     files = [case.now(number).reads.files.expected for number in range(len(each))]
     return QuerySpared(case.total([of.size_bytes for of in each]), case.total([of.files for of in each], files))
 
 
 def each_adds(case: TableCase, some: Some, before: Some) -> list[QuerySpared]:
-    """To one run of each query."""
+    """Return what they add to one run of each query."""
     adds = []
     for number in range(len(case.queries)):
         if some & case.touched[number]:
@@ -66,5 +66,5 @@ def each_adds(case: TableCase, some: Some, before: Some) -> list[QuerySpared]:
 
 
 def all_of(picked: Sequence[Picked], case: int) -> Some:
-    """Of a table."""
+    """Return all candidates picked for a table."""
     return frozenset(number for index in picked if index.case == case for number in index.some)

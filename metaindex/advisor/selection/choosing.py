@@ -29,7 +29,7 @@ _PROMISING: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What all chosen indexes may have together: bytes, and processor seconds to build them."""
+    """The limits of all chosen indexes together: bytes, and processor seconds to build them."""
 
     size_bytes: float = float("inf")
     cpu_seconds: float = float("inf")
@@ -59,7 +59,7 @@ class Choosing:
     budget: Budget = field(default_factory=Budget)
 
     def fits(self, some: Some) -> bool:
-        """Is the budget enough for them?"""
+        """Return whether the budget is enough for them."""
         size = sum(self.candidates[number].size_bytes for number in some)
         seconds = sum(self.candidates[number].cpu_seconds for number in some)
         return size <= self.budget.size_bytes and seconds <= self.budget.cpu_seconds
@@ -67,14 +67,14 @@ class Choosing:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was taken beside those before, and the bytes that it spares, less those of its upkeep."""
+    """One choice: what was taken beside those before, and the bytes that it spares, less those of its upkeep."""
 
     taken: Some
     gain: float
 
 
 def chosen(choosing: Choosing) -> list[Step]:
-    """In the order in which they are best built: what spares most per byte first."""
+    """Choose within the budget; returned in the order in which they are best built: what spares most per byte first."""
     ledger = _Ledger(choosing)
     every = list(dict.fromkeys(choosing.options))
     best = _greedy(ledger, every, NONE)
@@ -85,7 +85,7 @@ def chosen(choosing: Choosing) -> list[Step]:
 
 
 class _Ledger:
-    """What each question is spared by each set of candidates, asked once."""
+    """Evaluations of what each set of candidates spares each question, cached."""
 
     def __init__(self, choosing: Choosing) -> None:
         self.choosing = choosing
@@ -107,8 +107,8 @@ class _Ledger:
         return known[touching]
 
     def guess(self, question: int, some: Some) -> float:
-        """As it is known; else as if each candidate left out its share of what the others leave, from the best set on
-        that is known."""
+        """Return the known gain; else assume that each candidate leaves out its share of what the others leave, from
+        the best known set on."""
         touching = some & self.choosing.touched[question]
         known = self._known[question]
         if not touching or touching in known:
@@ -130,14 +130,14 @@ class _Ledger:
         return sum(of(question, some) for question in self.touches(some)) - self.upkeep(some)
 
     def gain(self, more: Some, beside: Some, *, guessed: bool = False) -> float:
-        """What they add."""
+        """Return what they add."""
         of = self.guess if guessed else self.of
         both = beside | more
         added = sum(of(question, both) - of(question, beside) for question in self.touches(more))
         return added - self.upkeep(more - beside)
 
     def most(self, more: Some, beside: Some) -> float:
-        """What they can add at most: no set of candidates spares a question more than all that touch it."""
+        """Return an upper bound of what they add: no set spares a question more than all candidates that touch it."""
         touched = self.choosing.touched
         left = (self.of(question, touched[question]) - self.guess(question, beside) for question in self.touches(more))
         return sum(max(bytes_left, 0.0) for bytes_left in left) - self.upkeep(more - beside)
@@ -154,7 +154,7 @@ class _Ledger:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How the next one is chosen: per byte of its size, or not; by asking, or by a guess."""
+    """The way to choose the next one: per byte of its size, or not; by evaluating, or by a guess."""
 
     by_size: bool = True
     guessed: bool = False
@@ -168,7 +168,7 @@ _GUESSED: Final = (_Way(guessed=True), _Way(by_size=False, guessed=True))
 
 
 def _greedy(ledger: _Ledger, options: Sequence[Some], start: Some, way: _Way = _ASKED[0]) -> Some:
-    """From `start` on, the best next one as long as one adds enough and fits."""
+    """Add the best next option to `start`, as long as one adds enough and fits."""
     taken = start
     while (step := _next(ledger, options, taken, way)) is not None:
         taken |= step.taken
@@ -176,7 +176,7 @@ def _greedy(ledger: _Ledger, options: Sequence[Some], start: Some, way: _Way = _
 
 
 def _next(ledger: _Ledger, options: Sequence[Some], taken: Some, way: _Way = _ASKED[0]) -> Step | None:
-    """Those that can be worth most are asked first, so that most need not be."""
+    """Return the best next step; options of the highest bound are evaluated first, so that most need not be."""
     open_ = [option - taken for option in options if not option <= taken and ledger.choosing.fits(taken | option)]
     hoped = [(way.worth(ledger, ledger.most(more, taken), more), more) for more in open_]
     best: Step | None = None
@@ -192,8 +192,8 @@ def _next(ledger: _Ledger, options: Sequence[Some], taken: Some, way: _Way = _AS
 
 
 def _bettered(ledger: _Ledger, options: Sequence[Some], best: Some) -> Some:
-    """Each time one candidate is forced in or kept out, and the rest chosen anew: first by guesses, of which those that
-    promise most are asked, then by asking, as long as that is not too much."""
+    """Improve a choice: force one candidate in or out and choose the rest anew, first by guesses, of which the most
+    promising are evaluated, then by evaluation, within a limit."""
     tried = {best}
     for _ in range(_ROUNDS):
         changes = dict.fromkeys(change for change in _changed(ledger, options, best, _GUESSED) if change not in tried)
@@ -233,7 +233,7 @@ def _changed(ledger: _Ledger, options: Sequence[Some], best: Some, ways: Sequenc
 
 
 def _made_room(ledger: _Ledger, option: Some, best: Some, *, guessed: bool) -> Some | None:
-    """With the option, and without those that spare least per byte beside it, as many as must go."""
+    """Add the option and remove those that spare least per byte beside it, as many as must go."""
     taken = best | option
     while not ledger.choosing.fits(taken):
         others = sorted(taken - option)
@@ -249,7 +249,7 @@ def _made_room(ledger: _Ledger, option: Some, best: Some, *, guessed: bool) -> S
 
 
 def _without_idle(ledger: _Ledger, best: Some) -> Some:
-    """Without those that add too little beside the others, the largest first."""
+    """Remove those that add too little beside the others, the largest first."""
     for number in sorted(best, key=lambda number: (-ledger.choosing.candidates[number].size_bytes, number)):
         alone = frozenset([number])
         gain = ledger.gain(alone, best - alone)

@@ -1,4 +1,4 @@
-"""What there is to say of each index that was picked: what it adds, what it takes, and when it pays."""
+"""Descriptions of the picked indexes: what each adds, what it takes, and when it pays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def described(
     costs: Sequence[Sequence[Cost]],
     days: float | None,
 ) -> tuple[RecommendedIndex, ...]:
-    """In their order; each with what it adds beside those before it."""
+    """Describe the picked indexes in their order, each with what it adds beside those before it."""
     taken = [set(table.taken) for table in tables]
     before = [NONE for _ in tables]
     every = [all_of(picked, at) for at in range(len(tables))]
@@ -85,8 +85,8 @@ def _index(
 
 
 def _left_out(case: TableCase, helped: Sequence[int], every: Some) -> Estimate:
-    """Of the table's bytes, the share that these queries do not read, on average over how often they are asked. Where
-    queries stand for others with other literals, those may differ as much as they do."""
+    """Estimate the share of the table's bytes that these queries do not read, on average over how often they are asked.
+    Queries that stand for others with other literals widen the bounds."""
     total = float(case.weighing.snapshot.files.size_bytes)
     times = np.array([case.queries[at].asked.seen for at in helped], np.float64)
     if not len(times) or not total:

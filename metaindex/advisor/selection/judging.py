@@ -1,4 +1,4 @@
-"""One table of a workload, with the candidates built over its sample: what is each query spared by some of them?"""
+"""The evaluation of one table's candidates, built over its sample: what some of them spare each query."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTHING = Estimate.exactly(0.0)
 
 @dataclass(frozen=True, slots=True)
 class QuerySpared:
-    """What one run of a query would not read any more."""
+    """The reads that one run of a query would be spared."""
 
     size_bytes: Estimate = NOTHING
     files: Estimate = NOTHING
@@ -87,7 +87,7 @@ class TableCase:
         return case
 
     def _narrow(self) -> None:
-        """Of candidates that keep facts of several columns, those columns stay by which they leave out anything."""
+        """Narrow candidates that keep statistics of several columns to those columns that skip anything."""
         for number, (candidate, built) in enumerate(zip(self.candidates, self.built, strict=True)):
             kind = candidate.kinds[0]
             if len(candidate.kinds) > 1 or not isinstance(kind, FactKind) or not self._may_be_chosen(number):
@@ -117,26 +117,26 @@ class TableCase:
 
     @property
     def read_bytes(self) -> float:
-        """By the workload, as things are."""
+        """Return what the workload reads, as things are."""
         return sum(query.weight for query in self.queries)
 
     @property
     def reads_bytes(self) -> Estimate:
-        """As `read_bytes`, with its bounds: where queries stand for others with other literals, it is an estimate."""
+        """Return `read_bytes` with its bounds: if queries stand for others with other literals, it is an estimate."""
         return self.total(self._nows, self._most_read)
 
     @property
     def seen(self) -> int:
-        """How many queries can be answered."""
+        """Return how many queries can be answered."""
         return round(float(self.spread.seen.sum()))
 
     def total(self, each: Sequence[Estimate], most: Sequence[float] | None = None) -> Estimate:
-        """Over the workload, of each query as often as it is asked. `most`: that one may have, None for what it reads
+        """Sum over the workload, each query as often as it is asked. `most`: that one may have, None for what it reads
         now."""
         return self.spread.total([*each, *[NOTHING] * self._idle], self._most(each, most))
 
     def share(self, each: Sequence[Estimate]) -> Estimate:
-        """Of what the workload reads."""
+        """Return the share of what the workload reads."""
         total = added(each, [float(query.asked.seen) for query in self.queries])
         reads = max(self.read_bytes, 1.0)
         some = Estimate(total.low / reads, total.expected / reads, total.high / reads)
@@ -170,7 +170,7 @@ class TableCase:
         return self.weighing.nows[self.queries[query].tree]
 
     def options(self) -> list[Some]:
-        """Each candidate alone; and of one kind all that touch a query with an OR, which may help together only."""
+        """Return each candidate alone, and by kind all that touch a query with an OR, which may only help together."""
         alone = [frozenset([number]) for number in range(len(self.candidates)) if self._may_be_chosen(number)]
         several: dict[Some, None] = {}
         for query, touching in zip(self.queries, self.touched, strict=True):
@@ -179,18 +179,18 @@ class TableCase:
         return [*alone, *list(several)[:_MOST_OPTIONS]]
 
     def spared(self, query: int, some: Some) -> QuerySpared:
-        """One run of the query, with all of these."""
+        """Return what one run of the query is spared by all of these."""
         key = query, some & self.touched[query]
         if key not in self._known:
             self._known[key] = self._spared(query, key[1]) if key[1] else QuerySpared()
         return self._known[key]
 
     def spared_bytes(self, query: int, some: Some) -> float:
-        """As often as the query is asked."""
+        """Return what the query is spared, as often as it is asked."""
         return self.queries[query].asked.seen * self.spared(query, some).size_bytes.expected
 
     def needed_bytes(self, kinds: Iterable[Kind]) -> float:
-        """What a build reads of the table: the columns, by footers of sampled files; of text files all."""
+        """Estimate what a build reads of the table: the columns, by footers of sampled files; for text files all."""
         names = {leaf.source for kind in kinds for leaf in self._read_by(kind)}
         total = float(self.weighing.snapshot.files.size_bytes)
         sight = self.weighing.sight
@@ -235,7 +235,7 @@ class TableCase:
         )
 
     def _by_kind(self, some: Some) -> list[Some]:
-        """Those that are looked up, kind by kind."""
+        """Group the candidates that are looked up by kind."""
         by_kind: dict[object, set[int]] = {}
         for number in sorted(some):
             if not self.built[number].copies:
@@ -298,7 +298,7 @@ def _with_copy(spared: QuerySpared, reads: Reads, copy: CopyRead, share: float) 
 
 
 def less(before: Estimate, then: Estimate) -> Estimate:
-    """What is left out, never less than nothing."""
+    """Return the difference, never less than nothing."""
     bounds = (before.low - then.high, before.expected - then.expected, before.high - then.low)
     low, expected, high = (max(bound, 0.0) for bound in bounds)
     return Estimate(low, expected, high)

@@ -19,8 +19,8 @@ _MOST: Final = 2
 
 
 def columns_left(case: TableCase) -> list[str]:
-    """Those by which most is read in spite of all candidates together; none where that is little, or there is nothing
-    to lay out anew."""
+    """Return the columns by which most is read in spite of all candidates together; none if that is little, or no other
+    layout is possible."""
     snapshot = case.weighing.snapshot
     if len(snapshot.files) < 2:
         return []
@@ -42,7 +42,7 @@ def columns_left(case: TableCase) -> list[str]:
 
 
 def _helped_already(case: TableCase) -> list[bool]:
-    """Of each query: do the indexes that there are spare it so much of what the table alone would have it read?"""
+    """Return for each query whether existing indexes spare it that much of what it would read without them."""
     standing = case.weighing.hand.standing
     if not standing.indexes:
         return [False] * len(case.queries)

@@ -1,4 +1,4 @@
-"""What there is to say of each table: what is left to read, what was passed over and why, and what helps instead."""
+"""Remarks on each table: what is left to read, what was passed over and why, and what helps instead."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> T
 
 
 def _why_nothing(case: TableCase, some: Some) -> list[str]:
-    """Where there is nothing to choose from."""
+    """Return why there is nothing to choose from."""
     if some or case.candidates:
         return []
     if not len(case.weighing.snapshot.files):

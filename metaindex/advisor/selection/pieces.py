@@ -21,9 +21,9 @@ from .texts import create_python, title_of
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """When an index has spared as many bytes as its build reads and writes: after so many runs of the workload, and in
-    days where its time is known. None: never, as its upkeep takes more than it spares. `soonest`, `latest`: the bounds
-    of the runs, with 90%, where what it spares is an `estimate`."""
+    """The point at which an index has spared as many bytes as its build reads and writes: after so many runs of the
+    workload, and in days if its time span is known. None: never, as its upkeep takes more than it spares. `soonest`,
+    `latest`: the bounds of the runs, with 90%, if what it spares is an `estimate`."""
 
     runs: float | None
     days: float | None = None
@@ -92,17 +92,17 @@ class RecommendedIndex:
 
     @property
     def saved_share(self) -> float:
-        """Of what the workload reads of the table now, as expected."""
+        """Return the expected share of what the workload reads of the table now."""
         return self.saved.expected
 
     @property
     def read_bytes(self) -> float:
-        """By the workload, of the table, as things are, as expected."""
+        """Return the bytes that the workload is expected to read of the table, as things are."""
         return self.reads_bytes.expected
 
     @property
     def helps(self) -> int:
-        """How many queries of the workload, as expected."""
+        """Return how many queries of the workload it is expected to help."""
         return round(self.helps_queries.expected)
 
     def to_json(self) -> dict[str, object]:
@@ -152,10 +152,10 @@ class UnusedIndex:
 
 @dataclass(frozen=True, slots=True)
 class TableAdvice:
-    """One table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is recommended;
-    `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their reasons;
-    `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no index
-    helps."""
+    """The advice for one table of the workload. `reads_bytes`: by its queries now; `then_bytes`: with all that is
+    recommended; `saved`: the share that they do not read then; `refused`: queries that cannot be answered, with their
+    reasons; `passed`: candidates that are not recommended; `layouts`: where the rows would have to lie for what no
+    index helps."""
 
     table: str
     format: str
@@ -176,12 +176,12 @@ class TableAdvice:
 
     @property
     def read_bytes(self) -> float:
-        """By its queries now, as expected."""
+        """Return the bytes that its queries are expected to read now."""
         return self.reads_bytes.expected
 
     @property
     def saved_share(self) -> float:
-        """Of what is read now, as expected."""
+        """Return the expected share of what is read now."""
         return self.saved.expected
 
     def to_json(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""From a workload and its tables to a recommendation: candidates of all tables compete for one budget."""
+"""Recommends indexes for a workload and its tables: candidates of all tables compete for one budget."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ def _case(table: TableAsked, folder: str, progress: Progress | None) -> TableCas
 
 
 def _steps(cases: Sequence[TableCase], budget: Budget, days: float | None) -> list[tuple[int, Step]]:
-    """What is chosen, each with the table that it is of. Numbers of candidates and questions go on from table to
-    table."""
+    """Choose steps, each with its table. Candidates and questions are numbered through all tables."""
     starts = _starts([len(case.candidates) for case in cases])
     places = [(at, number) for at, case in enumerate(cases) for number in range(len(case.queries))]
 
@@ -111,8 +110,8 @@ def _united(kinds: Sequence[Kind], more: Sequence[Kind]) -> tuple[Kind, ...] | N
 
 
 def _costs(case: TableCase, picked: Picked, folder: str) -> list[Cost]:
-    """Of the index. Candidates that became one are built once more, as one: what each of them has is in it once. So is
-    one that was built with more columns."""
+    """Return the costs of the index. Candidates that became one, or have fewer columns now, are built once more, as
+    shared parts count once."""
     if len(picked.some) > 1 or picked.some & case.narrowed:
         candidate = Candidate(title_of(picked.kinds), picked.kinds)
         together = case.weighing.built(candidate, folder, footers=False).cost
@@ -122,7 +121,7 @@ def _costs(case: TableCase, picked: Picked, folder: str) -> list[Cost]:
 
 
 def _left(cases: Sequence[TableCase], chosen_of: Sequence[Some], budget: Budget) -> Budget:
-    """Of the budget, what the chosen ones leave."""
+    """Return what the chosen ones leave of the budget."""
     costs = [case.built[number].cost for case, some in zip(cases, chosen_of, strict=True) for number in some]
     size = sum(cost.size_bytes.expected for cost in costs if cost.size_bytes is not None)
     return Budget(budget.size_bytes - size, budget.cpu_seconds - sum(cost.build_cpu_seconds or 0.0 for cost in costs))

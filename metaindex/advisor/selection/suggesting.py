@@ -41,7 +41,7 @@ class Suggestions:
     notes: list[str] = field(default_factory=list)
 
     def add(self, kind: type[Kind], columns: AskedColumns, most: int | None = None) -> int:
-        """What a kind suggests for such queries; how many are new. A kind of another package may raise anything."""
+        """Add what a kind suggests for such queries; return how many are new. Another package's may raise anything."""
         try:
             suggestions = asked(kind.name, partial(kind.suggested, columns))
         except MetaIndexError as error:
@@ -80,7 +80,7 @@ def suggested(queries: Iterable[QueryAsked], schema: Schema, *, copies: bool) ->
 
 
 def of_queries(queries: Sequence[QueryAsked], schema: Schema) -> AskedColumns:
-    """What they ask of columns, those joined, grouped, sorted and needed too."""
+    """Return the columns of queries by use; those joined, grouped, sorted and needed, too."""
     columns = asked_columns([query.tree for query in queries], schema)
     ordered = {
         leaf.parts: ColumnRef(leaf.parts).name for leaf in schema.leaves() if physical_type(leaf.type) is not None
@@ -124,7 +124,7 @@ def _merged(several: Sequence[AskedColumns]) -> AskedColumns:
 
 
 def _alone(whole: AskedColumns, name: str) -> AskedColumns:
-    """Of this column only."""
+    """Return the questions about this column only."""
 
     def of(names: Sequence[str]) -> tuple[str, ...]:
         return (name,) if name in names else ()
@@ -133,7 +133,7 @@ def _alone(whole: AskedColumns, name: str) -> AskedColumns:
 
 
 def _copies(out: Suggestions, kind: type[Kind], of_query: Sequence[AskedColumns], columns: Sequence[str]) -> None:
-    """For single queries, and for all that ask for a column, as one that begins with it."""
+    """Suggest copies for single queries, and for all that ask for a column, as one that begins with it."""
     left = MOST_COPIES
     for columns_asked in of_query:
         left -= out.add(kind, columns_asked, left)

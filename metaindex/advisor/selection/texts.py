@@ -15,8 +15,8 @@ _LONGEST: Final = 48
 
 
 def name_of(kinds: Sequence[Kind], taken: Collection[str]) -> str:
-    """By its kinds and columns: `values_tailnum`; a number behind it where it is taken. Equal but for their capitals
-    are two names that are one on some disks."""
+    """Name an index by its kinds and columns: `values_tailnum`; a number follows if it is taken. Names that differ in
+    capitals alone are one on some disks."""
     words = "_".join([*dict.fromkeys(kind.name for kind in kinds), *_columns(kinds)])
     name = _NO_NAME.sub("_", words.lower())[:_LONGEST].strip("_") or "recommended"
     others = {other.lower() for other in taken}
@@ -49,7 +49,7 @@ def create_python(name: str, kinds: Sequence[Kind]) -> str:
 
 
 def kind_python(kind: Kind) -> str:
-    """As it is written in a program: `mi.Values("tailnum")`. A kind of another package by its class."""
+    """Write a kind in Python: `mi.Values("tailnum")`; a kind of another package by its class."""
     positional, named = _arguments(kind)
     called = f"mi.{type(kind).__name__}" if type(kind) in KINDS else type(kind).__name__
     words = [*map(_python, positional), *(f"{name}={_python(value)}" for name, value in named.items())]
@@ -100,5 +100,5 @@ def _python(value: object) -> str:
 
 
 def table_sql(format_: str, path: str, name: str) -> str:
-    """As Spark's SQL names a table: as a catalog does (`name`), else by its path."""
+    """Write a table in Spark's SQL: by its name in a catalog, else by its path."""
     return column_sql(parse_path(name)) if name else f"{format_}.{quoted(path)}"

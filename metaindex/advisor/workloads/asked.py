@@ -1,4 +1,4 @@
-"""Of a workload, what is asked of one table: by the table's names in SQL, and its columns."""
+"""The part of a workload that asks one table: by the table's names in SQL, and its columns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _S3 = ("s3a://", "s3n://")
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """That a query was drawn from others with other literals, and stands for them. `group`: one number for those drawn
-    from the same; `drawn`: how many times it was."""
+    """Marks a query that was drawn from others with other literals, and stands for them. `group`: one number for those
+    drawn from the same; `drawn`: how many times it was."""
 
     group: int
     drawn: int = 1
@@ -34,8 +34,8 @@ class Stands:
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """What one template, or several alike, ask of a table. `columns`: that they need, None for all of them. `joined`,
-    `grouped`, `ordered`: by which columns, as they are named. `stands`: None where `seen` is how often it came."""
+    """The question of one template, or several alike, to a table. `columns`: that they need, None for all. `joined`,
+    `grouped`, `ordered`: by which columns, as they are named. `stands`: None if `seen` is how often it came."""
 
     text: str
     predicate: Predicate
@@ -57,8 +57,8 @@ class OfTable:
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
-    """Which names in SQL are the table at this path: those that `given` says, by their tables' paths; else a path that
-    is the same, or a name whose last part is the last of the path."""
+    """The names in SQL of the table at this path: those that `given` says, by their tables' paths; else a path that is
+    the same, or a name whose last part is the last of the path."""
 
     path: str
     given: Mapping[str, str]
@@ -113,14 +113,14 @@ def _shares(seen: int, drawn: Sequence[int]) -> list[int]:
 
 
 def _add(alike: dict[Predicate | int, TableQuery], query: TableQuery) -> None:
-    """To the one of the same literals, where both were counted; else as one more."""
+    """Add a query to the one of the same literals, if both were counted; else as one more."""
     key = query.predicate if query.stands is None else len(alike)
     alike[key] = _sum(alike[key], query) if key in alike else query
 
 
 def _fewer(alike: list[TableQuery], group: int) -> list[TableQuery]:
-    """Of several templates that ask the table alike not more than of one: each at even distances of how often they were
-    asked."""
+    """Reduce several templates that ask the table alike to the room of one, drawn at even distances of how often they
+    were asked."""
     if len(alike) <= MOST_LITERALS:
         return alike
     ends = list(accumulate(query.seen for query in alike))
@@ -158,7 +158,7 @@ def _sum(known: TableQuery, more: TableQuery) -> TableQuery:
 
 
 def _clean(path: str) -> str:
-    """One text for one place: local paths from the root on."""
+    """Normalize a path, local ones from the root on."""
     path = path.removeprefix("file://").removeprefix("file:")
     for scheme in _S3:
         path = f"s3://{path.removeprefix(scheme)}" if path.startswith(scheme) else path

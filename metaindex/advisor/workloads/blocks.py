@@ -41,7 +41,7 @@ def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """As `lz4_blocks`."""
+    """Yield unpacked blocks, like `lz4_blocks`."""
     codec = pa.Codec("snappy")
     while head := file.read(4):
         if head == SNAPPY_MAGIC[:4]:
@@ -57,7 +57,7 @@ def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _snappy_size(data: bytes) -> int:
-    """That a block says of itself."""
+    """Return the size that a block says of itself."""
     size = 0
     for shift, byte in enumerate(data[:5]):
         size |= (byte & 0x7F) << (7 * shift)

@@ -24,7 +24,7 @@ _ALL_LITERALS: Final = 48
 
 
 def room(templates: int) -> int:
-    """How many queries are kept of each of so many templates."""
+    """Return how many queries are kept of each of so many templates."""
     return min(max(_ALL_LITERALS // max(templates, 1), LEAST_LITERALS), MOST_LITERALS)
 
 
@@ -45,7 +45,7 @@ class Draws:
         self._keep(zip(_smallest(seen, random), [query] * min(seen, most), strict=False), most)
 
     def add_drawn(self, queries: Sequence[Hashable], seen: int, most: int, random: Random) -> None:
-        """Those that were drawn from so many that came."""
+        """Add those that were drawn from so many that came."""
         self.counts = None
         numbered = list(zip(_smallest(seen, random), queries, strict=False))
         if numbered and len(queries) < seen:
@@ -53,7 +53,7 @@ class Draws:
         self._keep(iter(numbered), most)
 
     def drawn(self, most: int) -> list[Hashable]:
-        """At most so many, in the order of their numbers: a part from the beginning is drawn at random, too."""
+        """Return at most so many, in the order of their numbers: a prefix is a random draw, too."""
         ordered = sorted((-number, -place, query) for number, place, query in self._kept)
         return [query for number, _, query in ordered if number <= self._known_to][:most]
 

@@ -62,14 +62,14 @@ class _Met:
     most: int = MOST_LITERALS  # of its queries that are kept
 
     def room_beside(self, templates: int, text: str = "") -> int:
-        """How many of its queries are kept, beside so many templates: of long ones fewer."""
+        """Return how many of its queries are kept, beside so many templates: fewer of long ones."""
         of_these = max(_CHARACTERS // max(len(text), 1), LEAST_LITERALS)
         self.most = min(self.most, room(templates), of_these)
         return self.most
 
     @property
     def is_full(self) -> bool:
-        """Is there no need to read the next one at once?"""
+        """Return whether the next one need not be read at once."""
         enough = len(self.different) == _EXAMPLES or self.texts >= 4 * _EXAMPLES
         return enough and self.times + 1 < self.next_at
 
@@ -80,7 +80,7 @@ class _Met:
             self.seconds = (self.seconds or 0.0) + seconds
 
     def read(self, reads: StatementReads) -> None:
-        """One that was read."""
+        """Count a query that was read."""
         self.texts += 1
         if self.times >= self.next_at:
             self.next_at = int(self.next_at * _LATER) + 1
@@ -98,11 +98,11 @@ class _Failed:
 
     @property
     def is_due(self) -> bool:
-        """Is the next one to be read?"""
+        """Return whether the next one should be read."""
         return self.times < _TRIES or self.times + 1 >= self.next_at
 
     def again(self, reason: str) -> None:
-        """It was read in vain."""
+        """Count a query that could not be read."""
         self.reason = reason
         self.times += 1
         if self.times >= self.next_at:
@@ -172,7 +172,7 @@ class Gathering:
         return met
 
     def problem(self, reason: str, example: str = "", seen: int = 1) -> None:
-        """What could not be read, or not all of it."""
+        """Note a query that could not be read, or not all of it."""
         reason, example = without_user(reason), without_user(example[: 10 * _SHORT])
         known = self._problems.get(reason)
         if known is None and len(self._problems) >= MOST_REASONS:
@@ -203,7 +203,7 @@ class Gathering:
         return Workload(tuple(templates), tuple(problems))
 
     def _template(self, met: _Met) -> QueryTemplate | None:
-        """With what the queries read that were drawn, or all that came; None where none of them can be read."""
+        """Make the template, with the drawn queries, or all that came; None if none of them can be read."""
         most, counts = met.room_beside(len(self._met)), met.draws.counts
         every = counts is not None and len(counts) <= most
         times: dict[StatementReads, int] = {} if every else {met.first: 0}
@@ -222,7 +222,7 @@ class Gathering:
         return QueryTemplate(met.text, examples, met.seen, met.seconds, tuple(places[reads] for reads in drawn) or (0,))
 
     def _read(self, met: _Met, query: Hashable, count: int) -> StatementReads | None:
-        """What a query reads that was drawn. None where it cannot be read, which is told once."""
+        """Read a drawn query. None if it cannot be read, which is reported once."""
         if not isinstance(query, _Text):
             assert isinstance(query, StatementReads), "texts and what they read are drawn"
             return query

@@ -55,7 +55,7 @@ def read_pieces(path: Path) -> Iterator[bytes]:
 
 
 def is_lzf(path: Path) -> bool:
-    """Is it packed as Spark's codec lzf does? OSError where it cannot be read."""
+    """Return whether the file is packed by Spark's codec lzf. Raises OSError if it cannot be read."""
     if _suffix(path) != ".lzf" or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -118,7 +118,7 @@ def lines(path: Path, most: int = MOST_CHARACTERS) -> Iterator[str | None]:
 
 
 def byte_lines(path: Path, most: int) -> Iterator[bytes | None]:
-    """As `lines`, undecoded: most lines of a log are not looked at."""
+    """Yield lines like `lines`, undecoded: most lines of a log are not looked at."""
     held: list[bytes] = []
     size = 0
     for piece in read_pieces(path):

@@ -1,4 +1,4 @@
-"""What Spark says of queries: of DataFrames and texts in a live session, or of plans in its event logs."""
+"""Spark's view of queries: DataFrames and texts in a live session, or plans in its event logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlanReads:
 
 
 def together(plans: Sequence[PlanReads]) -> PlanReads:
-    """Of the plans of one query, each read once."""
+    """Merge the plans of one query, each read once."""
     tables = dict.fromkeys(read for plan in plans for read in plan.reads.tables)
     joins = dict.fromkeys(join for plan in plans for join in plan.reads.joins)
     limit = next((plan.reads.limit for plan in plans if plan.reads.limit is not None), None)
@@ -30,6 +30,6 @@ def together(plans: Sequence[PlanReads]) -> PlanReads:
 
 
 def is_frame(query: object) -> bool:
-    """Is it a DataFrame of Spark's?"""
+    """Return whether a query is a DataFrame of Spark's."""
     kind = type(query)
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")

@@ -1,4 +1,4 @@
-"""What is the same in queries that differ in their literals: of texts, and of what they read."""
+"""The shape of queries, equal if they differ only in literals: of texts, and of what they read."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _of_leaf(leaf: Leaf) -> str:
 
 
 def shown_predicate(predicate: Predicate) -> str:
-    """As SQL, for people: what could not be read as it is written."""
+    """Write a predicate as SQL for people; parts that could not be parsed as they were written."""
     from metaindex.expressions import to_sql
 
     def of_leaf(leaf: Leaf) -> str:
@@ -129,7 +129,7 @@ def shown_predicate(predicate: Predicate) -> str:
 
 
 def shown_reads(reads: StatementReads) -> str:
-    """As SQL, for people, of a query that was not written as a text."""
+    """Write a query that has no text as SQL for people."""
     return "; ".join(map(_shown_read, reads.tables))
 
 

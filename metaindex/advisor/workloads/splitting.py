@@ -34,8 +34,8 @@ _MOST_UNCLOSED: Final = 16
 
 
 def statements(pieces: Iterable[str], most: int = MOST_CHARACTERS) -> Iterator[str | None]:
-    """Of a text in pieces, each statement without its semicolon; None for one of more characters than `most`. What
-    holds nothing but blanks and comments is none."""
+    """Yield the statements of a text in pieces, without semicolons; None for one of more characters than `most`. Blanks
+    and comments alone are no statement."""
     for _ in range(_MOST_UNCLOSED):
         splitter = _Splitter(most)
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""What one text asks, a condition or a statement."""
+"""Reads of a single text, a condition or a statement."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from metaindex.expressions import Predicate, StatementReads, TableRead, columns,
 
 
 def reads_of(text: str, time_zone: str = "UTC") -> StatementReads:
-    """What a text asks, a condition or a statement. ExpressionError where it cannot be read."""
+    """Return what a text reads, a condition or a statement. Raises ExpressionError if it cannot be parsed."""
     from metaindex.expressions import is_statement, statement_reads
 
     return statement_reads(text, timezone=time_zone) if is_statement(text) else bare(condition(text, time_zone))
 
 
 def condition(query: object, time_zone: str = "UTC") -> Predicate:
-    """What a condition says, in any words that `prune` takes. MetaIndexError where it cannot be read."""
+    """Parse a condition, in any words that `prune` takes. Raises MetaIndexError if it cannot be read."""
     from metaindex.expressions import to_predicate
 
     return to_predicate(query, time_zone=time_zone)

@@ -48,7 +48,7 @@ def _without_taking(path: str, flags: int) -> int:
 
 
 def _ends(path: Path) -> bool:
-    """Is it what nothing comes of, or a terminal, at which somebody types?"""
+    """Return whether the path never yields data (the null device), or is a terminal at which somebody types."""
     if os.path.samefile(path, os.devnull):
         return True
     opened_here = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)

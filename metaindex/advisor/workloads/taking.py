@@ -57,7 +57,7 @@ _NO_TABLE: Final = "a query of a workload reads tables that could have an index;
 
 
 def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | None = None) -> Workload:
-    """What is asked, grouped into templates with weights: `mi.workload(["dest = 'SEA'", "SELECT * FROM flights"])`.
+    """Group queries into templates with weights: `mi.workload(["dest = 'SEA'", "SELECT * FROM flights"])`.
 
     `queries`: the text of a condition (as behind WHERE) or of SQL statements, a predicate in any words that `prune`
     takes, a path to a file, or several of them in a list. A file `.sql` has statements that semicolons end; any other
@@ -201,7 +201,7 @@ def from_query_log(rows: pa.Table) -> Workload:
 
 
 def _days(rows: pa.Table) -> float | None:
-    """From the first to the last of them; of less than an hour nobody knows how many come in a day."""
+    """Return the days from the first to the last; None for less than an hour, too short for a daily rate."""
     if "at" not in rows.column_names or not pa.types.is_timestamp(rows.schema.field("at").type):
         return None
     ends = pc.min_max(rows.column("at").cast(pa.timestamp("us")).cast(pa.int64())).as_py()

@@ -31,7 +31,7 @@ class QueryTemplate:
 
     @property
     def tables(self) -> tuple[TableRead, ...]:
-        """Of the first example."""
+        """Return the tables of the first example."""
         return self.examples[0].tables
 
     @property
@@ -58,7 +58,7 @@ class QueryTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Unread(Plain):
-    """What could not be read, and why. `seen`: how often; `example`: the beginning of one of them, or where."""
+    """A query that could not be read, and why. `seen`: how often; `example`: the beginning of one of them, or where."""
 
     reason: str
     seen: int
@@ -82,7 +82,7 @@ class Workload(Shown):
 
     @property
     def seen(self) -> int:
-        """How many queries it is made of."""
+        """Return how many queries it is made of."""
         return sum(template.seen for template in self.templates)
 
     @property

@@ -68,7 +68,7 @@ def _parts(scan: ScanSeen, above: Sequence[str]) -> Iterator[str]:
 
 
 def _is_of(text: str, scan: ScanSeen) -> bool:
-    """Are all its columns the scan's?"""
+    """Return whether all its columns are the scan's."""
     numbers = {int(number) for number in _NUMBER.findall(text)}
     return bool(numbers) and numbers <= scan.output.keys()
 
@@ -93,7 +93,7 @@ def _described(
 
 
 def _is_typed(predicate: Predicate, longs: set[str]) -> bool:
-    """Are its numbers of columns that are no times?"""
+    """Return whether its numbers are compared with integer columns, not with times."""
 
     def of_leaf(leaf: Predicate) -> bool:
         values = [leaf.value] if isinstance(leaf, Comparison) else leaf.values if isinstance(leaf, In) else ()
@@ -104,7 +104,7 @@ def _is_typed(predicate: Predicate, longs: set[str]) -> bool:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """At commas that stand in no bracket, and in no text."""
+    """Split at commas that stand in no bracket, and in no text."""
     start = depth = 0
     for sign in _PIECE.finditer(text):
         if sign[0] == ", " and not depth:

@@ -52,7 +52,7 @@ class Executions:
     _roots: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
     def environment(self, event: Mapping[str, Any]) -> None:
-        """How its sessions say times, where they do not say it themselves."""
+        """Take the time zone of sessions that do not set their own."""
         for part, name in (("Spark Properties", _ZONE), ("System Properties", "user.timezone")):
             said = event.get(part)
             if isinstance(said, Mapping) and isinstance(said.get(name), str):
@@ -91,7 +91,7 @@ class Executions:
         self._close(number, _number(event.get("time")))
 
     def finish(self) -> None:
-        """No event follows: what is open has no end."""
+        """Close the log: open executions have no end."""
         for number in [*self._open]:
             self._close(number, None)
         self._roots.clear()
@@ -139,7 +139,7 @@ class Executions:
 
 
 def _statement_of(text: str, time_zone: str) -> StatementReads | None:
-    """What the text says where it is SQL that can be read."""
+    """Return what the text reads if it is SQL that can be parsed."""
     if _CALL_SITE.fullmatch(text) or len(text) > MOST_CHARACTERS or not is_statement(text):
         return None
     try:

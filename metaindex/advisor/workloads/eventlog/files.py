@@ -1,4 +1,4 @@
-"""Which files are an event log: one, or a folder of those that Spark rolled over, or a folder of several logs."""
+"""Files of event logs: one, or a folder of those that Spark rolled over, or a folder of several logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_ENTRIES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
-    """Of one application. `files`: in the order in which they were written; `notes`: what is missing of it."""
+    """The log of one application. `files`: in the order in which they were written; `notes`: what is missing of it."""
 
     path: Path
     files: tuple[Path, ...]
@@ -29,7 +29,7 @@ class EventLog:
 
 
 def event_logs(path: Path) -> Iterator[EventLog]:
-    """Those at a path; none where there is none. What in a folder is a link is left alone."""
+    """Yield the event logs at a path, if any. Links in a folder are skipped."""
     if path.is_dir():
         if _ROLLED.match(path.name):
             yield _rolled(path)
@@ -44,7 +44,7 @@ def event_logs(path: Path) -> Iterator[EventLog]:
 
 
 def is_event_log(path: Path) -> bool:
-    """Is there any? OSError where it cannot be told."""
+    """Return whether the path holds an event log. Raises OSError if it cannot be read."""
     return next(event_logs(path), None) is not None
 
 
@@ -69,7 +69,7 @@ def _begins_so(path: Path) -> bool:
 
 
 def _rolled(folder: Path) -> EventLog:
-    """What Spark has compacted stands for the files up to it."""
+    """Return a log in several files; one that Spark has compacted replaces the files up to it."""
     numbered: dict[int, Path] = {}
     compacted = 0
     for entry in _entries(folder):

@@ -61,6 +61,6 @@ def _facts(node: dict[str, Any]) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """As if Spark had cut it where it is longer than it may be."""
+    """Cut a long text as Spark does."""
     text = value if isinstance(value, str) else ""
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."

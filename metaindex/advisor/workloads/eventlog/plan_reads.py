@@ -1,4 +1,4 @@
-"""What a physical plan reads of tables: its scans, and of their columns those that joins, groups and orders go by."""
+"""The reads of a physical plan: its scans, and those of their columns by which joins, groups and orders go."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Place: TypeAlias = tuple[int, str]
 
 
 def plan_reads(plan: PlanNode, time_zone: str | None) -> PlanReads:
-    """What it reads; no table where it reads none."""
+    """Return what the plan reads; it may read no table."""
     reader = _PlanReader(time_zone)
     reader.visit(plan, ())
     tables = tuple(dict.fromkeys(read for read in map(reader.read, reader.scans) if read is not None))
@@ -48,7 +48,7 @@ def plan_reads(plan: PlanNode, time_zone: str | None) -> PlanReads:
 
 
 def _limit(plan: PlanNode) -> int | None:
-    """Of the whole: nothing above it adds rows, or takes some away."""
+    """Return the limit of the whole plan: nothing above it adds rows, or takes some away."""
     node = plan
     while True:
         said = _LIMIT.match(node.text) or _TOP.match(node.text)
@@ -99,7 +99,7 @@ class _PlanReader:
         return {number: (len(self.scans) - 1, ColumnRef((name,)).name) for number, name in scan.output.items()}
 
     def _noted(self, kind: str, text: str, places: Mapping[int, _Place]) -> Mapping[int, _Place]:
-        """What the node says of columns of scans."""
+        """Note how the node uses columns of scans."""
         if kind.endswith("Aggregate"):
             self._group(_KEYS.match(text), places)
         elif kind == "Window":
@@ -132,7 +132,7 @@ class _PlanReader:
         return ("", "") if place is None else (self.scans[place[0]][0].table, place[1])
 
     def _order(self, said: re.Match[str] | None, group: int, places: Mapping[int, _Place]) -> None:
-        """What is above says last by what rows are sorted."""
+        """Note the sort order; the node visited last, the lowest, decides."""
         by_scan: dict[int, list[str]] = {}
         for part in _COMMA.split(said[group]) if said is not None else ():
             column, _, direction = part.partition(" ")

@@ -47,21 +47,21 @@ class ScanSeen:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that it reads, fields of structs each."""
+        """Return the columns that it reads, with the fields of structs."""
         paths = [path for name, type_ in self.types.items() for path in leaves_of(name, type_)]
         others = [(name,) for name in self.output.values() if name not in self.types]
         return tuple(dict.fromkeys(ColumnRef(path).name for path in (*paths, *others)))
 
 
 def reads_table(node: PlanNode) -> bool:
-    """Is it a scan of files, or of a table that the catalog knows?"""
+    """Return whether it scans files, or a table that the catalog knows."""
     if _NO_TABLE.match(node.name) or _OTHER.match(node.name):
         return False
     return "Location" in node.facts or "ReadSchema" in node.facts or re.match(r"(?:Batch)?Scan ", node.name) is not None
 
 
 def reads_otherwise(node: PlanNode) -> bool:
-    """Is it a scan of what no index is of?"""
+    """Return whether it scans a source that no index is of."""
     return _OTHER.match(node.name) is not None
 
 
@@ -94,7 +94,7 @@ def scan_of(node: PlanNode) -> ScanSeen | None:
 
 
 def _described(text: str) -> str:
-    """What a scan of Iceberg says of its conditions."""
+    """Return the conditions in the text of an Iceberg scan."""
     _, found, behind = text.partition(_ICEBERG)
     end = _ICEBERG_END.search(behind) if found else None
     return "" if end is None else behind[: end.start()]
@@ -105,7 +105,7 @@ def _filled(listed: str) -> str:
 
 
 def _facts_in(text: str) -> dict[str, str]:
-    """What newer readers say in their text alone."""
+    """Parse the facts that newer readers only put in their text."""
     marks = [*_FACTS.finditer(text)]
     ends = [*(mark.start() for mark in marks[1:]), len(text)][: len(marks)]
     return {mark[1]: text[mark.end() : end].rstrip(" ,") for mark, end in zip(marks, ends, strict=True)}
@@ -134,7 +134,7 @@ def _named(name: str) -> str:
 
 
 def _attributes(text: str) -> tuple[dict[int, tuple[str, bool]], bool]:
-    """By their numbers; and whether all are told."""
+    """Return attributes by their numbers; and whether all are listed."""
     begin = text.find("[")
     end = text.find("]", begin)
     inner = text[begin + 1 : end] if 0 <= begin < end else ""
