@@ -39,7 +39,7 @@ def counted_rows(
     *,
     indexes: Iterable[str] | None,
 ) -> int:
-    """See `Table.count`."""
+    """Implement `Table.count`."""
     answer = aggregated(queries, predicate, version, timestamp, {"count": True}, indexes=indexes)
     return int(answer.table.column(0)[0].as_py())
 
@@ -53,7 +53,7 @@ def aggregated(
     *,
     indexes: Iterable[str] | None,
 ) -> Aggregated:
-    """See `Table.aggregate`, whose words `asked` has."""
+    """Implement `Table.aggregate`, whose arguments `asked` has."""
     scan = queries.over_files(predicate, None, version, timestamp, indexes)
     snapshot = scan.snapshot
     counted = asked.get("count", False)

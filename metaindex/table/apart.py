@@ -33,12 +33,12 @@ def _below(place: str, root: str) -> Sequence[str] | None:
 
 
 def _plain(path: str) -> str:
-    """Without links, where the path is a local one."""
+    """Resolve the links of a local path."""
     local = None if is_remote(path) else local_path(path)
     return path.rstrip("/") if local is None else os.path.realpath(local)
 
 
 def _is_hidden(names: Sequence[str]) -> bool:
-    """Is there a folder that engines pass over? Those that look like a column of partitions are not, logs are read."""
+    """Return whether engines would skip one of the folders, unless it looks like a partition column or is a log."""
     hidden = [name for name in names if name.startswith(("_", ".")) and "=" not in name]
     return bool(hidden) and not any(name in _LOGS for name in names)

@@ -1,4 +1,4 @@
-"""What is asked of a table: which version, by its own id, by a time, or now."""
+"""Arguments of queries: a version by its own id, by a time, or now; names and paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who builds: this process, or a Spark session.
+"""The choice of a builder: this process, or a Spark session.
 
 Where nothing is said the size of the files decides, each time some are read: up to `Config.local_bytes` are read here,
 since a small table is done before Spark has sent its first task; more by the session that the table was opened with, or
@@ -45,7 +45,7 @@ class Builders:
         return name
 
     def is_spark(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> bool:
-        """Does Spark build these kinds for certain?"""
+        """Return whether Spark is certain to build these kinds."""
         name = self.named(chosen)
         return "spark" in (name, getattr(name, "name", "")) or any(kind.needs_spark for kind in kinds)
 
@@ -69,7 +69,7 @@ class Builders:
         return BySize(_local(), self._running, self._config.local_bytes)
 
     def merging(self, chosen: BuilderName | Builder | None) -> Builder:
-        """Who merges rows of covering indexes: where nothing is said the session that there is, else threads here."""
+        """Return the builder that merges rows of covering indexes; by default a running session, else threads here."""
         name = self.named(chosen)
         if not isinstance(name, str):
             return name
@@ -99,7 +99,7 @@ class Builders:
         return self._by_spark()
 
     def _running(self) -> Builder | None:
-        """On the session that the table was opened with, or that runs in this process; None: there is none."""
+        """Return a builder on the session that the table was opened with, or that runs in this process, if any."""
         session = None if callable(self.spark) else self.spark
         if session is None:
             session = _active()

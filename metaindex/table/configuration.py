@@ -1,4 +1,4 @@
-"""What Spark's own configuration says of indexes: where they lie, unless a call of ours does (`docs/guides/switch.md`).
+"""Settings of indexes in Spark's configuration: where they lie, unless a call of ours says (`docs/guides/switch.md`).
 
 It is asked once, when metaindex comes into a session or an application, and not for each query: a platform says where
 its indexes lie, and a query does not.
@@ -25,14 +25,14 @@ PLACES: Final[Mapping[str, str]] = {
 
 
 def config_of(spark: SparkSession) -> Config:
-    """As the configuration of a session says it, that of its application included. ArgumentError names the setting
-    that is none."""
+    """Read the configuration from a session's settings, those of its application included. Raises ArgumentError for a
+    bad setting."""
     return configured(lambda name: spark.conf.get(name, None))
 
 
 def configured(said: Callable[[str], str | None]) -> Config:
-    """Each setting by its name; one that is missing or empty is as `Config` has it by default. ArgumentError as
-    above."""
+    """Read each setting by its name; one that is missing or empty has `Config`'s default. Raises ArgumentError
+    likewise."""
     values: dict[str, Any] = {}
     for setting, name in PLACES.items():
         text = (said(setting) or "").strip()

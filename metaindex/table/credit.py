@@ -1,4 +1,4 @@
-"""What an index gains a query: the files that it leaves out and the table's own statistics would not have."""
+"""The gain of an index for a query: the files that it drops and that the table's own statistics would keep."""
 
 from __future__ import annotations
 

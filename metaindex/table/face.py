@@ -47,8 +47,8 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
 
 
 class Table:
-    """A table of the lake and its indexes. Opened by `open_table`; holds no state of the table but caches of immutable
-    things. A handle is one thread's; `reopened` gives another."""
+    """A table of the lake and its indexes, opened by `open_table`. It holds no state of the table but caches of
+    immutable things. A handle is one thread's; `reopened` gives another."""
 
     __slots__ = ("_handle", "_queries")
 
@@ -60,8 +60,8 @@ class Table:
         return one_line(f"<{self.format} table at {self.path}>")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickled, for Dask, Ray, or processes that are spawned: how the table was opened, its credentials too, but not
-        the Spark session."""
+        """Pickle how the table was opened, its credentials too, but not the Spark session: for Dask, Ray, or spawned
+        processes."""
         return Table, (self._handle,)
 
     def _repr_html_(self) -> str:
@@ -75,7 +75,7 @@ class Table:
 
     @property
     def format(self) -> str:
-        """delta, iceberg, or files."""
+        """Return the table's format: delta, iceberg, or files."""
         return self._handle.format
 
     @property
@@ -84,11 +84,11 @@ class Table:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that the table has now, by their logical names. Raises what `snapshot` raises."""
+        """Return the columns that the table has now, by their logical names. Raises what `snapshot` raises."""
         return self.snapshot().schema.shown.arrow()
 
     def snapshot(self, version: VersionLike = None, timestamp: TimestampLike = None) -> Snapshot:
-        """The live files at a version (default: now). VersionNotFoundError where there is none."""
+        """Return the live files at a version (default: now). Raises VersionNotFoundError."""
         return self._handle.snapshot(at_version(version, timestamp))
 
     def diff(
@@ -99,9 +99,9 @@ class Table:
         base_timestamp: TimestampLike = None,
         target_timestamp: TimestampLike = None,
     ) -> Diff:
-        """What changed from one version to another (default: now), in either direction: from the log where it serves
-        the range, else by comparing snapshots. `base`, or its time, has to be said. `Diff.positions(row)`: the rows of
-        file `row` of `deletes_changed` that were deleted and restored."""
+        """Return what changed from one version to another (default: now), in either direction: from the log if it
+        serves the range, else by comparing snapshots. `base`, or its time, is required. `Diff.positions(row)`: the rows
+        of file `row` of `deletes_changed` that were deleted and restored. Example: `table.diff(8).appended.paths`."""
         if base is None and base_timestamp is None:
             raise VersionNotFoundError(
                 "a diff starts at a version; none was given; say which: base=, or base_timestamp="
@@ -109,17 +109,17 @@ class Table:
         return self._queries.diff(at_version(base, base_timestamp), at_version(target, target_timestamp))
 
     def versions(self) -> VersionList:
-        """Versions that can be read, oldest first."""
+        """Return the versions that can be read, oldest first."""
         from metaindex.table.views.versions import VersionList
 
         return VersionList(self._queries.versions())
 
     def reopened(self, config: Config | None = None) -> Table:
-        """The same table as a handle of its own: for another thread, or with another configuration."""
+        """Return the table as a handle of its own, for another thread, or with another configuration."""
         return Table(self._handle.reopened(config))
 
     def namespaces(self) -> list[str]:
-        """Names of the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
+        """Return the namespaces (`Config.namespace`) that have indexes of this table, beside the common one."""
         return self._handle.namespaces()
 
     # -- queries -------------------------------------------------------------------------------------------------------
@@ -134,12 +134,12 @@ class Table:
         on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> PruneResult:
-        """Which files can hold rows that match, at a version of the table (default: now)?
+        """Return the files that can hold matching rows at a version (default: now): `table.prune("user = 42").paths`.
 
         `predicate`: SQL text (Spark's dialect; a timestamp without a zone is in `Config.time_zone`), a `col()`
-        expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression. `indexes` restricts the
-        candidates. What an index cannot prove keeps the file; an index that is stale, damaged or missing makes the
-        answer wider, never wrong. None: every row. `keys` and `on`: of rows with these keys, as in `scan`.
+        expression, a Spark Column, a pyarrow, pyiceberg, Polars or DuckDB expression; None: every row. `indexes`: only
+        these may answer. `keys`, `on`: only rows with these keys, as in `scan`. What an index cannot prove keeps the
+        file; a stale, damaged or missing index makes the answer wider, never wrong.
         """
         return self._queries.noted_prune(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
 
@@ -156,26 +156,26 @@ class Table:
         on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Scan:
-        """The rows that match, read from the kept files only, with deletes applied and the predicate applied again.
+        """Return the rows that match, read from the kept files only: `table.scan("user = 42", ["day"]).to_arrow()`.
 
-        `limit`: at most so many of them, of whichever files need the least reading; files of which every row matches
-        come first, and none is opened once there are enough. Each reading of the same scan gives the same rows.
+        `limit`: at most so many rows, from the files that need the least reading; files of which every row matches come
+        first, and no more are opened once there are enough. Each read of a scan returns the same rows.
 
         `order_by`, with a limit: the first rows by these columns, in their order: `["ts"]`, `[("ts", "desc")]` or
-        `[("ts", "desc", "nulls first"), "id"]`. Ascending puts NULL first and descending last where nothing is said,
-        and NaN is the greatest number, as in Spark; of rows that are level in all of them any may be given. Files are
-        left out, and read in an order, by what is known of the first of them.
+        `[("ts", "desc", "nulls first"), "id"]`. By default NULL comes first ascending and last descending, and NaN is
+        the greatest number, as in Spark; of rows equal in all columns any may be returned. Files are skipped, and read
+        in an order, by what is known of the first column.
 
-        `keys`, with `on`: a semi-join, only rows whose columns stand together in a row of `keys`: an Arrow table (or
-        what has an Arrow stream), a pandas or Polars frame, a Spark DataFrame of at most a million keys. `on` names the
-        columns: `["customer_id"]`, or `{"customer_id": "id"}` where the keys call it `id`. NULL equals nothing, NaN is
-        NaN, and a row of the table comes once, however often its key does. Up to 10,000 keys are asked of the indexes
-        by their values, more by a few ranges; which rows have them is seen in the rows. LiteralTypeError for keys that
-        do not go with their column by the table of literals.
+        `keys`, with `on`: a semi-join, only rows whose columns together equal a row of `keys`: an Arrow table (or what
+        has an Arrow stream), a pandas or Polars frame, a Spark DataFrame of at most a million keys. `on` names the
+        columns: `["customer_id"]`, or `{"customer_id": "id"}` if the keys call it `id`. NULL equals nothing, NaN equals
+        NaN, and a row of the table comes once, however often its key does. Indexes look up to 10,000 keys up by their
+        values, more by a few ranges; the rows read decide. Raises LiteralTypeError for keys whose type the column is
+        not compared with.
 
-        Gives `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`, `.to_deltalake()`,
-        `.to_pyiceberg()`, `.to_spark(spark)`. The last three read files by themselves: with a limit or keys they are
-        refused.
+        The scan has `.to_arrow()`, `.to_batches()`, `.to_dataset()`, `.to_duckdb(con)`, `.to_polars()`,
+        `.to_deltalake()`, `.to_pyiceberg()`, `.to_spark(spark)`. The last three read files by themselves: they refuse a
+        limit, and keys.
         """
         return self._queries.scan(
             predicate,
@@ -197,7 +197,7 @@ class Table:
         *,
         indexes: Iterable[str] | None = None,
     ) -> int:
-        """How many live rows match, at a version (default: now): `aggregate(count=True)` as a number."""
+        """Return how many live rows match at a version (default: now), as a number: `table.count("user = 42")`."""
         from .aggregates import counted_rows
 
         return counted_rows(self._queries, predicate, version, timestamp, indexes=indexes)
@@ -217,21 +217,21 @@ class Table:
         timestamp: TimestampLike = None,
         indexes: Iterable[str] | None = None,
     ) -> Aggregated:
-        """Counts, extremes, sums and numbers of different values of the live rows that match, as few files opened as
-        can be.
+        """Return counts, extremes, sums and numbers of different values of the live rows that match, opening as few
+        files as possible: `table.aggregate(count=True, max=["amount"], group_by=["day"])`.
 
-        A file of which every row matches is answered from what is known of it, where that is exact: extremes that some
-        row has, rows less deleted ones, sums of an index of `Sums`, values of one of `ValueList` or of
-        `Values(by="value")`, sketches of one of `Sketches`; one with deletes is opened for more than rows. All others
-        are read. The answer is the one that a full scan gives, with Spark's types: counts and sums of integers are
-        bigint, sums of decimals have ten digits more, extremes are of the column's type; NaN is the greatest number.
-        `count_distinct` holds each different value in memory; `approx_distinct` does not, and is alone in being about
-        right: exact up to 4,096 different values, beyond them with a standard error of 1.6%.
+        A file of which every row matches is not opened if exact metadata answers for it: extremes that some row has,
+        rows less deleted ones, sums of an index of `Sums`, values of one of `ValueList` or of `Values(by="value")`,
+        sketches of one of `Sketches`; a file with deletes is opened for all but row counts. All others are read. The
+        answer is that of a full scan, with Spark's types: counts and sums of integers are bigint, sums of decimals have
+        ten digits more, extremes are of the column's type; NaN is the greatest number. `count_distinct` holds each
+        different value in memory; `approx_distinct` does not, and alone is approximate: exact up to 4,096 different
+        values, beyond them with a standard error of 1.6%.
 
         `count`: True for rows, or names of columns whose values are counted (NULL is none; "*" is rows). `group_by`: by
-        the values of columns; a file answers without being opened where each has one value in it, as partition columns
-        have. Raises UnknownColumnError, ArgumentError where nothing is asked, VersionNotFoundError; ScanError for a
-        column that has no order, a sum of anything but integers and decimals, and one that overflows.
+        the values of columns; a file answers unopened if each has one value in it, as partition columns have. Raises
+        UnknownColumnError, VersionNotFoundError, ArgumentError for no aggregate; ScanError for a column that has no
+        order, a sum of anything but integers and decimals, and one that overflows.
         """
         from .aggregates import aggregated
 
@@ -249,8 +249,8 @@ class Table:
         on: Named | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Explanation:
-        """How a query would be planned: the predicate as understood, what each index covers of the version asked, what
-        it answers, what is kept and why. `print` it. `keys` and `on` as in `scan`."""
+        """Return how a query would be planned: the predicate as understood, what each index covers of the version, what
+        it answers, what is kept and why. `keys` and `on` as in `scan`. Example: `print(table.explain("user = 42"))`."""
         return self._queries.explain(predicate, version, timestamp, indexes=indexes, keys=keys, on=on)
 
     def locate(
@@ -263,12 +263,12 @@ class Table:
         exact: bool = False,
         indexes: Iterable[str] | None = None,
     ) -> Located:
-        """The live files and row groups that may hold matching rows, at a version (default: now) or at all versions
-        that can still be read.
+        """Return the live files and row groups that may hold matching rows, at a version (default: now) or at all
+        versions that can still be read: `table.locate("user = 42").files`.
 
-        Only kept files are opened, and of them only the footers. `exact` reads the row groups that are left, leaves out
+        Only kept files are opened, and of them only the footers. `exact` reads the row groups that are left, drops
         those without a live match, and counts the matches; a file that stays from version to version is read once.
-        Raises what `prune` and `scan` raise; with `all_versions`, a version that cannot be asked is a note.
+        Raises what `prune` and `scan` raise; with `all_versions`, a version that cannot be read is a note.
         """
         from .locate import locate
 
@@ -286,8 +286,8 @@ class Table:
         exact: bool = True,
         indexes: Iterable[str] | None = None,
     ) -> Touched:
-        """The files that a MERGE by these keys would rewrite: those with a live row that has one of them. `source` and
-        `on` as `keys` and `on` of `scan`. `exact=False`: no data is read, and files are told that may have none."""
+        """Return the files that a MERGE by these keys would rewrite: those with a live row that has one of them.
+        `source` and `on` as `keys` and `on` of `scan`. `exact=False`: no data is read; there may be false positives."""
         from .touching import touched
 
         return touched(self._queries, source, on, version, timestamp, exact=exact, indexes=indexes)
@@ -301,15 +301,15 @@ class Table:
         exact: bool = False,
         indexes: Iterable[str] | None = None,
     ) -> Searched:
-        """In which columns, files and row groups does a text stand, of all columns that an index keys? It is read as
-        each column's type reads it. IndexNotFoundError where no index keys any."""
+        """Return the columns, files and row groups in which a text stands, of all columns that an index keys; each
+        column's type reads it. Raises IndexNotFoundError if no index keys any. Example: `table.search("N14228")`."""
         from .search import search
 
         return search(self._queries, text, version, timestamp, exact=exact, indexes=indexes)
 
     def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
-        """The statistics that an index holds of a column, file by file: path, state, bounds, counts of values, NULLs
-        and NaNs, sizes, trust."""
+        """Return the statistics that an index holds of a column, file by file: path, state, bounds, counts of values,
+        NULLs and NaNs, sizes, trust. Example: `table.statistics("find", "amount")`."""
         from metaindex.query import statistics_of
 
         if not isinstance(partition, str | None):
@@ -324,14 +324,14 @@ class Table:
         sample: float | None = None,
         indexes: Iterable[str] | None = None,
     ) -> Clustering:
-        """How far do the ranges of the files overlap, column by column, and what would another layout leave out?
+        """Return how far the ranges of the files overlap, column by column, and what another layout would skip.
 
-        Measured from bounds that are there (indexes, the table's log, footers of plain Parquet). `columns`: of these
-        alone (a struct: its fields), and advice is for queries on them; default: of all that have an order. For the
-        advice some files are read and sorted in memory: `sample` is the share of the table's bytes that they may have
-        (default: 0.01, of a table of up to 32 MB all; 0: no advice; never more than 64 files). Nothing is
-        written. `Clustering.advice[0].sql()` is what the owner of the table may run. `indexes` restricts those asked.
-        Raises UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
+        It is measured from existing bounds (indexes, the table's log, footers of plain Parquet). `columns`: only these
+        (a struct: its fields), and advice for queries on them; default: all that have an order. For the advice some
+        files are read and sorted in memory: `sample` is the share of the table's bytes to read (default: 0.01, and all
+        of a table of up to 32 MB; 0: no advice; never more than 64 files). Nothing is written.
+        `Clustering.advice[0].sql()` is what the table's owner may run. `indexes`: only these are used. Raises
+        UnknownColumnError, UnsupportedFeatureError for a column without an order, VersionNotFoundError.
         """
         measured: Clustering = client("clustering")(
             self._handle, columns, version=version, timestamp=timestamp, sample=sample, indexes=indexes
@@ -348,19 +348,21 @@ class Table:
         indexes: Iterable[str] | None = None,
         tables: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> WhatIf:
-        """What would queries read if there were such an index, and what would it cost? Nothing is built or written.
+        """Estimate what queries would read with an index that does not exist, and its cost. Nothing is built or
+        written.
 
         `queries`: a condition, or a list of them, in any words that `prune` takes; or a workload (`mi.workload`), SQL
-        statements, DataFrames, or the path of a file or an event log, of which each template is asked once and counts
-        as often as it was seen. Of its queries those are asked that name this table, by the last part of its path, or
-        as `tables` says (`{"db.flights": "lake/flights"}`); the others are counted. `candidates`: a kind each, or a
-        list of kinds for one index of several; where none is given, those that follow from the columns of the queries.
-        Of each the files, row groups and bytes that a query reads now and then, the size of the index, processor time
-        to build it, and upkeep a day by the table's own history: estimates with the bounds of 90%, from files that are
-        read, built and asked in a temporary folder. `sample` is the share of the table's bytes that they may have
-        (default: 0.01, of a table of up to 32 MB all). Statistics that footers tell are weighed over all files,
-        exactly. `indexes` restricts those that queries use now. A query or a candidate that is wrong is told, and the
-        others go on. Raises ArgumentError, VersionNotFoundError.
+        statements, DataFrames, or the path of a file or an event log: each template is evaluated once, weighted by how
+        often it was seen. Only its queries that name this table count, by the last part of its path, or as `tables`
+        says (`{"db.flights": "lake/flights"}`). `candidates`: a kind each, or a list of kinds for one index of several;
+        by default those that follow from the columns of the queries.
+
+        Returned for each: the files, row groups and bytes that a query reads now and then, the size of the index,
+        processor time to build it, and upkeep a day by the table's own history: estimates with 90% intervals, from
+        files that are read, indexed and pruned in a temporary folder. `sample` is the share of the table's bytes to
+        read (default: 0.01, and all of a table of up to 32 MB). Statistics that footers hold are evaluated over all
+        files, exactly. `indexes`: those that queries use now. A wrong query or candidate is reported, and the others go
+        on. Raises ArgumentError, VersionNotFoundError.
         """
         answer: WhatIf = client("what_if")(
             self._handle,
@@ -388,18 +390,18 @@ class Table:
         tables: Mapping[str, str | os.PathLike[str]] | None = None,
         progress: Progress | None = None,
     ) -> Recommendation:
-        """Which indexes should there be for a workload? Nothing is built or written; `Recommendation.create` does.
+        """Recommend the indexes for a workload. Nothing is built or written; `Recommendation.create` does.
 
         `queries`: a workload (`mi.workload`), conditions, SQL statements, or the path of a file of them; None: those
         that the table's own query log noted. Candidates follow from the columns by which they filter, join, group and
-        sort, or are those given; `copies=False` leaves out covering indexes, which Spark alone reads. Chosen is, one
-        after another, what leaves out most bytes of the workload per byte of its size, beside the indexes that there
-        are and those chosen before, each asked as `what_if` asks; within `budget_bytes` for all, and `budget_cpu`
-        processor seconds to build them. What leaves out less than 0.5% of what is read is not recommended; nor, where
-        `days` (the time that the workload is of) is known, what writes more than it spares. `tables`, `sample` and the
-        files that are read: as for `what_if`; a quarter of what may be read is kept for advice on the layout, where
-        that helps and no index does. Told are also indexes that no query needs. Equal questions have equal answers,
-        but that processor time is measured. Raises ArgumentError.
+        sort, unless given; `copies=False` excludes covering indexes, which Spark alone reads. Indexes are chosen one
+        after another, each time the one that skips most bytes of the workload per byte of its size, beside existing
+        indexes and those chosen before, evaluated as by `what_if`; within `budget_bytes` for all, and `budget_cpu`
+        processor seconds to build them. An index that skips less than 0.5% of what is read is not recommended; nor, if
+        `days` (the time span of the workload) is known, one that writes more than it spares. `tables`, `sample` and the
+        files that are read: as for `what_if`; a quarter of the sample is kept for advice on the layout, if that helps
+        and no index does. Indexes that no query needs are reported, too. Equal questions have equal answers, but for
+        measured processor time. Raises ArgumentError.
         """
         recommendation: Recommendation = client("recommend")(
             [self._handle], queries, candidates, budget_bytes, budget_cpu, days, sample, tables, copies, progress
@@ -420,15 +422,15 @@ class Table:
         history: bool = False,
         if_not_exists: bool = False,
     ) -> Outcome:
-        """Indexes every file of the table at a version (default: now), each file read once for all kinds. Columns are
-        those of that version, and it is the one that is recorded.
+        """Index every file of the table at a version (default: now), reading each file once for all kinds. Columns are
+        those of that version, which is recorded. Example: `table.create_index("find", mi.Values("user"))`.
 
-        `history`: then also the files that only older versions have, as far as they can still be read (within Delta's
+        `history`: index also the files that only older versions have, as far as they can still be read (within Delta's
         vacuum, of Iceberg snapshots that have not expired), so that those versions are pruned, too. What cannot be read
-        any more is left out and told in the notes. Not for covering indexes.
+        any more is left out, with a note. Not for covering indexes.
 
-        `if_not_exists`: nothing is done where there is an index of this name with the same kinds of the same columns
-        (however far it is behind), or one whose name differs in capital letters alone; one of other kinds is an error.
+        `if_not_exists`: do nothing if there is an index of this name with the same kinds of the same columns (however
+        far it is behind), or one whose name differs in capital letters alone; one of other kinds is an error.
 
         Raises ArgumentError for a name no folder may have, UnknownColumnError, VersionNotFoundError, IndexExistsError,
         IndexStateError, BuildError; then nothing is visible.
@@ -460,16 +462,15 @@ class Table:
         where: object = None,
         under: str | None = None,
     ) -> Outcome:
-        """Brings an index to a version of the table (default: now).
+        """Bring an index to a version of the table (default: now): `table.refresh_index("find")`.
 
         `incremental` reads only files that the index does not cover, `full` reads all of them again. `quick` reads
-        none: it names the new files, so that queries at that version need not ask the table's log; they read those
+        none: it names the new files, so that queries at that version need not read the table's log; they read those
         files until an incremental refresh covers them. `where` (a predicate over partition columns) or `under` (a
         folder below the table) limits an incremental refresh to the files there: those are covered, and the version is
-        not recorded, as the others were not looked at. Small runs are merged by the way as they come together, and old
-        log entries are put away; what goes wrong with that is left to the next refresh.
-        Raises IndexNotFoundError, IndexStateError, VersionNotFoundError, BuildError, ConcurrentWriteError; the index is
-        then what it was.
+        not recorded, as the others were not looked at. Small runs are merged and old log entries put away on the way;
+        failures of that are left to the next refresh. Raises IndexNotFoundError, IndexStateError, VersionNotFoundError,
+        BuildError, ConcurrentWriteError; the index is then what it was.
         """
         from .verbs import refresh
 
@@ -493,40 +494,38 @@ class Table:
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Merges runs of an index, so that look-ups read less; answers stay what they were and the table is not looked
-        at.
+        """Merge runs of an index, so that look-ups read less; answers stay the same, and the table is not read.
 
-        `quick` merges small runs as they come together (size-tiered), `full` all runs into one set of sorted parts.
+        `quick` merges small runs as they accumulate (size-tiered), `full` all runs into one set of sorted parts.
         `builder`: who merges the rows of covering indexes, bucket by bucket: Spark's tasks, or threads of this process
-        ('local'); what else an index has is merged here, and asks for no Spark. ConcurrentWriteError where another
-        writer merged or replaced the same runs first; DamagedIndexError where a run is not what it should be,
-        BuildError; the index is then what it was.
+        ('local'); all other rows are merged here, without Spark. Raises ConcurrentWriteError if another writer merged
+        or replaced the same runs first, DamagedIndexError for a damaged run, BuildError; the index is then what it was.
         """
         from .verbs import optimize
 
         return optimize(self._handle, name, mode, builder=builder, progress=progress)
 
     def delete_index(self, name: str) -> Outcome:
-        """No query uses the index any more; its files stay until `vacuum_index`, and `restore_index` brings it back."""
+        """Take an index out of use; its files stay until `vacuum_index`, and `restore_index` brings it back."""
         from .verbs import delete
 
         return delete(self._handle, name)
 
     def restore_index(self, name: str) -> Outcome:
-        """Brings a deleted index back."""
+        """Bring a deleted index back."""
         from .verbs import restore
 
         return restore(self._handle, name)
 
     def vacuum_index(self, name: str) -> Outcome:
-        """Removes the files of a deleted index for good."""
+        """Remove the files of a deleted index for good."""
         from .verbs import vacuum
 
         return vacuum(self._handle, name)
 
     def clean_index(self, name: str, retention: dt.timedelta | float | None = None) -> Outcome:
-        """Removes what an index does not need any more: runs that are out of use for longer than `retention` (a
-        timedelta or seconds, 7 days where not given), what dead writers left behind, old log entries. Goes beside every
+        """Remove what an index does not need any more: runs that are out of use for longer than `retention` (a
+        timedelta or seconds, default: 7 days), what dead writers left behind, old log entries. It runs beside every
         operation and never takes what one under way, or a query that began within the retention, may need."""
         from .verbs import clean
 
@@ -536,33 +535,33 @@ class Table:
     def erase_index(
         self, name: str, builder: BuilderName | Builder | None = None, progress: Progress | None = None
     ) -> Outcome:
-        """Takes out of an index, physically and at once, the values that no retained version of the table holds: of
+        """Remove from an index, physically and at once, the values that no retained version of the table holds: of
         files that are gone, and of rows deleted in files that stay. Old runs are removed whatever the retention; a
-        query that began before may have to read more. A query log is not touched, and the notes say where there is one;
+        query that began before may have to read more. A query log is not touched, and the notes say if there is one;
         nor is the table: run it after the table's own VACUUM, snapshot expiry or the like. `builder`: as in
-        `optimize_index`. IndexStateError while an operation is under way."""
+        `optimize_index`. Raises IndexStateError while an operation is under way."""
         from .verbs import erase
 
         return erase(self._handle, name, builder=builder, progress=progress)
 
     def cancel_index(self, name: str) -> Outcome:
-        """Ends the operations under way of an index whose writer is dead, and goes back to what is stable; from
-        VACUUMING forward to DOESNOTEXIST.
+        """End the operations under way of an index whose writer is dead, and return to the last stable state; from
+        VACUUMING go forward to DOESNOTEXIST.
 
-        IndexStateError where nothing is under way. A writer that is alive after all fails when it commits.
+        Raises IndexStateError if nothing is under way. A writer that is alive after all fails when it commits.
         """
         from .verbs import cancel
 
         return cancel(self._handle, name)
 
     def enable_index(self, name: str) -> Outcome:
-        """Lets queries use a disabled index again. It was refreshed meanwhile, if anybody did."""
+        """Let queries use a disabled index again. It was refreshed meanwhile, if anybody did."""
         from .verbs import set_enabled
 
         return set_enabled(self._handle, name, True)
 
     def disable_index(self, name: str) -> Outcome:
-        """No query uses the index until `enable_index`; it is kept and refreshed as before."""
+        """Stop queries from using the index until `enable_index`; it is kept and refreshed as before."""
         from .verbs import set_enabled
 
         return set_enabled(self._handle, name, False)
@@ -570,24 +569,24 @@ class Table:
     # -- its queries ---------------------------------------------------------------------------------------------------
 
     def query_log(self, since: dt.timedelta | None = None) -> pa.Table:
-        """The queries that were noted beside the indexes (`Config.query_log`), oldest first, a row each; `since`: how
-        far back. What is not known of a query is NULL; `indexes` are those that left files out, or were read in the
-        table's place. At most a million rows, the newest; a file of the log that is damaged, or too large to be one, is
-        left out with a warning that names it."""
+        """Return the queries that were noted beside the indexes (`Config.query_log`), oldest first, a row each;
+        `since`: how far back. Unknown values are NULL; `indexes` are those that skipped files, or were read in the
+        table's place. At most a million rows, the newest; a damaged or oversized file of the log is left out with a
+        warning that names it."""
         from .query_log import logged_queries
 
         return logged_queries(self._handle, since).rows
 
     def clean_query_log(self) -> QueriesCleaned:
-        """Removes what of the query log is older or larger than `Config.query_log` allows (90 days, 64 MB where
-        nothing is said), and makes one file of the many small ones of a day. `clean_index` does it, too."""
+        """Remove what of the query log is older or larger than `Config.query_log` allows (default: 90 days, 64 MB), and
+        merge the many small files of a day. `clean_index` does it, too."""
         from .query_log import clean_query_log
 
         return clean_query_log(self._handle)
 
     def savings(self, since: dt.timedelta | None = None) -> Savings:
-        """What did the indexes leave out of the queries that were noted, by index and by day, and what do they cost in
-        bytes and upkeep? `since`: how far back; default: all that the query log has."""
+        """Return what the indexes skipped in the noted queries, by index and by day, and what they cost in bytes and
+        upkeep. `since`: how far back; default: all that the query log has."""
         savings: Savings = client("savings")(self._handle, since)
         return savings
 
@@ -609,16 +608,16 @@ class Table:
         overwrite: bool = False,
         progress: Progress | None = None,
     ) -> Reported:
-        """Writes a page of the table for a browser: its files and versions, its indexes, how the files lie by each
+        """Write a page of the table for a browser: its files and versions, its indexes, how the files lie by each
         column and what their ranges can tell apart, savings by its query log, and advice.
 
         The page is one file that loads nothing and runs nothing; its size does not grow with the table. It holds names,
-        and values where they are bounds of files or stand in conditions. `where`: a condition, or several, in any words
-        that `prune` takes: what each keeps, and who drops the rest. `queries`, `tables`: a workload, and what
-        `recommend` says to it. `since`: how far back the query log is read; `sample`: as in `clustering`, which reads
-        some files for advice (0: none). A report at `path` is replaced, any other file only with `overwrite`.
-        Raises ArgumentError where the page would lie in the table's folder or among its indexes, StorageError where it
-        cannot be written, and what `prune` and `snapshot` raise; then nothing is written.
+        and values that are bounds of files or stand in conditions. `where`: a condition, or several, in any words that
+        `prune` takes, to show what each keeps, and who drops the rest. `queries`, `tables`: a workload to show what
+        `recommend` returns for it. `since`: how far back the query log is read; `sample`: as in `clustering`, which
+        reads some files for advice (0: none). A report at `path` is replaced, any other file only with `overwrite`.
+        Raises ArgumentError if the page would lie in the table's folder or among its indexes, StorageError if it cannot
+        be written, and what `prune` and `snapshot` raise; then nothing is written.
         """
         several = tuple(where) if isinstance(where, list | tuple) else () if where is None else (where,)
         written: Reported = client("report")(
@@ -647,21 +646,21 @@ class Table:
         staleness: bool = True,
         all: bool = False,  # noqa: A002 - all indexes, vacuumed ones too
     ) -> IndexList:
-        """The indexes of the table, or those of these names, and how far each is behind a version of it (default: now);
-        one that cannot be read says why. `.to_arrow()`, `.to_spark(spark)`.
+        """Return the indexes of the table, or those of these names, and how far each is behind a version (default:
+        now); one that cannot be read says why. `print` it, or `.to_arrow()`, `.to_spark(spark)`.
 
         `staleness=False` leaves out what costs more than some small reads: the files and bytes that an index does not
-        cover, and what it takes on storage. VersionNotFoundError for a version that is asked and is not there; a table
-        that cannot be read otherwise is a warning, for its indexes can still be told of. IndexNotFoundError for a name
-        that is none.
+        cover, and its size on storage. Raises VersionNotFoundError for a version that does not exist,
+        IndexNotFoundError for a name that is none. A table that cannot be read otherwise is a warning, for its indexes
+        can still be described.
         """
         from .upkeep import indexes
 
         return indexes(self._handle, names, version=version, timestamp=timestamp, staleness=staleness, vacuumed=all)
 
     def history(self, name: str, last: int | None = None) -> History:
-        """What happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries.
-        IndexNotFoundError for a name that never was an index."""
+        """Return what happened to an index, entry by entry, and its lag behind the table. `last`: only so many entries.
+        Raises IndexNotFoundError for a name that never was an index."""
         from .upkeep import history_of
 
         return history_of(self._handle, name, last)
@@ -676,15 +675,15 @@ class Table:
         predicates: Sequence[object] = (),
         progress: Progress | None = None,
     ) -> Verification:
-        """Proves an index right, or says what is wrong: re-reads its log, every value of its runs and its recorded
-        versions, and compares what it says of data files with their rows.
+        """Verify an index: re-read its log, every value of its runs and its recorded versions, and compare what it
+        holds of data files with their rows.
 
         `files`: so many live data files are read whole (None: all), evenly spread. `versions`: which recorded ones are
-        compared with the table's own; "newest": the last three. `predicates`: for each, the files that this index
-        proves out now are read, and no row in them may match. Changes nothing.
+        compared with the table's own; "newest": the last three. `predicates`: for each, the files that this index drops
+        now are read, and no row in them may match. Changes nothing.
 
-        IndexNotFoundError for an index that was vacuumed or never came to be, too; IndexStateError for one that is
-        DELETED, or is being created, restored or vacuumed: no query uses it, so that it is neither right nor wrong.
+        Raises IndexNotFoundError for an index that was vacuumed or never came to be, too; IndexStateError for one that
+        is DELETED, or is being created, restored or vacuumed: no query uses it, so that it is neither right nor wrong.
         """
         from .upkeep import verify_index
 
@@ -701,13 +700,13 @@ class Table:
         builder: BuilderName | Builder | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Verifies an index (`files`: as in `verify_index`) and rebuilds what is wrong: runs that are damaged or
-        missing are dropped and those of their files that the table has are indexed anew. What is right stays; of
-        recorded versions that needed such a run, the newest that the table keeps are recorded again. Runs that are not
-        understood here (of a newer metaindex, of a kind that is not installed) are left as they are, and the outcome
-        names them. The table is not touched.
+        """Verify an index (`files`: as in `verify_index`) and rebuild what is wrong: damaged or missing runs are
+        dropped, and those of their files that the table has are indexed anew. What is right stays; of recorded versions
+        that needed such a run, the newest that the table keeps are recorded again. Runs that are not understood here
+        (of a newer metaindex, of a kind that is not installed) are left as they are, and the outcome names them. The
+        table is not touched.
 
-        Nothing to do where nothing is wrong. DamagedIndexError where no entry of the log can be read; IndexStateError
+        Does nothing if nothing is wrong. Raises DamagedIndexError if no entry of the log can be read; IndexStateError
         for an index that is not ACTIVE.
         """
         from .upkeep import repair
@@ -716,10 +715,10 @@ class Table:
 
 
 def handle_of(table: Table) -> Handle:
-    """What stands behind a table, for the rooms that work with more than users do."""
+    """Return the handle behind a table, for rooms that work with more than users do."""
     return table._handle
 
 
 def queries_of(table: Table) -> Queries:
-    """The same for queries: what they remember is asked again."""
+    """Return a table's queries, whose caches serve again."""
     return table._queries

@@ -14,7 +14,7 @@ _NAMED = 3
 
 
 def hint(path: object) -> str:
-    """Of a folder of a disk whose tables lie below it; empty for anything else."""
+    """Return a hint for a local folder whose tables lie below it; empty for anything else."""
     if not isinstance(path, str) or not os.path.isdir(path):
         return ""
     from metaindex.formats import Walk

@@ -22,11 +22,11 @@ _FORMATS = {"ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFor
 
 
 def create_index(frame: DataFrame, name: str, *kinds: Kind, **how: Any) -> Outcome:
-    """Creates an index on the table that the DataFrame reads: `mi.create_index(spark.table("flights"), "by_day",
+    """Create an index on the table that the DataFrame reads: `mi.create_index(spark.table("flights"), "by_day",
     mi.Covering(["day"], ["dest"]))`. Columns are the table's.
 
-    `how`: as for `Table.create_index`. UnsupportedFeatureError where the DataFrame is not of one table, filters or
-    computes something, or reads an older version.
+    `how`: as for `Table.create_index`. Raises UnsupportedFeatureError if the DataFrame reads more than one table or an
+    older version, filters or computes.
     """
     return table_of(frame).create_index(name, *kinds, **how)
 
@@ -42,8 +42,8 @@ def table_of(
     as_read: AsRead = lambda table, _: table,
     **how: Any,
 ) -> Table:
-    """The table that a DataFrame reads. Raises as `create_index` says. `how`: as for `open_table`; `others`: is told of
-    a table of a catalog that is none of ours, before it is refused."""
+    """Return the table that a DataFrame reads. Raises like `create_index`. `how`: as for `open_table`; `others`: is
+    called with a table of a catalog that is none of ours, before it is refused."""
     if not hasattr(frame, "_jdf") and "pyspark" not in type(frame).__module__:
         raise ArgumentError(
             f"mi.create_index begins with a DataFrame of Spark; got {type(frame).__name__}; or write"
@@ -64,8 +64,7 @@ def table_of(
 
 
 def tables_in(frame: DataFrame, *, as_read: AsRead, **how: Any) -> list[Table]:
-    """Those that a query reads and that can have an index, each as often as it is read; what else it reads is left
-    out."""
+    """Return the tables that a query reads and that can have an index, each as often as it is read."""
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     tables = []
     for at in range(leaves.size()):
@@ -134,7 +133,7 @@ def _tells_its_columns(table: Table) -> bool:
 
 
 def is_of_delta(leaf: Any) -> bool:
-    """Is a leaf of a plan a Delta table?"""
+    """Return whether a leaf of a plan is a Delta table."""
     if leaf.getClass().getSimpleName() != "LogicalRelation" or not _has_files(leaf.relation()):
         return False
     return bool(leaf.relation().location().getClass().getSimpleName() == "TahoeLogFileIndex")
@@ -154,7 +153,7 @@ def _is_metadata(table: Any) -> bool:
 
 
 def _names(plan: Any) -> list[str]:
-    """Of every node, and of what columns are computed by."""
+    """Return the names of all nodes, and of what computes columns."""
     if plan.getClass().getSimpleName() == "Project":
         every = each_of(plan.projectList())
         if other := [str(each.getClass().getSimpleName()) for each in every if not _is_column(each)]:
@@ -175,7 +174,7 @@ def _is_column(expression: Any) -> bool:
 
 
 def each_of(sequence: Any) -> list[Any]:
-    """What a sequence of Scala has."""
+    """Return a sequence of Scala as a list."""
     return [sequence.apply(at) for at in range(sequence.size())]
 
 

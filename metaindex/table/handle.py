@@ -1,5 +1,5 @@
-"""What stands behind a table's face: the format's reader, the indexes beside the table, and caches of what never
-changes. The verbs, the queries and the rooms above (`hooks`, `rule`) work with this; users hold a `Table`."""
+"""The handle behind a table's face: the format's reader, the indexes beside the table, and caches of immutable things.
+The verbs, the queries and the rooms above (`hooks`, `rule`) work with it; users hold a `Table`."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Handle:
     # -- other handles on the same table ---------------------------------------------------------------------------
 
     def reopened(self, config: Config | None = None) -> Handle:
-        """For another thread, or with another configuration."""
+        """Return a handle of its own, for another thread, or with another configuration."""
         if not isinstance(config, Config | None):
             raise ArgumentError(f"config= is a metaindex.Config; got {config!r}; write mi.Config(...)")
         config = config or self.config
@@ -106,14 +106,14 @@ class Handle:
         return Handle(self.table_format, self.ref, config, builders, self.storage_options, self.trust_index)
 
     def with_options(self, file_format: str, options: Mapping[str, object], *, trust_index: bool) -> Handle:
-        """The same plain files, read with other options. NotATableError, UnsupportedFeatureError."""
+        """Return the plain files, read with other options. Raises NotATableError, UnsupportedFeatureError."""
         table_format, ref = open_ref(self.path, format=file_format, storage_options=self.storage_options, **options)
         return Handle(table_format, ref, self.config, self.builders, self.storage_options, trust_index)
 
     def as_built(self, entry: IndexLogEntry) -> Handle:
-        """With the reader options that an index was built with, where they differ: whoever keeps an index may know no
-        more than a path. A schema of Parquet files makes no other index, but none of them may tell their columns: one
-        that was said goes on to be, where nobody says another."""
+        """Return a handle with the reader options of an index, if they differ: whoever keeps an index may know no more
+        than a path. A schema of Parquet files makes no other index, but if files do not have their columns, the schema
+        of the index is kept unless another one is given."""
         stored = entry.table.options
         if not differing_options(stored, self.ref.options) and not self.lacks_schema(entry):
             return self
@@ -121,16 +121,15 @@ class Handle:
         return self.with_options(str(stored["file_format"]), options, trust_index=False)
 
     def lacks_schema(self, entry: IndexLogEntry) -> bool:
-        """Was an index of Parquet files built with a schema that a text says, where none is said here?"""
+        """Return whether an index of Parquet files has a schema as text, and none is given here."""
         stored = entry.table.options
         said = any(name.lower() == "schema" for name in self.ref.options)
         schema = str(stored.get("schema", ""))
         return stored.get("file_format") == "parquet" and not said and bool(schema) and not schema.startswith("?")
 
     def as_said(self, entry: IndexLogEntry) -> Handle:
-        """The same where whoever opened the table said of no reader option: a verb on an index knows them from it. A
-        query does not: what its rows are is for the one who asks. A format that is said and is another is not passed
-        over."""
+        """Return `as_built` if the table was opened without reader options: a verb on an index takes them from it. A
+        query does not: who asks it decides what its rows are. A given format that differs is respected."""
         said = {name for name in self.ref.options if name.lower() != "format"}
         return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
 
@@ -145,7 +144,7 @@ class Handle:
             return self
 
     def goes_without_header(self, snapshot: Snapshot) -> bool:
-        """Is a header said of the files that is meant where nobody says it? It is looked for in them."""
+        """Return whether the files were opened with the default header setting, which is looked for in them."""
         if not self._says_header():
             return False
         from metaindex.formats import FilesOptions, goes_without_header
@@ -166,7 +165,7 @@ class Handle:
         return stored if self.goes_without_header(target.snapshot()) else {**stored, "header": True}
 
     def _says_header(self) -> bool:
-        """Is it said of plain files that they have one?"""
+        """Return whether plain files were opened with `header`."""
         if self.format != "files":
             return False
         from metaindex.formats import FilesOptions
@@ -203,8 +202,8 @@ class Handle:
             self.ref.confines.check(files.paths.to_pylist())
 
     def trusted(self, at: At, indexes: Sequence[OpenIndex]) -> At:
-        """What is asked, where the caller vouches for the indexes: "now" is the newest version that one of them
-        recorded."""
+        """Return the version to read if the caller vouches for the indexes: "now" is the newest version that one of
+        them recorded."""
         if not self.trust_index or at != At():
             return at
         records = [record for index in indexes if (record := index.versions.newest()) is not None]
@@ -212,8 +211,8 @@ class Handle:
         return at if newest is None else At.of(newest.version)
 
     def resolved(self, at: At, indexes: Sequence[OpenIndex] = ()) -> Resolved:
-        """Which version is asked, and its snapshot when it is needed. For plain files an index that recorded the
-        listing says so, and nothing is listed; else they are listed once."""
+        """Resolve a version, with its snapshot on demand. An index that recorded a listing of plain files resolves it
+        without listing; else they are listed once."""
         if self.format == "files" and at.version is not None:
             from metaindex.formats import version_named
 
@@ -335,7 +334,7 @@ class Handle:
         return self.ref.path
 
     def indexes_folder(self, root: str | None = None) -> str:
-        """Where the indexes lie. ArgumentError where that is among the table's files."""
+        """Return the folder of the indexes. Raises ArgumentError if it is among the table's files."""
         location = self.config.index_location
         root = root or self.root(None)
         if location is not None and not self.ref.patterns:

@@ -42,9 +42,9 @@ class Lacking:
 
 
 def lacking_options(handle: Handle, path: str) -> Lacking | None:
-    """Those that the error of reading the beginning of a file names, where it is read with them; none where it is read
-    as it is, to its end. None where it is not read with them either, where some other files are read without them
-    alone, or where nobody knows but who reads more of it. Raises nothing that a file does wrong."""
+    """Return the options named by the errors of reading the beginning of a file, if it is read with them; none if it is
+    read as it is, to its end. None if the options do not help, spoil other files, or more of the file would have to be
+    read. Raises nothing that a file does wrong."""
     said: dict[str, str | bool] = {}
     before = handle
     try:
@@ -65,7 +65,7 @@ def lacking_options(handle: Handle, path: str) -> Lacking | None:
 
 
 def _spoiled(before: Handle, now: Handle) -> bool:
-    """Is one of some files read as it was before, and not as it is now?"""
+    """Return whether one of some files was read before, and is not now."""
     paths = before.snapshot(At()).files.paths
     some = {paths[place * (len(paths) - 1) // (_MOST_FILES - 1)].as_py() for place in range(_MOST_FILES)}
     return any(
@@ -100,8 +100,8 @@ def _format(handle: Handle) -> str:
 
 
 def what_helps(handle: Handle, name: str, path: str) -> str:
-    """The same for an index of a table that nobody said how to read, and a file that it could not read: the command;
-    empty where that is not known."""
+    """Return the command that makes an index read a file that it could not read, for a table opened without options;
+    empty if it is not known."""
     entries = handle.entries() if handle.format == "files" else []
     old = next((entry for entry in entries if entry.name == name), None)
     lacking = None if old is None else lacking_options(handle.as_built(old), path)
@@ -204,7 +204,7 @@ def _words(kinds: Sequence[Kind]) -> list[str] | None:
 
 
 def _words_of(kind: Kind, *, alone: bool) -> list[str]:
-    """As far as they can be told without knowing the kind; whoever asks looks whether they say it."""
+    """Return the kind as words of the command line, as far as any kind tells; the caller checks that they mean it."""
     keys, option = getattr(kind, "keys", None), getattr(kind.command(), "option", None)
     if keys is None or option is None:
         columns = getattr(kind, "columns", ())

@@ -1,5 +1,5 @@
-"""Where is it? The live files, row groups and rows that hold what a predicate asks for: at a version of a table, or at
-every version that is kept.
+"""Look-ups: the live files, row groups and rows that match a predicate, at a version of a table, or at every version
+that is kept.
 
 A candidate is what the indexes, the table's log and the footers of the kept files cannot prove out; with `exact` the
 candidates are read and their rows counted. No other file is opened.
@@ -67,12 +67,12 @@ class Located(Shown):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        """As `metaindex locate` says it."""
+        """Return the output of `metaindex locate`."""
         return (*self.answer.shown, *self.notes)
 
     @property
     def answer(self) -> Answer:
-        """What a person sees."""
+        """Return the answer for people."""
         many = len(self.versions)
         at = f"version {self.versions[0]}" if many == 1 else f"{many:,} versions"
         what = "rows that match" if self.exact else "candidates: may hold rows that match (exact reads them)"
@@ -107,7 +107,7 @@ def locate(
     exact: bool,
     indexes: Iterable[str] | None,
 ) -> Located:
-    """See `Table.locate`."""
+    """Implement `Table.locate`."""
     predicate, only = at_moment(predicate), names_of(indexes, "indexes")
     places = Places(FooterGroups(queries.handle.ref.storage))
     if not all_versions:
@@ -136,8 +136,8 @@ _Place = tuple[str, int | None, int | None, int | None]
 
 @dataclass(slots=True)
 class Places:
-    """What was found so far: each place with the versions at which it is there. Files that stay from version to version
-    are read once."""
+    """The places found so far, each with the versions that have it. Files that stay from version to version are read
+    once."""
 
     footers: FooterGroups
     _found: dict[_Place, list[str]] = field(default_factory=dict)
@@ -230,14 +230,14 @@ class Places:
 
 
 def _few_columns(scan: Scan) -> tuple[str, ...]:
-    """Those of the predicate, or any one: rows are counted and not shown."""
+    """Return the predicate's columns, or any one: rows are counted and not shown."""
     assert scan.predicate is not None
     named = dict.fromkeys(column.parts[0] for column in columns(scan.predicate))
     return tuple(named) or (scan.snapshot.schema.fields[0].name,)
 
 
 def _meaning(scan: Scan) -> object:
-    """What the scan's predicate asks of a file: in another version the same name may be another column."""
+    """Return what identifies the predicate's question to a file: a name may be another column in another version."""
     assert scan.predicate is not None
     named = {column.parts[0] for column in columns(scan.predicate)}
     return scan.predicate, tuple(

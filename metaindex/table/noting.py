@@ -20,7 +20,7 @@ logger = logging.getLogger("metaindex")
 
 
 def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
-    """Who writes the query log of a table. None where its place cannot be told, which is said."""
+    """Return the writer of a table's query log. None, with a warning, if its place cannot be found."""
     from metaindex.query import WRITER
 
     try:
@@ -31,7 +31,7 @@ def recorder_of(handle: Handle, setting: QueryLog) -> Recorder | None:
 
 
 def place_of(handle: Handle) -> LogPlace:
-    """Where the query log lies: beside the indexes of the table, and of its namespace."""
+    """Return the place of the query log: beside the indexes of the table, and of its namespace."""
     from metaindex.query import LogPlace
 
     root = handle.root(None)
@@ -41,8 +41,7 @@ def place_of(handle: Handle) -> LogPlace:
 
 
 class Noting:
-    """Who is told of the queries of one table: its query log, where it has one, and OpenTelemetry, where the process
-    watches itself."""
+    """The receivers of a table's queries: its query log, if it has one, and OpenTelemetry, if the process is traced."""
 
     def __init__(self, handle: Handle, setting: QueryLog | None) -> None:
         self._handle, self._setting = handle, setting

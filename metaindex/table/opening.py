@@ -1,4 +1,4 @@
-"""From a path and options to a table."""
+"""Opening a table by a path and options."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def open_table(
     config: Config | None = None,
     **options: object,
 ) -> Table:
-    """Opens the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format`
-    says.
+    """Open the table at a path: Delta, Iceberg, or a folder of Parquet, CSV or JSON files, detected unless `format`
+    says: `mi.open_table("lake/flights")`.
 
     Plain files may also be named by a pattern (`/data/2024-*/part-*.parquet`, as Hadoop reads them), a list of paths,
     or with `basePath`: all files that fit are one table, whose paths are relative to the deepest folder above them (or
-    to `basePath`); `store.layout` says where its indexes lie. A path that exists as it stands is no pattern.
+    to `basePath`); `store.layout` says where its indexes lie. An existing path is never a pattern.
 
     `catalog` is a pyiceberg catalog (`path` is then the table's identifier). `storage_options` are the object store's.
-    `spark` is the session that builds what is large, and covering indexes, or what makes one when it is needed
-    (default: the one of this process; see `Config.builder`).
-    `trust_index`: the caller promises that plain files have not changed since an index was last created or refreshed;
-    "now" is then the newest version that an index has recorded, and the folder is not listed. Where none is recorded,
-    it is. Other options are the reader's (`header`, `delimiter`, `schema` ...).
-    Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for what is no path, format or option.
+    `spark` is the session that builds large and covering indexes, or a callable that makes one when it is needed
+    (default: the one of this process; see `Config.builder`). `trust_index`: the caller promises that plain files have
+    not changed since an index was last created or refreshed; "now" is then the newest version that an index has
+    recorded, and the folder is not listed, unless none is recorded. Other options are the reader's (`header`,
+    `delimiter`, `schema` ...). Raises NotATableError, UnsupportedFeatureError, StorageError; ArgumentError for a bad
+    path, format or option.
     """
     _check_opening(path, format, storage_options, config)
     check_options(options)
@@ -75,8 +75,8 @@ def open_as_read(
     config: Config | None = None,
     **options: object,
 ) -> Table:
-    """The same for a table that Spark has read already: among its options may be any name, and Spark passes over those
-    that it does not know."""
+    """Open a table that Spark has read already: its options may have any name, and Spark ignores those that it does not
+    know."""
     if catalog is not None:
         options["catalog"] = catalog
         storage_options = {**catalog_options(catalog, str(path)), **(storage_options or {})}
@@ -100,7 +100,7 @@ def open_as_read(
 
 
 def _check_opening(path: object, table_format: object, storage_options: object, config: object) -> None:
-    """Are the words of `open_table` of their types? What they name is looked at later."""
+    """Check the types of `open_table`'s arguments; what they name is checked later."""
     paths = list(path) if isinstance(path, Sequence) and not isinstance(path, str | bytes) else [path]
     for place in paths:
         text = os.fspath(place) if isinstance(place, str | os.PathLike) else None
@@ -120,7 +120,7 @@ def _check_opening(path: object, table_format: object, storage_options: object, 
 
 
 def _near(name: str, known: Mapping[str, str | None]) -> str | None:
-    """Of these names the one that is nearly this, or what it is called here."""
+    """Return the known name that is closest, or what it is called here."""
     close = get_close_matches(name.lower(), known, n=1, cutoff=0.75)
     return (known[close[0]] or close[0]) if close else None
 

@@ -1,5 +1,5 @@
-"""From a condition to the files that can hold its rows: the indexes first, the table's own log where they do not know
-the version or it helps."""
+"""The planner finds the files that can hold rows of a condition: by the indexes first, and by the table's own log if
+they do not know the version or it helps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Planner:
 
     @held_back
     def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
-        """Which files can hold rows that match, at a version? `only`: names of the indexes that may answer."""
+        """Return the files that can hold matching rows at a version. `only`: names of the indexes that may answer."""
         started = time.perf_counter()
         predicate = at_moment(predicate)
         asked = self._asked(predicate, at, *self._handle.open_indexes(only))
@@ -60,8 +60,8 @@ class Planner:
 
     @held_back
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
-        """The same by the indexes alone where they have recorded the version: for an engine that asks the table's own
-        partitions and statistics by itself. None where no index knows a column that is asked."""
+        """Prune by the indexes alone if they recorded the version, for an engine that uses the table's own partitions
+        and statistics itself. None if no index knows a column of the predicate."""
         indexes, refused = self._handle.open_indexes(only)
         if not indexes:
             return None
@@ -75,7 +75,7 @@ class Planner:
         return answer if isinstance(answer, PruneResult) else None
 
     def knows(self, predicate: object, only: Iterable[str] | None) -> bool:
-        """Does some index know a column that is asked? True where that cannot be said; nothing is read of the table."""
+        """Return whether some index knows a column of the predicate; True if unknown. Reads nothing of the table."""
         return self._known_lately(predicate, self._handle.open_indexes(only)[0])
 
     def over(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
@@ -88,8 +88,8 @@ class Planner:
         return result
 
     def over_files(self, tree: Predicate, snapshot: Snapshot, only: Iterable[str] | None) -> PruneResult:
-        """The same, each index asked of the files that it finds by their full identity, whatever it recorded of the
-        version."""
+        """Prune a snapshot: each index answers for the files that it finds by their full identity, whatever version it
+        recorded."""
         pruner = Pruner(*self._handle.open_indexes(only))
         root = self._handle.root(snapshot)
         question = TableQuestion(root, self._handle.format, snapshot.version, tree)
@@ -100,8 +100,8 @@ class Planner:
         return predicate_of(condition, schema, self._handle.config.time_zone)
 
     def _known_lately(self, predicate: object, indexes: Sequence[OpenIndex]) -> bool:
-        """Does some index know a column that is asked, by the newest schema that it has recorded? True where that
-        cannot be said."""
+        """Return whether some index knows a column of the predicate, by the newest schema that it recorded; True if
+        that is unknown."""
         for index in indexes:
             newest = index.versions.newest()
             if newest is None or index.versions.find(newest.version) is None:
@@ -131,8 +131,8 @@ class Planner:
 
 
 class _Asked:
-    """One predicate asked of a version of the table. `alone`: the indexes are to answer alone, and only where one knows
-    a column of it."""
+    """One predicate on a version of the table. `alone`: the indexes have to answer alone, and only if one knows a
+    column of it."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Asked:
 
     @property
     def recorded(self) -> bool:
-        """Has an index recorded the version?"""
+        """Return whether an index has recorded the version."""
         return self._pruner.recorded(self._resolved.version)
 
     def first(self) -> PruneResult | SnapshotWanted | None:
@@ -182,7 +182,7 @@ class _Asked:
         return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
 
     def by_snapshot_or_alone(self) -> PruneResult | SnapshotWanted | None:
-        """The same; by the indexes alone where the table cannot be read."""
+        """Answer by the snapshot; by the indexes alone if the table cannot be read."""
         try:
             return self.by_snapshot()
         except MetaIndexError as error:
@@ -213,8 +213,8 @@ class _Asked:
         return answer
 
     def _circumstances(self, snapshot: Snapshot | None, alone: bool) -> Circumstances | None:
-        """What an answer follows from; None where the predicate is of an engine, whose equality nobody knows. Of plain
-        files that the caller vouches for too: the version names their listing."""
+        """Return everything that determines the answer; None for an engine's own predicate, which has no known
+        equality. This holds for trusted plain files, too: the version names their listing."""
         predicate = self._predicate
         if isinstance(predicate, OfSchema):
             told = predicate.told

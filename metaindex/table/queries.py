@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Queries:
-    """What is asked of one table. Footers of data files, and answers, are kept for the next question."""
+    """The queries of one table. Footers of data files, and answers, are cached for the next query."""
 
     def __init__(self, handle: Handle, *, noted: bool = False) -> None:
         """`noted`: for the query log, where the table has one, and for who watches the process."""
@@ -40,11 +40,11 @@ class Queries:
         self._planner = Planner(handle)
 
     def versions(self) -> Sequence[Version]:
-        """See `Table.versions`."""
+        """Implement `Table.versions`."""
         return self.handle.table_format.versions(self.handle.ref)
 
     def diff(self, base: At, target: At) -> Diff:
-        """See `Table.diff`."""
+        """Implement `Table.diff`."""
         from metaindex.formats import compare, from_log
 
         handle = self.handle
@@ -62,7 +62,7 @@ class Queries:
         keys: object = None,
         on: Named | None = None,
     ) -> PruneResult:
-        """See `Table.prune`."""
+        """Implement `Table.prune`, without noting the query."""
         at, only = at_version(version, timestamp), names_of(indexes, "indexes")
         asked = self._keys(keys, on)
         if asked is None:
@@ -81,18 +81,18 @@ class Queries:
         keys: object = None,
         on: Named | None = None,
     ) -> PruneResult:
-        """The same, as a query of its own. None: every row."""
+        """Prune, and note the query. None: every row."""
         result = self.prune(_or_all(predicate, keys), version, timestamp, indexes=indexes, keys=keys, on=on)
         if self._noting is not None:
             self._noting.prune(result)
         return result
 
     def proved(self, predicate: object, version: VersionLike, indexes: Iterable[str] | None) -> PruneResult | None:
-        """See `Planner.proved`."""
+        """Delegate to `Planner.proved`."""
         return self._planner.proved(predicate, version, indexes)
 
     def knows(self, predicate: object, indexes: Iterable[str] | None) -> bool:
-        """See `Planner.knows`."""
+        """Delegate to `Planner.knows`."""
         return self._planner.knows(predicate, indexes)
 
     def scan(
@@ -108,7 +108,7 @@ class Queries:
         keys: object = None,
         on: Named | None = None,
     ) -> Scan:
-        """See `Table.scan`."""
+        """Implement `Table.scan`."""
         asked = self._keys(keys, on)
         if order_by is not None:
             from metaindex.query import first_in_order
@@ -183,8 +183,8 @@ class Queries:
         indexes: Iterable[str] | None,
         keys: JoinKeys | None = None,
     ) -> Scan:
-        """The same scan over the table's own list of files, of which each index is asked by their full identity: for
-        answers that are not seen in the rows."""
+        """Scan the table's own list of files, for which each index answers by their full identity: for answers that the
+        rows do not show."""
         snapshot = self.handle.snapshot(at_version(version, timestamp))
         only = names_of(indexes, "indexes")
         wanted = names_of(columns, "columns")
@@ -238,7 +238,7 @@ class Queries:
         keys: object = None,
         on: Named | None = None,
     ) -> Explanation:
-        """See `Table.explain`."""
+        """Implement `Table.explain`."""
         from metaindex.table.views.explanation import Explanation, coverage
 
         only = names_of(indexes, "indexes")
@@ -249,7 +249,7 @@ class Queries:
         return Explanation(result, told, self.credit(result))
 
     def credit(self, result: PruneResult) -> Credit | None:
-        """What each index gains: see `credited`."""
+        """Return the gain of each index, by `credited`."""
         from .credit import credited
 
         then = At.of(result.version)
@@ -292,7 +292,7 @@ class Queries:
 
     @cached_property
     def _footers(self) -> HeldFooters:
-        """Of data files that scans of this handle read."""
+        """Cache of the footers that scans of this handle read."""
         from metaindex.formats import HeldFooters
 
         return HeldFooters(self.handle.config.cache_bytes // 4)
@@ -312,7 +312,7 @@ class Queries:
         return _places(files, result), result
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What is sent to another process asks there, and notes nothing in the query log."""
+        """Pickle without the query log: the copy in another process does not note its queries."""
         return Queries, (self.handle,)
 
 

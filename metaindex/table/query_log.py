@@ -1,4 +1,4 @@
-"""What a user asks of a table's query log."""
+"""Users' access to a table's query log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .noting import place_of
 
 
 def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQueries:
-    """See `Table.query_log`. What waits in this process is written first."""
+    """Implement `Table.query_log`. Rows that wait in this process are written first."""
     check_since(since)
     WRITER.flush()
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)
@@ -22,15 +22,15 @@ def logged_queries(handle: Handle, since: dt.timedelta | None = None) -> LoggedQ
 
 
 def is_kept(handle: Handle) -> bool:
-    """Are there files of a query log, whoever wrote them? StorageError."""
+    """Return whether query log files exist, whoever wrote them. Raises StorageError."""
     return bool(listed(place_of(handle).storage())[0])
 
 
 def setting_of(handle: Handle) -> QueryLog:
-    """As queries are noted, or would be."""
+    """Return how queries are noted, or would be."""
     return noting(handle.config.query_log) or QueryLog()
 
 
 def clean_query_log(handle: Handle, setting: QueryLog | None = None) -> QueriesCleaned:
-    """See `Table.clean_query_log`."""
+    """Implement `Table.clean_query_log`."""
     return clean(place_of(handle).storage(), setting or setting_of(handle))

@@ -57,12 +57,12 @@ class Searched(Shown):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        """As `metaindex search` says it."""
+        """Return the output of `metaindex search`."""
         return self.answer.shown
 
     @property
     def answer(self) -> Answer:
-        """What a person sees."""
+        """Return the answer for people."""
         said = [f"asked at version {self.version}: {', '.join(self.asked) or 'no column'}"]
         said += [f"not asked: {column}: {reason}" for column, reason in self.not_asked.items()]
         rows = self.table.slice(0, SHOWN).to_pylist()
@@ -86,7 +86,7 @@ def search(
     exact: bool,
     indexes: Iterable[str] | None,
 ) -> Searched:
-    """See `Table.search`."""
+    """Implement `Table.search`."""
     if not isinstance(text, str):
         raise ArgumentError(f"a search is for a text, which each column reads as its type does; got {text!r}; give one")
     only = names_of(indexes, "indexes")
@@ -134,7 +134,7 @@ def search(
 
 
 def _one(places: Places, name: str, part: Predicate, result: PruneResult, scan: Scan | None) -> pa.Table:
-    """What a column has of it: candidates, or where there is a scan, rows that were counted."""
+    """Return a column's matches: candidates, or with a scan, counted rows."""
     if scan is None:
         places.candidates(result, part)
     else:

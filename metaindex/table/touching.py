@@ -1,4 +1,4 @@
-"""Which files would a MERGE by key rewrite?"""
+"""The files that a MERGE by key would rewrite."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def touched(
     exact: bool,
     indexes: Iterable[str] | None,
 ) -> Touched:
-    """See `Table.touched`."""
+    """Implement `Table.touched`."""
     scan = queries.scan(None, None, version, timestamp, indexes=indexes, keys=source, on=on)
     names = [f.name for f in scan.snapshot.schema.shown.fields]
     wanted = [name for name in names if scan.keys is not None and name in scan.keys.columns]

@@ -1,5 +1,5 @@
-"""What an operator asks of the indexes of a table: which there are and how far behind, what happened to them, whether
-they are right; and their repair."""
+"""An operator's questions about the indexes of a table: which there are and how far behind, what happened to them,
+whether they are right; and their repair."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def indexes(
     staleness: bool,
     vacuumed: bool,
 ) -> IndexList:
-    """See `Table.indexes`."""
+    """Implement `Table.indexes`."""
     at = at_version(version, timestamp)
     only = _only(handle, names)
     as_said = {entry.name: handle.as_said(entry) for entry in handle.entries()} if handle.format == "files" else {}
     looks: dict[str, tuple[Version | None, Callable[[OpenIndex], Staleness] | None]] = {}
 
     def told(name: str) -> IndexInfo:
-        """Of files that nobody said how to read, as the index reads them."""
+        """Describe an index; files that were opened without options are read as the index reads them."""
         own = as_said.get(name, handle)
         options = plain_options(own.ref.options)
         look = str(sorted(options.items()))
@@ -101,7 +101,7 @@ def _version_asked(handle: Handle, at: At) -> Version | None:
 
 
 def _only(handle: Handle, names: Sequence[str]) -> list[str]:
-    """Of these names, each once, sorted. IndexNotFoundError for one that never was an index."""
+    """Return these names, each once, sorted. Raises IndexNotFoundError for one that never was an index."""
     for name in names:
         if not isinstance(name, str):
             raise ArgumentError(
@@ -116,7 +116,7 @@ def _only(handle: Handle, names: Sequence[str]) -> list[str]:
 
 
 def history_of(handle: Handle, name: str, last: int | None) -> History:
-    """See `Table.history`."""
+    """Implement `Table.history`."""
     entries = history(name, handle.log(name), last)
     if not entries.entries:
         raise handle.no_index(name)
@@ -132,7 +132,7 @@ def verify_index(
     predicates: Sequence[object],
     progress: Progress | None,
 ) -> Verification:
-    """See `Table.verify_index`."""
+    """Implement `Table.verify_index`."""
     return _verified(handle, name, "verify", files, versions, predicates, progress)
 
 
@@ -185,7 +185,7 @@ def repair(
     builder: BuilderName | Builder | None,
     progress: Progress | None,
 ) -> Outcome:
-    """See `Table.repair_index`."""
+    """Implement `Table.repair_index`."""
     report = _verified(handle, name, "repair", files, "newest", (), progress)
     log = handle.log(name)
     entry = check(name, newest_readable(log), log)

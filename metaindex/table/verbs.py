@@ -91,7 +91,7 @@ def create(
     history: bool,
     if_not_exists: bool = False,
 ) -> Outcome:
-    """See `Table.create_index`."""
+    """Implement `Table.create_index`."""
     check_name(name)
     check_kinds(kinds)
     check_one_index(kinds)
@@ -138,8 +138,8 @@ def create(
 
 
 def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
-    """How the files are read, as the index keeps it: without a header that goes without saying, which is said or not by
-    whoever opens the table."""
+    """Return the reader options that the index keeps: without a header by default, which whoever opens the table may
+    give or not."""
     options = plain_options(handle.ref.options)
     if handle.goes_without_header(snapshot):
         options = {name: value for name, value in options.items() if name.lower() != "header"}
@@ -171,7 +171,7 @@ def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
 
 
 def _check_free(base: IndexLogEntry | None, name: str, handle: Handle) -> None:
-    """See `validate`. A refresh of an index with other reader options would be refused, and send back here."""
+    """Check that the name is free. A refresh with other reader options would be refused, and send users back here."""
     try:
         validate(Operation.CREATE, base, name)
     except IndexExistsError:
@@ -185,7 +185,7 @@ def _check_free(base: IndexLogEntry | None, name: str, handle: Handle) -> None:
 
 
 def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Schema) -> Outcome | None:
-    """Where the index is there. IndexExistsError where it is of other kinds."""
+    """Return the outcome if the index exists. Raises IndexExistsError if it is of other kinds."""
     base = handle.log(name).latest()
     if base is None or base.stable is not State.ACTIVE:
         return None
@@ -216,7 +216,7 @@ def refresh(
     where: object = None,
     under: str | None = None,
 ) -> Outcome:
-    """See `Table.refresh_index`."""
+    """Implement `Table.refresh_index`."""
     if not isinstance(mode, str) or mode not in ("incremental", "quick", "full"):
         raise ArgumentError(f"a refresh is quick, incremental or full, not {mode!r}")
     limit = limited(where, under, handle.config.time_zone)
@@ -277,7 +277,7 @@ def optimize(
     builder: BuilderName | Builder | None,
     progress: Progress | None,
 ) -> Outcome:
-    """See `Table.optimize_index`."""
+    """Implement `Table.optimize_index`."""
     if not isinstance(mode, str) or mode not in ("quick", "full"):
         raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
     log = handle.log(name)
@@ -298,7 +298,7 @@ def optimize(
 
 
 def delete(handle: Handle, name: str) -> Outcome:
-    """See `Table.delete_index`."""
+    """Implement `Table.delete_index`."""
     outcome = execute(handle.log(name), Delete(name))
     if not outcome.changed:
         return outcome
@@ -307,18 +307,18 @@ def delete(handle: Handle, name: str) -> Outcome:
 
 
 def restore(handle: Handle, name: str) -> Outcome:
-    """See `Table.restore_index`."""
+    """Implement `Table.restore_index`."""
     return execute(handle.log(name), Restore(name))
 
 
 def vacuum(handle: Handle, name: str) -> Outcome:
-    """See `Table.vacuum_index`."""
+    """Implement `Table.vacuum_index`."""
     log = handle.log(name)
     return execute(log, Vacuum(name, log=log))
 
 
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
-    """See `Table.clean_index`."""
+    """Implement `Table.clean_index`."""
     seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
@@ -336,7 +336,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
 
 
 def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
-    """See `Table.erase_index`."""
+    """Implement `Table.erase_index`."""
     log = handle.log(name)
     snapshot = handle.table_format.snapshot(handle.ref, At())
     there = files_there(handle.ref.storage, by_time=handle.format == "files")
@@ -369,7 +369,7 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
 
 
 def _still_noted(handle: Handle) -> tuple[str, ...]:
-    """What a query log may hold of what was erased."""
+    """Return a note if a query log may hold erased values."""
     from .query_log import is_kept
 
     try:
@@ -381,12 +381,12 @@ def _still_noted(handle: Handle) -> tuple[str, ...]:
 
 
 def cancel(handle: Handle, name: str) -> Outcome:
-    """See `Table.cancel_index`."""
+    """Implement `Table.cancel_index`."""
     return cancel_operation(handle.log(name), name)
 
 
 def set_enabled(handle: Handle, name: str, wanted: bool) -> Outcome:
-    """See `Table.enable_index`, `Table.disable_index`."""
+    """Implement `Table.enable_index` and `Table.disable_index`."""
     return enable_or_disable(handle.log(name), name, wanted)
 
 

@@ -211,11 +211,11 @@ class QueryExplanation(Shown):
 
 
 def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
-    """How Spark would run the query with and without the indexes, and of each index of its tables what it does, or why
-    it is not used.
+    """Explain how Spark would run the query with and without the indexes, and for each index of its tables what it
+    does, or why it is not used: `print(mi.explain(spark.sql("SELECT ...")))`.
 
-    Nothing is run, but with `run=True`: then the query is, with the indexes, its rows are thrown away, and `read` has
-    what its scans read by Spark's own metrics. ArgumentError where its session is not enabled, and for what is no
+    The query is not run, unless `run=True`: then it runs with the indexes, its rows are thrown away, and `read` has
+    what its scans read by Spark's own metrics. Raises ArgumentError if its session is not enabled, and for what is no
     DataFrame.
     """
     return explained(query, run=run)

@@ -28,7 +28,7 @@ from .using import using_text, value_text
 
 
 def printed(statement: Statement) -> str:
-    """In one line, unless a name, a text or a query has more."""
+    """Write a statement in one line, unless a name, a text or a query has more."""
     return " ".join(word for word in _words(statement) if word)
 
 
@@ -90,13 +90,13 @@ def _words(statement: Statement) -> Iterable[str]:
 
 
 def table_text(table: TableName) -> str:
-    """As a statement names it."""
+    """Write a table as a statement names it."""
     name = text_sql(table.path) if table.path else column_sql(table.parts)
     return f"{name} {with_text(table.options)}" if table.options else name
 
 
 def with_text(options: Options) -> str:
-    """How files are read."""
+    """Write the reader options of a table."""
     return f"WITH ({', '.join(f'{text_sql(key)} = {value_text(value)}' for key, value in options)})"
 
 
@@ -116,7 +116,7 @@ def _options(options: Options) -> str:
 
 
 def _with_options(kinds: Sequence[Kind], options: Options) -> str:
-    """Those of the statement stand behind the last kind, among its own."""
+    """Write the kinds, with the statement's options behind the last kind's own."""
     return " ".join(f"USING {using_text(kind, options if kind is kinds[-1] else ())}" for kind in kinds)
 
 

@@ -1,4 +1,4 @@
-"""What statements say, as values: made of text by `parsing`, made text again by `printing`."""
+"""Statements as values: `parsing` makes them from text, `printing` makes text of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class AskedVersion:
-    """Which version of a table: VERSION AS OF, or TIMESTAMP AS OF."""
+    """A version of a table: VERSION AS OF, or TIMESTAMP AS OF."""
 
     version: int | str | None = None
     timestamp: str | None = None
@@ -58,8 +58,8 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class ChangeIndex:
-    """Any other verb that changes an index. `verb`: as it is written, in small letters; `mode`: of OPTIMIZE, quick or
-    full; `hours`: of CLEAN, what is kept."""
+    """A statement with any other verb that changes an index. `verb`: as it is written, in small letters; `mode`: of
+    OPTIMIZE, quick or full; `hours`: of CLEAN, what is kept."""
 
     verb: str
     name: str

@@ -1,5 +1,5 @@
-"""From `USING values (a, b) INCLUDE (c) OPTIONS (by = 'value')` to a kind, and back. What a kind may be told is what
-its constructor takes, so that a kind of another package works as those of metaindex do."""
+"""Converts `USING values (a, b) INCLUDE (c) OPTIONS (by = 'value')` to a kind, and back. A kind's options are its
+constructor's parameters, so that a kind of another package works as those of metaindex do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_WORD: Final[Mapping[str, type[Kind]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Using:
-    """What stands behind one USING. `keys`: columns, each alone or several as one."""
+    """The parts of one USING. `keys`: columns, each alone or several as one."""
 
     keys: tuple[Key, ...] = ()
     included: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Using:
 
 
 def column_name(parts: Sequence[str]) -> str:
-    """As kinds name a column."""
+    """Return a column's name as kinds write it."""
     return ColumnRef(tuple(parts)).name
 
 
@@ -44,12 +44,12 @@ def kind_of_word(word: str) -> type[Kind] | None:
 
 
 def known_words() -> list[str]:
-    """One for each kind, the plainest."""
+    """Return one word for each kind, the plainest."""
     return [*((kind.words or (kind.name,))[0] for kind in KINDS), *others()]
 
 
 def kind_without_word(*, columns: bool) -> type[Kind]:
-    """What is meant where no kind is named."""
+    """Return the kind that a USING without a name means."""
     return WITHOUT_NAME[columns]
 
 
@@ -59,7 +59,7 @@ def needs_columns(kind: type[Kind]) -> bool:
 
 
 def options_of(kind: type[Kind]) -> dict[str, object]:
-    """What may stand behind OPTIONS, with what is meant where it does not."""
+    """Return the kind's options with their defaults."""
     try:
         parameters = inspect.signature(kind).parameters.values()
     except (TypeError, ValueError):  # a stranger's constructor
@@ -105,7 +105,7 @@ def _constructed(kind: type[Kind], using: Using, options: Mapping[str, object]) 
 
 
 def _as_usual(value: Value, usual: object) -> object:
-    """In the type of what is meant without it: '0.01' is a number where one is due."""
+    """Convert a value to the type of the option's default: '0.01' becomes a number for a number."""
     if isinstance(usual, str) or not isinstance(value, str):
         return str(value) if isinstance(usual, str) and not isinstance(value, bool) else value
     small = value.strip().lower()
@@ -120,7 +120,7 @@ def _as_usual(value: Value, usual: object) -> object:
 
 
 def using_text(kind: Kind, more: Iterable[tuple[str, Value]] = ()) -> str:
-    """As it is written behind USING. `more`: options that are not the kind's own."""
+    """Write a kind as it stands behind USING. `more`: options that are not the kind's own."""
     keys, included, options = parts_of(kind)
     options |= dict(more)
     columns = ", ".join(_key_text(key) for key in keys)

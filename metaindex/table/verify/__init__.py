@@ -49,8 +49,8 @@ def verify(
     every_version: bool,
     progress: Progress | None = None,
 ) -> Verification:
-    """Of the latest entry that can be read. `sample`: data files to compare, None for all. IndexNotFoundError where
-    there is no log; StoragePermissionError, StorageUnavailableError where something cannot be looked at."""
+    """Verify the latest readable entry. `sample`: data files to compare, None for all. Raises IndexNotFoundError if
+    there is no log; StoragePermissionError, StorageUnavailableError if something cannot be looked at."""
     report = Verification(name)
     try:
         entry = _entries(log, report)
@@ -70,7 +70,7 @@ def verify(
 def _runs(
     index: OpenIndex, entry: IndexLogEntry, report: Verification, progress: Progress | None
 ) -> dict[str, RunRows]:
-    """What can be read of the runs that are used; `entry` as it is stored, with those that are not."""
+    """Return what can be read of the runs that are used; `entry` is as stored, with the runs that are not used."""
     stored = {run.run: run for run in entry.content.runs}
     for reason in index.left_out:
         report.skipped(reason)
@@ -86,7 +86,7 @@ def _runs(
 
 
 def _check_files(files: Sample) -> None:
-    """What the index says of data files, against their rows."""
+    """Compare what the index holds of data files with their rows."""
     runs = files.index.entry.content.runs
     check_rows(files)
     if any(keyed(run) for run in runs):

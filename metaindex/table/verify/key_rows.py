@@ -1,5 +1,5 @@
-"""What the keys of an index say of data files, against the rows in them: the values of sampled files are read and keyed
-again, and what is stored must be exactly that.
+"""Verification of keys against data files: the values of sampled files are read and keyed again, and what is stored
+must be exactly that.
 
 A value that is stored nowhere would lose its file; one that is in no row of the file reads it in vain, and may be one
 that should have been erased. Of files that are unkeyed nothing is said; of one that would be unkeyed today, nothing

@@ -1,4 +1,4 @@
-"""What a verification found: nothing, or precisely what is wrong and where."""
+"""The result of a verification: nothing, or precisely what is wrong and where."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metaindex.index import one_line
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """Something that is wrong.
 
     * `log`        an entry of the operation log cannot be read
     * `version`    a recorded version cannot be resolved, or names other files than the table has at it
@@ -66,11 +66,12 @@ _SHORT = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 @dataclass(slots=True, repr=False)
 class Verification(Shown):
-    """What was looked at, and what was wrong. `unchecked`: why something was not looked at, and how often.
+    """The result of a verification: what was checked, and what was wrong. `unchecked`: why not, and how often.
 
     `sound`: nothing was found wrong, and the index was compared with some of the data files that were to be read;
     `unproven`: there were some, and nothing of them could be compared. Where some could and others not it is right as
-    far as it was looked at."""
+    far as it was looked at.
+    """
 
     index: str
     findings: list[Finding] = field(default_factory=list)
@@ -95,7 +96,7 @@ class Verification(Shown):
 
     @property
     def gone(self) -> int:
-        """How many sampled files are not on storage any more."""
+        """Return how many sampled files are not on storage any more."""
         return len(self.gone_files)
 
     @property
@@ -170,7 +171,7 @@ class Verification(Shown):
         return "\n".join(lines)
 
     def _verdict(self) -> str:
-        """What is never called right is an index of which nothing was compared with the table."""
+        """Return the verdict; an index of which nothing was compared with the table is never called right."""
         name = f"index {self.index!r}"
         if self.findings:
             return f"{name} is NOT right: {counted(len(self.findings), 'finding')}"

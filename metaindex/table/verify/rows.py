@@ -1,5 +1,4 @@
-"""What the index says of data files, against the rows in them: every value is read, nothing is taken from a footer or a
-log.
+"""Verification of statistics against data files: every value is read, nothing is taken from a footer or a log.
 
 No non-null, non-NaN value lies outside the bounds; a bound that is said to be exact is attained; ALL_NULL means no
 value; the counts that are known are right. What a data file shows in other ways than its rows (a column that it does
@@ -118,7 +117,7 @@ def _compare(
     scanned: list[tuple[_ScannedFile, ColumnScan]],
     report: Verification,
 ) -> None:
-    """One column of some files."""
+    """Compare one column of some files."""
     read = [pair for pair in scanned if pair[1].unread is None]
     if len(read) < len(scanned):
         report.skipped(f"a data file does not show column {column.name!r} by its rows", len(scanned) - len(read))

@@ -1,5 +1,5 @@
-"""Every value of a run read back: digests of manifest and footers, checksums of pages, and whether what is said in
-several places is the same.
+"""Verification of a run by reading every value: digests of manifest and footers, checksums of pages, and whether facts
+that are stored in several places agree.
 
 files            ordinals 0..N-1 in order of (partition, path); the ids follow from path and size; their digest is the
                  entry's
@@ -41,7 +41,7 @@ from .report import Finding, Verification, judged
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """What later checks need of a sound run: its `files` rows, and how to get the statistics of a column again."""
+    """The rows of a sound run for later checks: its `files` rows, and how to read the statistics of a column again."""
 
     run: RunRef
     files: pa.Table
@@ -85,7 +85,7 @@ def check_run(
 
 
 def _parts(index: OpenIndex, run: RunRef) -> list[PartInfo]:
-    """All parts; raises where the manifest and the entry, or an object's size, disagree."""
+    """Return all parts; raises if the manifest and the entry, or an object's size, disagree."""
     reader = index.reader(run)
     known = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition} | {key.kind for key in run.keys}
     if strange := reader.kinds() - known:

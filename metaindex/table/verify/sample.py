@@ -83,8 +83,8 @@ def _replaced(runs: Sequence[RunRows], snapshot: Snapshot) -> dict[str, Mask]:
 
 
 def sampled(live: Sequence[Ordinals], sample: int | None) -> list[Ordinals]:
-    """At most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be seen again.
-    None: all."""
+    """Return at most so many of all ordinals, evenly spread: the same ones each time, so that a finding can be
+    reproduced. None: all."""
     count = sum(map(len, live))
     if sample is None or count <= sample:
         return list(live)

@@ -90,7 +90,7 @@ def check_rows_of(
 
 
 def _tell_unread(ref: TableRef, source: RowSource, file: DataFile, report: Verification) -> None:
-    """Of a file of which the index has no rows: why, where it cannot be read."""
+    """Report why a file of which the index has no rows cannot be read, if so."""
     try:
         for _ in source.read(ref.storage, file):
             pass
@@ -123,7 +123,7 @@ def _compare(
 
 
 def _image(table: pa.Table) -> bytes:
-    """The same bytes for the same values, NaN and nested ones too; what stands behind a NULL does not count."""
+    """Return bytes that are equal for equal values, NaN and nested ones too, whatever is stored behind a NULL."""
     out = pa.BufferOutputStream()
     whole = table.combine_chunks()
     pq.write_table(whole, out, compression="none", use_dictionary=False, write_statistics=False, store_schema=False)

@@ -1,1 +1,1 @@
-"""What a person sees: of answers, of indexes and of their history. The same as plain data for machines."""
+"""Views of answers, of indexes and of their history, for people; and as plain data for machines."""

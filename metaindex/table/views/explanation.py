@@ -20,9 +20,9 @@ _SHOWN = 1_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coverage(Shown, Plain):
-    """What an index knows of the files of the version asked. `recorded`: it has seen exactly this version, so that the
-    table's log is not asked; else its files are found one by one, by identity, whatever version they were indexed at.
-    `columns`: for each column of the predicate, the files whose values the index knows; the others are read."""
+    """The files of a version that an index covers. `recorded`: it recorded exactly this version, so that the table's
+    log is not read; else its files are found one by one, by identity, whatever version they were indexed at. `columns`:
+    for each column of the predicate, the files whose values the index knows; the others are read."""
 
     index: str
     recorded: bool
@@ -51,8 +51,8 @@ class Coverage(Shown, Plain):
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What the indexes gain a query. `own_files`: files that the table's own statistics and partitions leave out
-    without an index; `beyond`: by index, how many others it leaves out by itself."""
+    """The gain of the indexes for a query. `own_files`: files that the table's own statistics and partitions drop
+    without an index; `beyond`: by index, how many others it drops by itself."""
 
     own_files: int
     beyond: Mapping[str, int]
@@ -60,7 +60,7 @@ class Credit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Shown):
-    """How a query is planned. `print` it, or let a notebook show it. `credit`: None where the table could not be asked
+    """The plan of a query. `print` it, or let a notebook show it. `credit`: None if the table could not be asked
     without its indexes."""
 
     result: PruneResult
@@ -86,7 +86,7 @@ class Explanation(Shown):
         return "\n".join([*lines, "", str(self.result)])
 
     def _credited(self, credit: Credit) -> list[str]:
-        """Who gains what."""
+        """Describe the gain of each index."""
         own = f"{counted(credit.own_files, 'file')} of {self.result.total_files:,}" if credit.own_files else "no file"
         lines = [f"Left out without an index, by the table's own statistics: {own}"]
         for name, files in credit.beyond.items():
@@ -131,7 +131,7 @@ class Explanation(Shown):
 
 
 def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snapshot]) -> Coverage:
-    """Of one index. `snapshot` (of the version) is asked for where the index has not recorded it."""
+    """Return the coverage of one index. `snapshot` (of the version) is called if the index has not recorded it."""
     newest = index.versions.newest()
     name = newest.version.id if newest is not None else ""
     try:
@@ -150,7 +150,7 @@ def coverage(index: OpenIndex, result: PruneResult, snapshot: Callable[[], Snaps
 
 
 def _known(index: OpenIndex, snapshot: Snapshot) -> dict[str, int]:
-    """How many of the snapshot's files each run knows; one that two know counts for the first."""
+    """Count the snapshot's files that each run knows; one that two know counts for the first."""
     files = FileIdentities.of(snapshot)
     unknown = np.ones(len(files), np.bool_)
     counts = {}

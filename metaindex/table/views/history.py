@@ -1,5 +1,4 @@
-"""What happened to an index: the entries of its log, one by one, and how long after a table's commit the index stood at
-it.
+"""The history of an index: the entries of its log, one by one, and its lag behind the table's commits.
 
 An operation that took time has two entries, its begin and its end; who it was is in its mark, which stands in the
 entries between. All times are those that the writers wrote down (in an entry they never run backwards); a clock that
@@ -41,9 +40,9 @@ older there, and the lag longer."""
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry(Plain):
-    """One entry of the log. `verb`: "commit refresh", "begin optimize", "abandon create", "disable" ...; `who` and
-    `duration_ms` where an operation began or ended there. `lag_ms`: from the table's commit of the recorded `version`
-    to this entry, where the index existed at that time."""
+    """An entry of the log. `verb`: "commit refresh", "begin optimize", "abandon create", "disable" ...; `who` and
+    `duration_ms` if an operation began or ended there. `lag_ms`: from the table's commit of the recorded `version` to
+    this entry, if the index existed at that time."""
 
     entry: int
     verb: str
@@ -62,7 +61,7 @@ class HistoryEntry(Plain):
 
     @property
     def changes(self) -> str:
-        """What changed, in words."""
+        """Describe what changed."""
         parts = []
         if self.version:
             parts.append(f"version {self.version} recorded")
@@ -75,8 +74,8 @@ class HistoryEntry(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """From a table's commit to the index standing at it, over the recorded versions of a history. A commit that no
-    refresh stopped at is not counted: the next one served it."""
+    """The time from a table's commit to the index standing at it, over the recorded versions of a history. A commit at
+    which no refresh stopped is not counted: the next one served it."""
 
     versions: int
     median_ms: int | None = None
@@ -108,7 +107,7 @@ class History(Shown):
 
     @property
     def shown(self) -> Sequence[str | Tabular]:
-        """As `metaindex history` says it."""
+        """Return the output of `metaindex history`."""
         return (history_table(self), *history_remarks(self))
 
     def to_json(self) -> dict[str, object]:
@@ -117,7 +116,7 @@ class History(Shown):
         return {"index": self.index, "lag": lag, **named(self, "earlier", "entries")}
 
     def to_arrow(self) -> pa.Table:
-        """One row an entry."""
+        """Return a row for each entry."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([entry.to_json() for entry in self.entries], schema=history_schema())
@@ -160,7 +159,7 @@ def history_table(told: History) -> TextTable:
 
 
 def history_remarks(told: History) -> list[str]:
-    """What stands below the table: what is not shown, and the lag."""
+    """Return the remarks below the table: what is not shown, and the lag."""
     remarks = []
     if told.entries and not told.earlier and told.entries[0].entry > 1:
         first = told.entries[0].entry

@@ -1,5 +1,5 @@
-"""What a person or a machine is told of the indexes of a table: one by one, or all as a table for people, JSON, Arrow
-or Spark."""
+"""Descriptions of the indexes of a table, for people and machines: one by one, or all as a table, JSON, Arrow or
+Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEPT = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexInfo(Shown, Plain):
-    """One index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
+    """An index at a glance; sizes in bytes, times in milliseconds since 1970. None: not known, or not asked.
 
     * `fresh`: the version asked (default: the table's newest) is recorded.
     * `columns`: those of which it has statistics; `keys`: what it keys, by kind, as in `values(user_id)`.
@@ -91,7 +91,7 @@ class IndexInfo(Shown, Plain):
         return f"{self.name}: {state_in_words(self)}{kinds}, {counted(self.files, 'file')}, {human_bytes(_size(self))}"
 
     def _printed(self) -> str:
-        """As `metaindex indexes TABLE NAME` says it."""
+        """Return the output of `metaindex indexes TABLE NAME`."""
         return index_text(self)
 
 
@@ -103,7 +103,7 @@ class IndexList(Shown, list[IndexInfo]):
     @overload
     def __getitem__(self, at: slice) -> list[IndexInfo]: ...
     def __getitem__(self, at: SupportsIndex | slice | str) -> IndexInfo | list[IndexInfo]:
-        """Of a name IndexNotFoundError where there is no such index."""
+        """Return the index of a name, or by its position. Raises IndexNotFoundError for a name that is none."""
         if not isinstance(at, str):
             return super().__getitem__(at)
         for info in self:
@@ -122,14 +122,14 @@ class IndexList(Shown, list[IndexInfo]):
         return (indexes_table(self), *indexes_remarks(self)) if self else ("no index",)
 
     def to_arrow(self) -> pa.Table:
-        """One row an index, the fields of `IndexInfo` as columns."""
+        """Return a row for each index, with the fields of `IndexInfo` as columns."""
         import pyarrow as pa
 
         rows = [{name: sayable(value) for name, value in info.to_json().items()} for info in self]
         return pa.Table.from_pylist(rows, schema=info_schema())
 
     def to_spark(self, spark: Any) -> Any:
-        """The same as a DataFrame of the session."""
+        """Return the rows as a DataFrame of the session."""
         from metaindex.core import frame_of
 
         return frame_of(spark, self.to_arrow())
@@ -162,7 +162,7 @@ def indexes_table(infos: Sequence[IndexInfo]) -> TextTable:
 
 
 def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
-    """What stands below the table."""
+    """Return the remarks below the table."""
     unread = [f"{info.name}: {unread_in_words(info)}, {_KEPT}" for info in infos if info.uncovered_files]
     built = [f"{info.name}: {said}" for info in infos if (said := options_in_words_of(info))]
     other = [f"other reader options: {_OTHER}"] if any(info.other_options for info in infos) else []
@@ -170,7 +170,7 @@ def indexes_remarks(infos: Sequence[IndexInfo]) -> list[str]:
 
 
 def old_remarks(infos: Sequence[IndexInfo]) -> list[str]:
-    """What "old" means, where some size says it."""
+    """Explain "old", if some size is so called."""
     return [f"old: {_OLD}"] if any(info.old_bytes for info in infos) else []
 
 
@@ -180,7 +180,7 @@ def unread_in_words(info: IndexInfo) -> str:
 
 
 def options_in_words_of(info: IndexInfo) -> str:
-    """Which reader options queries say that use it, or how it was built otherwise; empty where none differ."""
+    """Describe the reader options of queries that use the index, or how it was built otherwise; empty if equal."""
     if not info.other_options:
         used = info.enabled and info.state != State.DELETED.value and info.built_with
         return f"used by queries that say {', '.join(said_once(info.built_with))}" if used else ""
@@ -190,7 +190,7 @@ def options_in_words_of(info: IndexInfo) -> str:
 
 
 def index_text(info: IndexInfo) -> str:
-    """All about one index, a fact a line."""
+    """Describe one index, a fact a line."""
     facts = {
         "index": info.name,
         "state": state_in_words(info),
@@ -239,7 +239,7 @@ def _size(info: IndexInfo) -> int:
 
 
 def size_in_words(info: IndexInfo) -> str:
-    """On storage, as far as that is known; what `clean` removes apart."""
+    """Return the size on storage, as far as it is known; what `clean` removes is separate."""
     old = info.old_bytes or 0
     return human_bytes(_size(info) - old) + (f" + {human_bytes(old)} old" if old else "")
 
@@ -270,7 +270,7 @@ def state_in_words(info: IndexInfo) -> str:
 
 
 def fresh_in_words(info: IndexInfo) -> str:
-    """Is the version asked recorded? Of a deleted index nobody asks."""
+    """Say whether the version asked is recorded; "-" for a deleted index."""
     if info.state == State.DELETED.value:
         return "-"
     if info.other_options:
@@ -279,14 +279,14 @@ def fresh_in_words(info: IndexInfo) -> str:
 
 
 def sayable(value: object) -> object:
-    """Without halves of characters, which a damaged entry may name and Arrow does not take."""
+    """Escape lone surrogates, which a damaged entry may hold and Arrow does not take."""
     if isinstance(value, tuple | list):
         return tuple(map(sayable, value))
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def info_schema() -> pa.Schema:
-    """Of `IndexList.to_arrow`."""
+    """Return the schema of `IndexList.to_arrow`."""
     import pyarrow as pa
 
     types = {

@@ -1,4 +1,4 @@
-"""What the latest entry of an index, and what lies on storage, say of it."""
+"""Descriptions of an index from its latest entry, and from what lies on storage."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _of_old_runs(lying: Iterable[ObjectInfo], entry: IndexLogEntry) -> int:
 
 
 def _run_named(path: str) -> str:
-    """Whose part or manifest it is; empty for what is no run's alone."""
+    """Return the run that a part or manifest belongs to; empty for an object that is no single run's."""
     folder, _, below = path.partition("/")
     run = below.removesuffix(".json")
     if path == manifest_path(run):

@@ -1,5 +1,5 @@
-"""How far an index is behind its table, in files and bytes: what the log says changed since a version that the index
-recorded, or the table's snapshot compared with what the index knows."""
+"""Staleness: how far an index is behind its table, in files and bytes, by the log's changes since a version that the
+index recorded, or by comparing the table's snapshot with what the index knows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from metaindex.index import OpenIndex, Target, seen_from
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """Of the table's files at a version, those that the index does not cover (every query reads them); and files that
-    the index still counts and that are gone (they cost nothing)."""
+    """Files and bytes at a version that the index does not cover (every query reads them), and of files that it still
+    counts and that are gone (they cost nothing)."""
 
     new_files: int = 0
     new_bytes: int = 0
