@@ -48,7 +48,7 @@ def _jars(groups: list[JarGroup]) -> None:
 
 
 def _say(jar: Jar, done_bytes: int) -> None:
-    """One line per jar; on a terminal the line counts up, elsewhere only its end is written."""
+    """Print progress: one line a jar, which counts up on a terminal; elsewhere only its end is written."""
     text = f"jars: {jar.file_name}: {done_bytes / 1e6:.1f} of {jar.size_bytes / 1e6:.1f} MB"
     ended = done_bytes >= jar.size_bytes
     if sys.stderr.isatty():

@@ -36,7 +36,7 @@ _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def extension_sources() -> dict[str, str]:
-    """By the names of their classes."""
+    """Return the sources by the names of their classes."""
     sources = {
         source.name.removesuffix(".java"): source.read_text("utf-8")
         for source in files(_PACKAGE).joinpath("extension").iterdir()
@@ -49,7 +49,7 @@ def extension_sources() -> dict[str, str]:
 
 
 def digest() -> str:
-    """Of the sources, which the jar that is written of them has too: by it one is known to fit the other."""
+    """Return the digest of the sources, which their jar carries, too, so that the two are known to fit."""
     said = hashlib.sha256()
     for name, text in sorted(extension_sources().items()):
         said.update(f"{name}\0{text}\0".encode())
@@ -57,8 +57,7 @@ def digest() -> str:
 
 
 def digest_in(jar: str | Path) -> str | None:
-    """That a jar has; None where it is none of metaindex, or of one that had no digest. OSError where it cannot be
-    read."""
+    """Return a jar's digest; None if it is not metaindex's, or has no digest. Raises OSError if it cannot be read."""
     if not Path(jar).is_file():  # one that is a pipe would be waited for
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(jar))
     try:
@@ -89,7 +88,7 @@ def write_jar(path: str | Path) -> Path:
 
 
 def _compiled(folder: Path) -> Path:
-    """In a JVM of its own, which ends with this call."""
+    """Compile in a JVM of its own, which ends with this call."""
     try:
         import pyspark
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway

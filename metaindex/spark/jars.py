@@ -45,7 +45,7 @@ class JarError(MetaIndexError, OSError):
 
 
 class JarGroup(StrEnum):
-    """What a set of jars is for."""
+    """The purpose of a set of jars."""
 
     DELTA = "delta"
     ICEBERG = "iceberg"
@@ -71,7 +71,7 @@ def default_repository() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One pinned artifact."""
+    """A pinned artifact."""
 
     group: JarGroup
     coordinate: str
@@ -90,8 +90,8 @@ class Jar:
 
 
 def jars_of(release: SparkRelease, scala: str | None = None) -> tuple[Jar, ...]:
-    """All that are pinned for a Spark, of the Scala that PySpark has it with on PyPI, or of this one. Beside these and
-    Spark's own jars nothing else of what a resolver would bring is needed."""
+    """Return all jars pinned for a Spark, of the Scala that PySpark has it with on PyPI, or of this one. They complete
+    what a resolver would bring beside Spark's own jars."""
     pins = PINS.get(f"{release.name}, Scala {scala}", PINS[release.name])
     return tuple(Jar(JarGroup(group), *pin) for group, pinned in pins.items() for pin in pinned)
 
@@ -132,7 +132,7 @@ def jar_paths(
 
 
 def missing_jars(groups: Iterable[JarGroup], environ: Mapping[str, str] | None = None) -> list[Jar]:
-    """Those of these groups, for the installed Spark, that are not in the cache yet. Nothing is fetched."""
+    """Return the jars of these groups, for the installed Spark, that are not in the cache yet. Nothing is fetched."""
     environ = os.environ if environ is None else environ
     wanted, folder = frozenset(groups), cache_dir(environ) / "jars"
     pinned = [jar for jar in jars_of(installed_release(), installed_scala(environ)) if jar.group in wanted]

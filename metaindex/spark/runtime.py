@@ -89,7 +89,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[_Candidate]:
 
 
 def _major_version(home: Path) -> int | None:
-    """From the `release` file that every JDK carries; a Java without one is asked itself."""
+    """Return a Java's major version, from the `release` file of a JDK, or else by running it."""
     java = home / "bin" / "java"
     if not os.access(java, os.X_OK):
         return None
@@ -107,7 +107,7 @@ def _major_version(home: Path) -> int | None:
 
 
 def _has_vector_module(home: Path) -> bool:
-    """Only a runtime that lists its modules without this one is known to lack it."""
+    """Return whether a runtime may have the module: only one that lists its modules is known to lack it."""
     modules = re.search(r'^MODULES="([^"]*)"', _release(home), re.MULTILINE)
     return modules is None or _VECTOR_MODULE in modules[1].split()
 

@@ -1,4 +1,4 @@
-"""One Spark session with Delta and Iceberg side by side, on any machine that has Python.
+"""A Spark session with Delta and Iceberg side by side, on any machine that has Python.
 
 `spark_session()` finds Java, fetches the jars once, and sets what both formats need; everything else stays Spark's
 default and the caller's choice (`conf`), the time zone too.
@@ -81,8 +81,8 @@ def spark_session(
 
 
 def s3_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """What Hadoop's connector to S3 is told, of what the environment says to metaindex and every other client of AWS
-    but this one."""
+    """Return the settings of Hadoop's connector to S3 from the environment, which every client of AWS but this one
+    reads itself."""
     prefix = "spark.hadoop.fs.s3a."
     settings = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
     endpoint = next((environ[name] for name in _ENDPOINTS if environ.get(name)), None)
@@ -122,7 +122,7 @@ def _location(warehouse: str | os.PathLike[str]) -> str:
 
 
 def _joined(parts: list[str]) -> str:
-    """One comma-separated list without empties and repetitions, in the order given."""
+    """Join the parts to one comma-separated list without empties and repetitions, in the order given."""
     return ",".join(dict.fromkeys(name.strip() for part in parts for name in part.split(",") if name.strip()))
 
 
@@ -138,7 +138,7 @@ def _check_running(running: "SparkSession", settings: Mapping[str, str]) -> None
 
 
 def _prepare_environment(master: str, release: SparkRelease | None, *, iceberg: bool) -> None:
-    """What Spark's launcher and its Python workers read from the environment. A choice that the user made stays."""
+    """Set what Spark's launcher and its Python workers read from the environment. A user's choice stays."""
     os.environ["JAVA_HOME"] = str(find_java(release=release, iceberg=iceberg).home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):

@@ -348,8 +348,7 @@ class Table:
         indexes: Iterable[str] | None = None,
         tables: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> WhatIf:
-        """Estimate what queries would read with an index that does not exist, and its cost. Nothing is built or
-        written.
+        """Estimate what queries would read with an index that does not exist, and what it costs. Nothing is built.
 
         `queries`: a condition, or a list of them, in any words that `prune` takes; or a workload (`mi.workload`), SQL
         statements, DataFrames, or the path of a file or an event log: each template is evaluated once, weighted by how

@@ -2,8 +2,7 @@
 hundredth of the bytes is read of a hundred times as many files as whole ones.
 
 What keeps rows of the table needs more columns, and facts that footers do not tell have to be read: these are read of
-some of the files alone. (What facts leave out is told by the footers of all files, where the sample agrees.)
-"""
+some of the files alone. (What facts leave out is told by the footers of all files, where the sample agrees.)"""
 
 from __future__ import annotations
 

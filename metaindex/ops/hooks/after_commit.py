@@ -1,4 +1,4 @@
-"""After a commit: whoever wrote to a table says so, and its indexes follow.
+"""Hooks after a commit: whoever wrote to a table says so, and its indexes follow.
 
     write_somehow("/lake/flights")
     mi.hooks.after_commit("/lake/flights")                    # in the background
@@ -90,7 +90,7 @@ def after_commit(
 
 
 def _not_there(table: Table, version: str, names: set[str]) -> list[Kept]:
-    """What became of names that no index of the table has: a slip, or one that comes later. Warned of once."""
+    """Return the outcomes for names that no index of the table has (typos, or indexes to come). Warns of each once."""
     if not names:
         return []
     told, there = [], names_in(table)
@@ -146,12 +146,12 @@ def flush(timeout_seconds: float | None = None, spark: SparkSession | None = Non
 
 
 def counts() -> worker.Counts:
-    """What the hooks of this process did since it started."""
+    """Return what the hooks of this process did since it started."""
     return worker.WORKER.counts
 
 
 def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], Table]]:
-    """Which table is meant (one name for one table), and how it is opened, later and in another thread."""
+    """Return the one name of the table that is meant, and how to open it, later and in another thread."""
     from metaindex.table import open_table
 
     if isinstance(table, Table):
@@ -173,7 +173,7 @@ def _opener(table: object, options: dict[str, Any]) -> tuple[str, Callable[[], T
 
 
 def _key(path: str) -> str:
-    """One name for one table, however it is written."""
+    """Return one name for a table, however its path is written."""
     from metaindex.core import local_path
 
     local = local_path(path)

@@ -42,7 +42,7 @@ def write_deltalake(table_or_uri: Any, data: Any, *args: Any, hook: Mode = "back
 
 
 def _tells(table_or_uri: Any, data: Any, options: dict[str, Any]) -> bool:
-    """Are all rows of the commit in memory, and none but them in it?"""
+    """Return whether all rows of the commit are in memory, and the commit has no others."""
     import pyarrow as pa
 
     alone = options.get("mode") in ("append", "overwrite") and options.get("predicate") is None

@@ -23,8 +23,8 @@ _kept: dict[Hashable, tuple[Table, int]] = {}
 
 
 def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[Kept]]) -> list[Kept]:
-    """Does a job with the table of the key: with the handle that is kept, or one that is opened. Raises what `opened`
-    or `job` raise with a new one."""
+    """Do a job with the table of the key: with the cached handle, or a new one. Raises what `opened` or `job` raise
+    with a new one."""
     table, uses = _kept.pop(key, (None, 0))
     if table is not None:
         try:

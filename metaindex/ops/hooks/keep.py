@@ -31,9 +31,8 @@ IndexKey = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
-    not: it is stale then, and no more than that. `notes`: what the refresh tells, as of files that
-    could not be read."""
+    """The outcome for one index. `changed`: it was refreshed; else it stood at the version already, or `error` says why
+    not: it is stale then, and no more than that. `notes`: of the refresh, such as files that could not be read."""
 
     table: str
     index: str
@@ -87,7 +86,7 @@ def no_index_named(name: str, there: Collection[str], *, all_answered: bool = Tr
 
 
 def names_in(table: Table) -> set[str]:
-    """Of the indexes that are kept fresh, or would be if their logs could be read, in whatever namespace."""
+    """Return the names of the indexes that are kept fresh, or would be if their logs could be read."""
     return {name for member in in_namespaces(table) for name, _ in living_or_why(member)}
 
 
@@ -100,7 +99,7 @@ def living(table: Table) -> Iterator[tuple[str, IndexLogEntry]]:
 
 
 def living_or_why(table: Table) -> Iterator[tuple[str, IndexLogEntry | str]]:
-    """The same, and why the log of an index cannot be read."""
+    """Yield the live indexes, each with its entry, or why its log cannot be read."""
     folder = handle_of(table).indexes()
     for name in folder.names():
         try:
@@ -126,7 +125,7 @@ def unusable(table: Table, name: str, entry: IndexLogEntry) -> str:
 
 
 def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -> bool:
-    """Has the index recorded the version, and covers its files (a quick refresh only names them)?"""
+    """Return whether the index has recorded the version, and covers its files (a quick refresh only names them)."""
     recorded = OpenIndex(name, entry, handle_of(table).log(name).storage, StoreCache()).versions.find(version)
     return recorded is not None and not recorded.record.unknown
 

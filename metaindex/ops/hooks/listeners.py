@@ -52,8 +52,8 @@ _heard_by: list[tuple[object, object]] = []
 
 
 def listen(spark: SparkSession, tell: Callable[[str], None]) -> None:
-    """From now on and as long as the JVM lives, `tell` is called with the name of each Iceberg table that a snapshot of
-    was committed. Nothing where there is no Iceberg."""
+    """Call `tell` with the name of each Iceberg table to which a snapshot is committed, as long as the JVM lives. Does
+    nothing without Iceberg."""
     from py4j.protocol import Py4JError
 
     gateway = gateway_of(spark)

@@ -66,8 +66,8 @@ _enabled: dict[str, _Hook] = {}
 
 
 def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> SparkSession:
-    """From now on every successful write of this session, batch or streaming, to a table that has indexes triggers
-    their refresh. Enabling again changes the mode. Returns the session.
+    """Refresh indexes after every successful write of this session, batch or streaming, to a table that has indexes.
+    Enabling again changes the mode. Returns the session.
 
     Other options are those of `after_commit` and of `open_table`, but for options of readers: a table's index knows
     with which it was built. Without `config` Spark's configuration may say where indexes lie, as for
@@ -169,7 +169,7 @@ class _Hook:
         worker.WORKER.submit(f"iceberg {name}", job, commits=0)
 
     def _location(self, name: str) -> str:
-        """Where a table of a catalog lies; "" where that cannot be said. An Iceberg table of no catalog is named by its
+        """Return the location of a catalog's table; "" if it has none. An Iceberg table of no catalog is named by its
         location."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -197,7 +197,7 @@ class _Hook:
             after_commit(root, mode=mode or self._mode, **{"spark": self._session, **self._options})
 
     def _session(self) -> SparkSession:
-        """That builds covering indexes: asked for where there is one."""
+        """Return the session that builds covering indexes, called when there is one."""
         return self._spark
 
 
@@ -218,7 +218,7 @@ def _roots(plan: Any) -> Iterator[str]:
 
 
 def _root(value: Any) -> str:
-    """Where the table lies that a part of a plan names; "" where it names none."""
+    """Return the location of the table that a part of a plan names; "" if it names none."""
     kind = value.getClass().getSimpleName() if hasattr(value, "getClass") else ""
     if kind == "Some":
         return _root(value.get())
@@ -273,8 +273,8 @@ def _table_of(path: str) -> str:
 
 
 def _has_indexes(root: str) -> bool:
-    """Are there indexes beside the table? For the common case of a local table without any, so that nothing is queued;
-    where that takes a request, the refresh finds out."""
+    """Return whether the table may have indexes: a local one without any, the common case, queues nothing; if that
+    takes a request, the refresh finds out."""
     if "://" in root:
         return True
     parent, name = os.path.split(root.rstrip("/"))

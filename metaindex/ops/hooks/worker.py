@@ -39,8 +39,8 @@ Job = Callable[[], list[Kept]]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the hooks of this process did since it started. `told`: commits; `coalesced`: those that a waiting refresh
-    serves too; the others count indexes."""
+    """Counts of what the hooks of this process did since it started. `told`: commits; `coalesced`: those that a waiting
+    refresh serves too; the others count indexes."""
 
     told: int = 0
     coalesced: int = 0

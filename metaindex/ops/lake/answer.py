@@ -40,8 +40,8 @@ _COMMANDS = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Lake(Shown):
-    """What `open_lake` tells. `tables` by their names, those that cannot be read among them; `notes`: what is left out,
-    and why; `recommended`: for a workload, where one was given. Printed, it is a table for people."""
+    """A lake's tables, returned by `open_lake`. `tables` by their names, unreadable ones included; `notes`: what is
+    left out, and why; `recommended`: for a workload, if one was given. Printed, it is a table for people."""
 
     place: str
     tables: tuple[LakeTable, ...]
@@ -108,7 +108,7 @@ class Lake(Shown):
 
     @property
     def bytes_left_out(self) -> int:
-        """Of queries that were noted."""
+        """Return the bytes that indexes left out of noted queries."""
         return sum(table.savings.bytes_left_out for table in self.tables if table.savings is not None)
 
     @property
@@ -160,14 +160,14 @@ class Lake(Shown):
     # -- for programs --------------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> pa.Table:
-        """One row a table; times are milliseconds since 1970 in `committed_ms`, sizes bytes, NULL what is not known."""
+        """Return a row for each table; `committed_ms` is in milliseconds since 1970, sizes bytes, unknowns NULL."""
         import pyarrow as pa
 
         rows = [{name: sayable(value) for name, value in table.row().items()} for table in self.tables]
         return pa.Table.from_pylist(rows, schema=_arrow_schema())
 
     def indexes_arrow(self) -> pa.Table:
-        """One row an index: `table`, and the fields of `LakeIndex.to_json`."""
+        """Return a row for each index: `table`, and the fields of `LakeIndex.to_json`."""
         import pyarrow as pa
 
         rows = [
@@ -240,7 +240,7 @@ def _without_commands(table: LakeTable) -> Iterator[str]:
 
 
 def behind_in_words(table: LakeTable) -> str:
-    """How far the worst of its indexes is behind."""
+    """Describe how far the worst of its indexes is behind."""
     if table.fresh is None:
         return "-"
     unread = [f"{counted(table.unread_files, 'file')} unread"] if table.unread_files else []
@@ -257,7 +257,7 @@ def behind_in_words(table: LakeTable) -> str:
 
 
 def left_out_in_words(table: LakeTable) -> str:
-    """What indexes left out of noted queries."""
+    """Describe what indexes left out of noted queries."""
     saved = table.savings
     if saved is None:
         return "-"

@@ -1,5 +1,5 @@
-"""One table of a lake, asked for what costs little: its version and files, its indexes and how far behind they are,
-its query log, and how its files lie as far as bounds are at hand. What goes wrong is told in the row."""
+"""Cheap facts of one table of a lake: its version and files, its indexes and how far behind they are, its query log,
+and how its files lie as far as bounds are at hand. Failures are told in the row."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LakePlace:
 
 @dataclass(frozen=True, slots=True)
 class RowsAsked:
-    """`since`: how far back the query log is read; `layout`: is that measured?"""
+    """The parameters of a lake's rows. `since`: how far back the query log is read; `layout`: is that measured?"""
 
     since: dt.timedelta | None = None
     layout: bool = True
@@ -107,8 +107,8 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
 
 
 def _opening_cure(place: LakePlace, problem: str) -> tuple[_Advice, ...]:
-    """Of plain files without an index whose columns nobody finds: the index that can be built with the reader option
-    that the problem names. Where there is an index nothing is said: it is of the options that it was built with."""
+    """Return the cure for plain files without an index whose columns cannot be read: an index built with the reader
+    option that the problem names. If there is an index, nothing: it has the options that it was built with."""
     if place.problem or place.found != "files":
         return ()
     try:
@@ -123,7 +123,7 @@ def _opening_cure(place: LakePlace, problem: str) -> tuple[_Advice, ...]:
 
 
 def shortened(text: str) -> str:
-    """One line of bounded length."""
+    """Return the text in one line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= _LONG else f"{line[:_LONG]}..."
 
@@ -249,13 +249,13 @@ def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta |
 
 
 def _unused(saved: Savings, indexes: tuple[LakeIndex, ...]) -> tuple[str, ...]:
-    """Those in use that helped no query since they were created."""
+    """Return the indexes in use that helped no query since they were created."""
     asked = {index.info.name for index in indexes if index.asked}
     return tuple(name for name in saved.unused if name in asked)
 
 
 def _layout(handle: Handle, snapshot: Snapshot) -> LakeLayout | None:
-    """From what the log and the indexes tell of every file. None is opened."""
+    """Measure the layout from what the log and the indexes hold of every file. No file is opened."""
     if not 1 < len(snapshot.files) <= _MOST_FILES:
         return None
 
@@ -282,8 +282,8 @@ class _Advice:
 def _advice(
     row: LakeTable, command: Callable[..., str], of_rows: Callable[..., str], cures: Mapping[str, _Advice]
 ) -> Iterator[_Advice]:
-    """What follows from the row alone. `command`: of a verb and its words, for this table; `of_rows`: the same, with
-    the options by which its rows are read; `cures`: by index, what makes files readable that it could not read."""
+    """Yield the advice that follows from the row alone. `command`: of a verb and its words, for this table; `of_rows`:
+    with the options by which its rows are read; `cures`: by index, what makes files readable that it could not read."""
 
     def advised(fact: str, verb: str, *words: str, command: Callable[..., str] = command) -> _Advice:
         done = command(verb, *words)
@@ -326,7 +326,7 @@ def _advice(
 
 
 def _unread_advice(row: LakeTable, index: LakeIndex, command: Callable[..., str]) -> _Advice:
-    """Of files of which nobody knows yet why an index could not read them."""
+    """Return the advice for files that an index could not read, for a reason not yet known."""
     name = index.info.name
     verify, again = command("verify", name, "--files", "all"), _again(command, name)
     if row.format in ("csv", "json"):
@@ -349,8 +349,8 @@ def _unread(index: LakeIndex) -> str:
 
 
 def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[[str], str]) -> dict[str, _Advice]:
-    """By index that could not read files of CSV or JSON, what helps, where the beginning of the first tells. `again`:
-    the command that reads them again."""
+    """Return by index what makes CSV or JSON files readable that it could not read, if the beginning of the first
+    tells. `again`: the command that reads them again."""
     told = [index for index in indexes if index.asked and not index.deleted and index.unread]
     lacking = cache(partial(lacking_options, handle))
     entries = {entry.name: entry for entry in handle.entries()} if told else {}

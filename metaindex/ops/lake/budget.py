@@ -1,4 +1,4 @@
-"""So much an hour: what upkeep may take of a store and a processor.
+"""Hourly budgets: what upkeep may take of a store and a processor.
 
 A purse holds an hour's budget and fills up evenly. What fits is taken out; what turns out to cost more than was thought
 leaves a debt, which is waited for: over any longer time no more is spent than the budget, and one thing besides. What
@@ -32,7 +32,7 @@ class Purse:
 
     @property
     def level(self) -> float:
-        """What is in it now; below 0 a debt."""
+        """Return what is in it now; below 0 a debt."""
         if self.per_hour is None:
             return float("inf")
         now = self.clock()
@@ -41,7 +41,7 @@ class Purse:
         return self._level
 
     def wait_seconds(self, cost: float) -> float:
-        """Until so much fits."""
+        """Return the seconds until so much fits."""
         if self.per_hour is None:
             return 0.0
         lacking = min(cost, self.per_hour) - self.level
@@ -55,7 +55,7 @@ class Purse:
 
 @dataclass(slots=True)
 class UpkeepBudget:
-    """Of bytes (of files that came, and those written to indexes) and of processor seconds."""
+    """A budget of bytes (of files that came, and those written to indexes) and of processor seconds."""
 
     bytes_per_hour: float | None = None
     cpu_seconds_per_hour: float | None = None
@@ -72,7 +72,7 @@ class UpkeepBudget:
         self._spent = self.cpu_clock()
 
     def wait_seconds(self, cost_bytes: float) -> float:
-        """Until a refresh of so many bytes fits. Another process's thread that works in ours counts as ours."""
+        """Return the seconds until a refresh of so many bytes fits. Other threads of our process count as ours."""
         self.settle()
         least = max(cost_bytes * self._cpu_of_bytes, 1e-9)
         return max(self.bytes.wait_seconds(cost_bytes), self.cpu.wait_seconds(least))

@@ -43,7 +43,7 @@ class LakeCatalog:
 
     @property
     def handle(self) -> Any:
-        """Of this thread. ArgumentError where there is no such catalog."""
+        """Return this thread's handle. Raises ArgumentError if there is no such catalog."""
         if not hasattr(self._own, "handle"):
             self._own.handle = self._make()
         return self._own.handle
@@ -66,7 +66,7 @@ class LakeCatalog:
 
 @dataclass(frozen=True, slots=True)
 class _OneTable:
-    """What `open_table` takes for a catalog: it gives the one table that was loaded."""
+    """A catalog for `open_table` that has the one table that was loaded."""
 
     name: str
     loaded: Any
@@ -84,8 +84,8 @@ def catalog_places(
     most: int,
     notes: list[str],
 ) -> Iterator[LakePlace]:
-    """Every table of it; a namespace that cannot be listed is a place with a problem, and `notes` is told of those that
-    are not looked at. StorageError where the catalog cannot be asked at all."""
+    """Yield every table of the catalog; a namespace that cannot be listed is a place with a problem, and `notes` gets
+    those that are not looked at. Raises StorageError if the catalog cannot be listed at all."""
     try:
         ask = partial(_inside, catalog, ())
         first = ask() if catalog.alone else _within(ask, timeout_seconds)
@@ -132,7 +132,7 @@ def catalog_places(
 def _answers(
     catalog: LakeCatalog, level: list[Names], timeout_seconds: float
 ) -> Iterator[tuple[int, Listed | Unanswered]]:
-    """Of each namespace, what is in it."""
+    """Yield the listing of each namespace."""
     if catalog.alone:
         return ((number, _listed(catalog, names)) for number, names in enumerate(level))
     stores = [said_name(names) for names in level]

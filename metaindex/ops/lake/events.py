@@ -1,4 +1,4 @@
-"""What a watcher tells, how often it asks, and what it has told of already."""
+"""Events of a watcher, the pace of its questions, and the failures that it has reported already."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ EventKind = Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "su
 @dataclass(frozen=True, slots=True)
 class Event:
     """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
-    asked; both come once for what stays as it is. The message of `refreshed` is what the refresh tells. `fresh`: every
+    read; both come once for what stays as it is. The message of `refreshed` is what the refresh tells. `fresh`: every
     index stands at the version, or the one that is named, which failed before as others still do; `summed`: how many
-    tables there are and fail, where that has changed. Of a lake: `looked` for tables; `shared`: another brings the
-    index up, or did; `left`: it waits for the budget."""
+    tables there are and fail, if that has changed. Of a lake: `looked` for tables; `shared`: another brings the index
+    up, or did; `left`: it waits for the budget."""
 
     kind: EventKind
     table: str
@@ -60,7 +60,7 @@ class Pace:
 
 @dataclass(slots=True)
 class Failures:
-    """What of one table fails, as it was told: once while it stays as it is, anew where it fails otherwise."""
+    """Failures of one table, each reported once while it stays as it is, and anew if it fails otherwise."""
 
     _why: dict[IndexKey, str] = field(default_factory=dict)
 
@@ -76,19 +76,19 @@ class Failures:
         return news
 
     def all_but(self, failing: Collection[IndexKey]) -> list[IndexKey]:
-        """What has failed and is none of these: it is mended, and forgotten."""
+        """Return, and forget, the failures that are none of these: they are mended."""
         mended = [key for key in self._why if key not in failing]
         for key in mended:
             del self._why[key]
         return mended
 
     def forget(self, key: IndexKey) -> None:
-        """It is mended, and that was told."""
+        """Forget a failure that is mended, and was reported so."""
         self._why.pop(key, None)
 
 
 def counted_failing(tables: int, failing: Sequence[str]) -> list[str]:
-    """How many tables there are, and how many of them fail, by name while they are few."""
+    """Return how many tables there are, and how many of them fail, by name while they are few."""
     if not failing:
         return [counted(tables, "table")]
     more = [f"{len(failing) - _NAMED:,} more"] if len(failing) > _NAMED else []

@@ -1,4 +1,4 @@
-"""What is told of one table of a lake."""
+"""The facts of one table of a lake."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LakeIndex:
 
     @property
     def deleted(self) -> bool:
-        """Does it wait to be restored or vacuumed? Nothing else is to be done about it."""
+        """Return whether it waits to be restored or vacuumed: nothing else can be done about it."""
         return self.info.state == State.DELETED.value
 
     @property
@@ -44,7 +44,7 @@ class LakeIndex:
 
     @property
     def size_bytes(self) -> int:
-        """On storage, as far as that is known."""
+        """Return the size on storage, as far as it is known."""
         return self.info.size_bytes if self.info.stored_bytes is None else self.info.stored_bytes
 
     def to_json(self) -> dict[str, object]:
@@ -55,9 +55,9 @@ class LakeIndex:
 
 @dataclass(frozen=True, slots=True)
 class LakeLayout(Plain):
-    """How the files of a table lie, from bounds that cost no reading of files. `column`: the one by which they are
-    told apart best; `share`: of the files, those that one value of it reads on average; `depth`: how many files overlap
-    at the worst point of a file's range, on average; `columns`: so many were measured."""
+    """The layout of a table's files, from bounds that cost no reading of files. `column`: the one that tells them apart
+    best; `share`: of the files, those that one value of it reads on average; `depth`: how many files overlap at the
+    worst point of a file's range, on average; `columns`: so many were measured."""
 
     column: str
     share: float
@@ -143,7 +143,7 @@ class LakeTable:
         return {**told, "report": self.report or None, **named(self, "commands"), "seconds": round(self.seconds, 3)}
 
     def row(self) -> dict[str, object]:
-        """As a row of a table: no value has more than a list in it."""
+        """Return the fields as a row of a table: no value is nested deeper than a list."""
         spared: Mapping[str, object] = {} if self.savings is None else self.savings.to_json()
         return {
             "name": self.name,

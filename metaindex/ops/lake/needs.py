@@ -1,4 +1,4 @@
-"""What the indexes of a table need, and what it is worth: asked cheaply, by the latest entries and the table's log."""
+"""The needs of a table's indexes, and what upkeep is worth, found cheaply by latest entries and the table's log."""
 
 from __future__ import annotations
 
@@ -171,8 +171,8 @@ def _spared(table: Table, name: str, new_bytes: int) -> float | None:
 
 
 def at_work(log: OperationLog, entry: IndexLogEntry, patience_seconds: float) -> str:
-    """Who brings the index up already: the writer of a refresh that shows a sign of life, or began a moment ago. Empty:
-    nobody, as far as can be seen."""
+    """Return who brings the index up already: the writer of a refresh with a heartbeat, or one that began a moment ago.
+    Empty: nobody, as far as can be seen."""
     now_ms = int((time.time() + SUSPECT_SECONDS - patience_seconds) * 1000)
     refreshes = (mark for mark in entry.under_way if mark.operation is Operation.REFRESH)
     return next((mark.who for mark in refreshes if not suspected(log.storage, mark, now_ms)), "")

@@ -1,4 +1,4 @@
-"""From a folder, a bucket or a catalog to what is told of its tables."""
+"""Opens a folder, a bucket or a catalog as a lake, and collects the facts of its tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NOT_RECORDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LakeAsked:
-    """Where a lake is and how its tables are opened; see `open_lake`."""
+    """The place of a lake and how its tables are opened; see `open_lake`."""
 
     place: object
     catalog: Mapping[str, str] | None = None
@@ -64,7 +64,7 @@ class LakeAsked:
 
     @property
     def of_catalog(self) -> bool:
-        """Is it a catalog, and no folder?"""
+        """Return whether it is a catalog, and no folder."""
         return not isinstance(self.place, os.PathLike | str) or os.fspath(self.place).startswith(PREFIX)
 
     @property
@@ -90,8 +90,8 @@ def open_lake(
     most_folders: int = MOST_FOLDERS,
     progress: Progress | None = None,
 ) -> Lake:
-    """Every table below a folder or in a bucket, or of an Iceberg catalog, and how its indexes stand. Reads names, logs
-    and metadata, of CSV and JSON beginnings of files, no other data; writes nothing.
+    """Return every table below a folder or in a bucket, or of an Iceberg catalog, with the state of its indexes. Reads
+    names, logs and metadata, of CSV and JSON beginnings of files, no other data; writes nothing.
 
     `place`: a folder or URI; `"catalog:NAME"` as pyiceberg is configured for it, the properties of a catalog as a
     mapping (`name`: what it is called, as one database keeps several), or its handle; `catalog`: more properties of it.
@@ -180,8 +180,8 @@ def _place(found: FoundTable, root: str, asked: LakeAsked) -> LakePlace:
 
 
 def _opened(path: str, named: str | None, asked: LakeAsked) -> Table:
-    """Where all files of data are empty it may have indexes all the same: what is asked of its files says what is
-    wrong."""
+    """Open a table. If all its data files are empty it may still have indexes: what is then read of its files says what
+    is wrong."""
     try:
         return open_table(path, format=named, storage_options=asked.storage_options, config=asked.config)
     except EmptyFilesError:
@@ -216,7 +216,7 @@ def _recommended(
     tables: Mapping[str, str | os.PathLike[str]] | None,
     progress: Progress | None,
 ) -> tuple[Recommendation, list[LakeTable], list[str]]:
-    """Of the tables that the workload names; their rows tell of the indexes first."""
+    """Recommend indexes for the tables that the workload names, and add them to their rows."""
     from metaindex.advisor import RecommendQuestion, Workload, is_named, recommendation, workload
 
     asked = queries if isinstance(queries, Workload) else workload(queries)

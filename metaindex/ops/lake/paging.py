@@ -33,7 +33,7 @@ _NAMED = 5
 
 
 def lake_report(lake: Lake, path: object, reports: object, overwrite: bool, progress: Progress | None) -> Reported:
-    """See `Lake.report`."""
+    """Implement `Lake.report`."""
     forbidden = _forbidden(lake)
     place = check_page(path, forbidden, overwrite=overwrite)
     if reports is not None:
@@ -104,8 +104,8 @@ def _with_reports(lake: Lake, page: Path, folder: Path, *, overwrite: bool, prog
 
 
 def file_names(names: Sequence[str]) -> dict[str, str]:
-    """Of each table the file of its page: a name that is one everywhere, another for each table. No two differ in
-    capitals alone, as to some systems these are one file."""
+    """Return the file of each table's page: a portable name, another for each table. No two differ in capitals alone,
+    as on some systems these are one file."""
     files: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:

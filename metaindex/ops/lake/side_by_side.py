@@ -1,4 +1,4 @@
-"""Many questions to stores that may not answer: side by side, each with a time of its own, in the order in which the
+"""Concurrent questions to stores that may not answer: each with its own timeout, answered in the order in which the
 answers come.
 
 A question that is not answered in its time is left behind: its thread goes on waiting, and another takes its place.
@@ -53,7 +53,7 @@ class SideBySide(Generic[A]):
         self._in_a_row: Counter[str] = Counter()
 
     def answers(self) -> Iterator[tuple[int, A | Unanswered]]:
-        """Each question once."""
+        """Yield the answer to each question once."""
         try:
             yield from self._given()
         finally:

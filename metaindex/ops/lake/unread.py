@@ -16,8 +16,8 @@ from metaindex.query import unkeyed_files
 
 
 def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], FileIdentities]) -> tuple[int, str]:
-    """How many files of the snapshot the index could not read, at least, and the first of them; "" where nobody can
-    tell which they are. `identities`: the snapshot's, for all its indexes. Raises MetaIndexError where the index cannot
+    """Return how many files of the snapshot the index could not read, at least, and the first of them; "" if it is
+    unknown which they are. `identities`: the snapshot's, for all its indexes. Raises MetaIndexError if the index cannot
     be read."""
     runs = [run for run in index.entry.content.runs if run.uncovered_files]
     if not runs:
@@ -40,7 +40,7 @@ def unread_files(index: OpenIndex, snapshot: Snapshot, identities: Callable[[], 
 
 
 def _unknown(index: OpenIndex, run: RunRef) -> Mask:
-    """By ordinal: do the keys of the run, and the first of its columns, know nothing of the file?"""
+    """Return by ordinal whether the keys of the run, and the first of its columns, know nothing of the file."""
     unknown = np.ones(run.files, np.bool_)
     reader = index.reader(run)
     column = next((column for column in run.columns if not column.partition), None)

@@ -164,7 +164,7 @@ class Watcher:
         return not self.failing and not self._nowhere
 
     def run(self) -> None:
-        """Until `stop`."""
+        """Run until `stop`."""
         while not self.stopping:
             now = time.monotonic()
             pause = self._budget.wait_seconds(0.0)
@@ -224,7 +224,7 @@ class Watcher:
         self._noted = notes
 
     def _ask(self, tables: list[_Followed]) -> None:
-        """What is behind is noted. Tables of a lake are asked side by side, each in its time."""
+        """Note which indexes are behind. Tables of a lake are asked concurrently, each with its timeout."""
         if self._lake is None:
             for table in tables:
                 self._take(table, needs_of(table.place, self._indexes, table.sound, weigh=False))
@@ -271,8 +271,8 @@ class Watcher:
             self._tell_fresh(table)
 
     def _take_answer(self, table: _Followed, state: TableState, *, changed: bool) -> None:
-        """What failed and is neither damaged nor behind does not fail any more. A refresh may fail again: it is tried
-        less and less often."""
+        """Take a table's state: a failed index that is neither damaged nor behind is mended. One that fails again is
+        retried less and less often."""
         path, behind = table.place.path, {need.key for need in state.needs}
         mended = table.failed.all_but({key for key, _ in state.damaged} | behind)
         for key, why in state.damaged:
@@ -292,7 +292,7 @@ class Watcher:
             table.failures = 0
 
     def _tell_fresh(self, table: _Followed) -> None:
-        """Once none of its indexes is behind."""
+        """Report the table as fresh once none of its indexes is behind."""
         if any(key[0] == table.place.name for key in self._needs):
             return
         if table.news and not table.failed:
@@ -311,7 +311,7 @@ class Watcher:
             self._told_nowhere.add(name)
 
     def _sum_up(self) -> None:
-        """How many tables fail, and of a lake what was done since it was told last. Of one table alone nothing."""
+        """Report how many tables fail, and for a lake what was done since; nothing for a single table."""
         failing, parts = self.failing, counted_failing(len(self._tables), self.failing)
         if self._lake is not None:
             bare = sum(table.indexes == 0 for table in self._tables.values())
@@ -324,8 +324,8 @@ class Watcher:
     # -- refreshing ----------------------------------------------------------------------------------------------------
 
     def _next(self) -> UpkeepNeed:
-        """What is worth most. Of equals any: watchers that start together do not all begin with the same. Tables that
-        are named come in their order."""
+        """Return the need that is worth most; of equals any, so that watchers that start together begin with different
+        ones. Tables that are named come in their order."""
         if self._lake is None:
             return next(iter(self._needs.values()))
         best = max(need.rank for need in self._needs.values())
@@ -369,7 +369,7 @@ class Watcher:
             self._tell_fresh(table)
 
     def _left_to_others(self, need: UpkeepNeed, member: Table, entry: IndexLogEntry) -> bool:
-        """Does another watcher, or a hook, bring the index up, or did it?"""
+        """Return whether another watcher, or a hook, brings the index up, or did."""
         table = self._tables.get(need.place.name)
         handle = handle_of(member).as_built(entry)
         version = handle.table_format.resolve(handle.ref, At())
@@ -405,7 +405,7 @@ class Watcher:
         self._say(need, self._tables.get(need.place.name), event, "waits")
 
     def _say(self, need: UpkeepNeed, table: _Followed | None, event: Event, what: str = "") -> None:
-        """Of an index that waits, once; `what` stands for words that differ each time."""
+        """Report a waiting index once; `what` stands for words that differ each time."""
         key, what = need.key, what or event.message
         if table is None or table.said.get(key) != what:
             self._tell(event)

@@ -31,7 +31,7 @@ def judged_of_files(table: Table, filters: Sequence[Predicate], source: Files) -
 
 
 def are_columns_alike(table: Table, columns: Sequence[Leaf], source: Delta | Iceberg | Files) -> bool:
-    """Does Spark read of plain files in these columns what an index has of them? Of tables with a log it does."""
+    """Return whether Spark reads the same in these columns of plain files as the index; True for tables with a log."""
     if not isinstance(source, Files):
         return True
     if source.catalog and any(leaf.field.partition for leaf in columns):
@@ -42,7 +42,7 @@ def are_columns_alike(table: Table, columns: Sequence[Leaf], source: Delta | Ice
 
 
 def _same_everywhere(table: Table, columns: Sequence[Leaf], source: Files) -> bool:
-    """In all schemas that indexes have recorded."""
+    """Return whether the columns agree in all schemas that indexes have recorded."""
     types = parquet_scans.types_of(source)
     schemas = [schema for _, schema in handle_of(table).recorded()]
     if source.text and not all(text_scans.same_columns(schema, source.text, source) for schema in schemas):
@@ -55,7 +55,7 @@ def _same_everywhere(table: Table, columns: Sequence[Leaf], source: Files) -> bo
 
 
 def are_rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
-    """Are the rows that Spark reads of text files those that an index of them has, column for column?"""
+    """Return whether Spark's rows of text files are the index's, column for column."""
     if not isinstance(source, Files) or source.text is None:
         return True
     schemas = [schema for _, schema in handle_of(table).recorded()]
@@ -65,15 +65,15 @@ def are_rows_alike(table: Table, source: Delta | Iceberg | Files) -> bool:
 
 
 def _of_partitions(condition: Predicate, source: Files) -> bool:
-    """Does it name a partition column? What that holds the catalog says, which need not be what the folders' names
-    say."""
+    """Return whether a condition names a partition column: its values are the catalog's, which may differ from the
+    folders' names."""
     names = {name.lower() for name in source.partitions.names}
     return any(column.parts[0].lower() in names for column in columns(condition))
 
 
 def is_read_as_written(source: Delta | Iceberg | Files) -> bool:
-    """Does Spark show what stands in the files, as the index was told it? Iceberg reads by itself, whatever the session
-    says."""
+    """Return whether Spark shows what stands in the files, as the index read it. Iceberg reads independently of the
+    session."""
     if isinstance(source, Files) and source.text is not None:
         return text_scans.usual_session(source.session)
     return isinstance(source, Iceberg) or parquet_scans.read_as_written(source)
@@ -88,7 +88,7 @@ def _as_spark_reads(condition: Predicate, schema: Schema, types: Mapping[tuple[s
 
 
 def _alike(ours: pa.DataType, theirs: pa.DataType) -> bool:
-    """One type to a predicate: timestamps of any unit with a zone (or without), texts and bytes of any width."""
+    """Return whether a predicate sees one type: timestamps of any unit with (or without) a zone, texts of any width."""
     is_ = pa.types
     if is_.is_timestamp(ours) and is_.is_timestamp(theirs):
         return (ours.tz is None) == (theirs.tz is None)

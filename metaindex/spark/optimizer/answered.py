@@ -56,14 +56,14 @@ class Answered:
         return f"{len(self.files):,} files are answered for by what is known of them{values}"
 
     def reply(self, before: str) -> dict[str, object]:
-        """`before`: what the filters' answer is called."""
+        """Return the reply. `before`: label of the filters' answer."""
         label = ", ".join(part for part in (before, f"{len(self.files)} files answered") if part)
         return {"label": label, "proof": self.known.proof(self.files), "rows": self.rows}
 
 
 def answered(asked: AggregateAsked, known: WholeFiles) -> Answered | Reason:
-    """What files bring in of which every row passes, and all that is asked is known exactly. NaN, zeros of floats and
-    deletes: where what the rows would give is not sure to the bit, the file is read."""
+    """Answer for files of which every row passes, if everything asked is known exactly. NaN, zeros of floats and
+    deletes: a file is read unless the rows' answer is certain to the bit."""
     try:
         found = _answered(asked, known)
     except LeftOut:
@@ -189,6 +189,6 @@ def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
 
 
 def _zero(values: pa.Array) -> Mask:
-    """Which of these floats, as they are compared, is 0.0 or -0.0: one for the other."""
+    """Return a mask of 0.0 and -0.0 among floats as they are compared: both are one."""
     zeros: Mask = vector(values, np.int64) == 0
     return zeros

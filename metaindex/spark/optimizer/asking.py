@@ -1,4 +1,4 @@
-"""What queries of a live session read, as Spark has analysed and optimized them. None is run, and nothing is noted."""
+"""Reads of queries in a live session, as Spark has analysed and optimized them. None is run, and nothing is noted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def frame_reads(frame: DataFrame) -> PlanReads:
-    """Of a DataFrame. ExpressionError where Spark cannot analyse it, UnsupportedFeatureError for Spark Connect."""
+    """Return the reads of a DataFrame. Raises ExpressionError, and UnsupportedFeatureError for Spark Connect."""
     if not hasattr(frame, "_jdf"):
         raise UnsupportedFeatureError(
             "a DataFrame of a workload is read from Spark's own plan; a Spark Connect session has no way to it; give"
@@ -37,7 +37,7 @@ def frame_reads(frame: DataFrame) -> PlanReads:
 
 
 def text_reads(text: str, spark: SparkSession) -> PlanReads:
-    """Of a statement. ExpressionError where Spark cannot analyse it. A command is not run."""
+    """Return the reads of a statement. Raises ExpressionError if Spark cannot analyse it. A command is not run."""
     if "pyspark.sql.connect" in type(spark).__module__:
         raise UnsupportedFeatureError(
             "the texts of a workload are analysed by the session's JVM; a Spark Connect session has none on this side;"

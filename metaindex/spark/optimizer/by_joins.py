@@ -29,7 +29,7 @@ def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] |
 
 
 def join_reply(columns: Sequence[str], rule: RuleConfig) -> dict[str, object]:
-    """What the rule is told of a scan (`Narrowed.java`)."""
+    """Return the rule's reply about a scan under joins (`Narrowed.java`)."""
     return {
         "columns": list(columns),
         "queries": rule.join_queries,

@@ -1,4 +1,4 @@
-"""Which covering indexes may stand for a scan, and of the others why not.
+"""Candidates among covering indexes to stand for a scan, and the reasons against the others.
 
 The rules are those of the paper. An index may stand for a scan where it has every column that the query needs of it,
 and a filter names its leading column (along a curve: an indexed one), or both sides of an equi-join are covered by
@@ -80,13 +80,13 @@ class CoverCandidate:
 
     @property
     def masked(self) -> bool:
-        """Are deleted rows left out by a mask?"""
+        """Return whether a mask removes deleted rows."""
         return _masked(self.serving)
 
 
 @dataclass(slots=True)
 class Offered:
-    """What there is for one scan: candidates, and of every other covering index why not."""
+    """The candidates for one scan, and the reason against every other covering index."""
 
     candidates: list[CoverCandidate] = field(default_factory=list)
     refused: dict[str, Reason] = field(default_factory=dict)
@@ -142,7 +142,7 @@ def _by_run(parts: Sequence[tuple[int, StoredPart]]) -> dict[int, list[StoredPar
 
 
 def _rows_of_buckets(parts: Sequence[tuple[int, StoredPart]]) -> list[int]:
-    """Of each that has any."""
+    """Return the rows of each bucket that has any."""
     rows_of_bucket: dict[int | None, int] = {}
     for _, part in parts:
         rows_of_bucket[part.bucket] = rows_of_bucket.get(part.bucket, 0) + part.info.rows
@@ -183,8 +183,8 @@ def _candidate(
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What an index that has a scan's columns could do for it. `columns`: the scan's names, and the index's; `inner`:
-    see `usable_runs`; `indexed`: the index's names; `asked`: what the filters say; `of_use`: see `ranking.Offer`."""
+    """The use of an index that has a scan's columns. `columns`: the scan's names, and the index's; `inner`: see
+    `usable_runs`; `indexed`: the index's names; `asked`: restrictions by the filters; `of_use`: see `ranking.Offer`."""
 
     layout: RowLayout
     at: _AtVersion
@@ -234,7 +234,7 @@ def _use(table: Table, index: OpenIndex, key: CoveredKey, scan: SparkScan) -> _U
 def _parts(
     use: _Use, index: OpenIndex, key: CoveredKey, scan: SparkScan, served: Serving
 ) -> tuple[_RunParts, _RunParts]:
-    """All that are served, and those that are to be read, which are there."""
+    """Return all served parts, and those to be read, which exist."""
     layout, rows_of = use.layout, served_rows(key)
     every = [(run.number, part) for run in served.runs for part in rows_of.parts(index.reader(run.run), run.key)]
     parts = every if layout.buckets else _in_range(every, use.at.schema, key, scan)
@@ -281,7 +281,7 @@ def _offer(
 
 
 def _hot(wants: scans.Wants) -> tuple[int, int]:
-    """From which bytes on a bucket is hot: to a join, and to the groups."""
+    """Return the bytes from which on a bucket is hot: for a join, and for groups."""
     return HOT, HOT_GROUP if wants.spread else HOT
 
 
@@ -313,7 +313,7 @@ def _version(table: Table, index: OpenIndex, scan: SparkScan) -> _AtVersion | No
 
 
 def _served(index: OpenIndex, key: CoveredKey, scan: SparkScan, use: _Use) -> Serving | Reason:
-    """What the index served of the version, of runs that have the columns as Spark reads them."""
+    """Return what the index serves of the version, by runs that have the columns as Spark reads them."""
     types, at = {use.columns[need.name]: need.type for need in scan.needs}, use.at
     entry = index.entry
     said = str((sorted(types.items()), sorted(use.inner.items())))
@@ -336,7 +336,7 @@ def _served(index: OpenIndex, key: CoveredKey, scan: SparkScan, use: _Use) -> Se
 def _in_range(
     parts: Sequence[tuple[int, StoredPart]], schema: Schema, key: CoveredKey, scan: SparkScan
 ) -> list[tuple[int, StoredPart]]:
-    """Of an index without buckets, the parts that the filters leave."""
+    """Return the parts of an index without buckets that the filters leave."""
     if not scan.conditions:
         return list(parts)
     names = {ColumnRef(path): stable for path, stable in scans.named(schema, scan).items()}
@@ -366,8 +366,8 @@ def _prices(
     kept_bytes: int | None,
     share: float,
 ) -> tuple[float, float, float]:
-    """Of the scan, of the index with the files that it lacks, and of these alone, for the needed columns. `in_table`:
-    what columns take there at least, which are smaller in the index."""
+    """Return the prices of the scan, of the index with the files that it lacks, and of these alone, for the needed
+    columns. `in_table`: what columns take there at least, which are smaller in the index."""
     sizes = served.column_bytes
     needed = float(sum(sizes.get(stable, 0) for stable in stables))
     there = float(sum(max(sizes.get(stable, 0), in_table.get(stable, 0)) for stable in stables))

@@ -1,5 +1,5 @@
-"""What the optimizer's rule is told of the covering index that stands for a scan: its parts, the files it serves, and
-the rows that are to be left out (`Covering.java`)."""
+"""The reply about the covering index that stands for a scan: its parts, the files it serves, and the rows to be removed
+(`Covering.java`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def told(cover: Cover, scan: SparkScan, root: str) -> dict[str, object]:
 
 
 def _size(candidate: CoverCandidate, scan: SparkScan) -> int:
-    """What Spark is told of the index's size, by which it decides whether to send it to every task: what its rows take
+    """Return the size of the index for Spark, by which it decides whether to send it to every task: what its rows take
     in memory, and no more than it takes the table for."""
     needed = sum(candidate.serving.column_bytes.get(name, 0) for name in candidate.columns.values())
     stored = candidate.layout.stored

@@ -41,7 +41,7 @@ class Cover:
 
     @property
     def all_the_same(self) -> str:
-        """Where its files are larger than the table's: what it is chosen for; else empty."""
+        """Return why the index is chosen although its files are larger than the table's; empty if they are not."""
         stored = sum(part.info.size_bytes for _, part in self.candidate.parts)
         table = self.candidate.serving.total_bytes
         if stored <= table:

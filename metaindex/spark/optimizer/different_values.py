@@ -38,7 +38,7 @@ MOST_ENTRIES: Final = 1_000_000
 
 
 def kept_values(question: AggregateQuestion, bounds: BoundsOf) -> dict[Field, KeptValues]:
-    """Of the columns whose values are told apart what indexes keep."""
+    """Return the values that indexes keep of columns whose distinct values are asked."""
     fields = question.asked(How.COUNT_DISTINCT)
     if not question.measures:
         fields = [key for key in question.keys if not pa.types.is_floating(key.type)]
@@ -47,8 +47,8 @@ def kept_values(question: AggregateQuestion, bounds: BoundsOf) -> dict[Field, Ke
 
 
 def told_apart(question: AggregateQuestion, files: KnownFiles, certain: Mask) -> AggregateQuestion:
-    """Of different rows (groups without a measure) the question by which most of the files are answered: for the
-    different values of one column, by the others."""
+    """Return the question for distinct rows (groups without a measure) that answers most files: the distinct values of
+    one column, by the others."""
     if question.measures or not files.values:
         return question
     keys = [key for key in question.keys if key in files.values]
@@ -58,14 +58,14 @@ def told_apart(question: AggregateQuestion, files: KnownFiles, certain: Mask) ->
 
 
 def place_shown(asked: AggregateQuestion, question: AggregateQuestion) -> int | None:
-    """Where among the keys of different rows the values stand that `told_apart` chose; None where it chose none."""
+    """Return the position among the keys of the values that `told_apart` chose; None if it chose none."""
     if asked is question:
         return None
     return next(at for at, key in enumerate(asked.keys) if key not in question.keys)
 
 
 def nulls_are_known(question: AggregateQuestion, files: KnownFiles) -> Mask:
-    """Of which files it is known whether NULL is among the values that are told apart."""
+    """Return a mask of the files of which it is known whether NULL is among the distinct values."""
     known: Mask = files.live.known & (files.live.values == 0)
     for measure in question.told_apart:
         assert measure.field is not None
@@ -76,8 +76,8 @@ def nulls_are_known(question: AggregateQuestion, files: KnownFiles) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class EachDifferent:
-    """Of one column, of whole files. `files`: rows of the snapshot; of others not every value is known. `shown`: the
-    different values are rows of the result, NULL too, where they stand at a place among the keys; None: they are
+    """The distinct values of one column, of whole files. `files`: rows of the snapshot; of others not every value is
+    known. `shown`: the values are rows of the result, NULL too, at this position among the keys; None: they are
     counted."""
 
     files: Rows
@@ -87,8 +87,8 @@ class EachDifferent:
     values: pa.Array
 
     def rows(self) -> list[list[str | None]]:
-        """As they stand in the plan: keys, then what they bring in to each measure: nothing but to the one that counts
-        them."""
+        """Return the rows as they stand in the plan: keys, then each measure, all of them empty but the one that counts
+        the values."""
         count = len(self.values)
         columns = [as_texts(key) for key in self.keys]
         told = as_texts(self.values)
@@ -104,8 +104,9 @@ class EachDifferent:
 def each_different(
     question: AggregateQuestion, shown: int | None, files: KnownFiles, some: Rows, keys: Sequence[pa.Array], most: int
 ) -> EachDifferent | None:
-    """`some`: files of which all else is known; `keys`: of all files, as they are compared. TooManyValues where there
-    are more than `most`; None where an index has what is none of the column's. LeftOut where one is damaged."""
+    """Return the distinct values of files. `some`: files of which all else is known; `keys`: of all files, as compared.
+    None for an index with a value that is not the column's. Raises TooManyValues (`most`), LeftOut for a damaged index.
+    """
     (measure,) = question.told_apart
     field = measure.field
     assert field is not None

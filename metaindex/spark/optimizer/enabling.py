@@ -54,7 +54,7 @@ _SERVING: Final[list[Skipping]] = []
 
 @dataclass(frozen=True, slots=True)
 class RuleCounts:
-    """What the rule of one session did since it was enabled."""
+    """Counts of what the rule of one session did since it was enabled."""
 
     plans: int  # seen
     asked: int  # plans of which metaindex was asked
@@ -79,7 +79,7 @@ class Enabled:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What cannot be had in this Spark, and how it plans without."""
+        """Return what this Spark lacks, and how it plans without."""
         return self.placed.missing
 
     def planned(self, query: DataFrame, *, rewritten: bool) -> tuple[Any, Reason | None]:
@@ -91,16 +91,16 @@ class Enabled:
         return execution, Reason[left] if left else None
 
     def unasked(self) -> dict[tuple[str, str], Unasked]:
-        """Of the query that was planned last with the rule: by root and column, keys of joins that leave none out."""
+        """Return, for the query planned last, the join keys that skip no files, by root and column."""
         told = json.loads(str(self.rule.unasked()))
         return {(each["root"], each["column"]): Unasked[each["why"]] for each in told}
 
     def survey(self, execution: Any) -> Survey:
-        """What the rule asks about an optimized plan (`MetaIndexRule.survey`)."""
+        """Return what the rule would ask about an optimized plan (`MetaIndexRule.survey`)."""
         return read_survey(str(self.rule.survey(execution.optimizedPlan())))
 
     def settings(self) -> RuleConfig:
-        """As a query is planned with now."""
+        """Return the settings with which a query is planned now."""
         return self.skipping.settings(json.loads(str(self.rule.settings())))
 
 
@@ -155,10 +155,9 @@ def enable(
 def serve(
     spark: SparkSession, skipping: Skipping, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
 ) -> None:
-    """As `enable`, for a process that answers for every session of an application (`sidecar`): nothing of the session
-    is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a cloned
-    session has of the one that it was made of is put in anew, and so is what nobody answers any more (`has_ended`, of a
-    rule)."""
+    """Enable a session for a process that answers for every session of an application (`sidecar`): nothing of the
+    session is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a
+    cloned session has from its original is replaced, and so is a rule that nobody answers any more (`has_ended`)."""
     _SERVING[:] = [skipping]
     with _LOCK:
         placed = placed_in(spark)
@@ -179,7 +178,7 @@ def surveyor(spark: SparkSession) -> Any:
 
 
 def cores_of(spark: SparkSession) -> int:
-    """That work on a query. Executors of a cluster may still be on their way, which has some at least."""
+    """Return how many cores work on a query. Executors of a cluster may still be starting; it has some at least."""
     context = spark.sparkContext
     return max(1 if str(context.master).startswith("local") else CORES, int(context.defaultParallelism))
 
@@ -198,7 +197,7 @@ def disable(spark: SparkSession) -> None:
 
 
 def _disable(spark: SparkSession) -> bool:
-    """Was there anything to be taken out?"""
+    """Take everything out, and return whether there was anything."""
     with _LOCK:
         enabled = _ENABLED.pop(_key(spark), None)
         placed = placed_in(spark) if enabled is None else enabled.placed
@@ -235,7 +234,7 @@ def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
 
 
 def counts(spark: SparkSession) -> RuleCounts:
-    """What the rule did in this session. ArgumentError where it is not enabled."""
+    """Return what the rule did in this session. Raises ArgumentError if it is not enabled."""
     enabled = rule_of(spark)
     java = {name: value_of(enabled.rule, name) for name in ("plans", "asked", "rewritten", "nanos")}
     ours, every = enabled.skipping.counts, (enabled.rule, *enabled.placed.strategies)

@@ -1,4 +1,4 @@
-"""What the scans of a query have read when it was run, by Spark's own metrics."""
+"""The reads of a query's scans when it ran, by Spark's own metrics."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _VECTORED: Final = "parquet.hadoop.vectored.io.enabled"
 
 @dataclass(frozen=True, slots=True)
 class ScanRead:
-    """One scan of an executed plan. None where Spark does not count it: Iceberg counts files and bytes before a rule
-    leaves any out; `splits` are then the pieces of files that were read. `joins`: which keys of joins left out how many
-    of its files once it ran, or why none."""
+    """The reads of one scan of an executed plan. None if Spark does not count it: Iceberg counts files and bytes before
+    a rule drops any; `splits` are then the pieces of files that were read. `joins`: which keys of joins skipped how
+    many of its files once it ran, or why none."""
 
     scan: str
     files: int | None
@@ -56,7 +56,7 @@ def run(session: SparkSession, execution: Any) -> tuple[tuple[ScanRead, ...], in
 
 
 def reads(plan: Any) -> tuple[ScanRead, ...]:
-    """What the scans of a plan have read that was run."""
+    """Return what the scans of an executed plan have read."""
     return tuple(scan_read for leaf in leaves(plan) if (scan_read := _read(leaf)) is not None)
 
 
@@ -67,7 +67,7 @@ def counted_bytes(session: SparkSession) -> AbstractContextManager[None]:
 
 
 def stages(context: SparkContext, tag: str) -> Iterator[Any]:
-    """What Spark noted of each stage (`StageData`) of the jobs with the tag."""
+    """Yield what Spark noted of each stage (`StageData`) of the jobs with the tag."""
     from py4j.protocol import Py4JJavaError
 
     context._jsc.sc().listenerBus().waitUntilEmpty()  # notes of the last tasks are on their way
@@ -81,7 +81,7 @@ def stages(context: SparkContext, tag: str) -> Iterator[Any]:
 
 
 def _scans(plan: Any) -> Counter[str]:
-    """How many scans of each kind a plan has outside of its subqueries, what is reused counted wherever it is."""
+    """Count the scans of each kind that a plan has outside of its subqueries; a reused one counts wherever it is."""
     return Counter(_first_words(leaf) for leaf in leaves(plan, once=False) if _is_scan(leaf))
 
 
@@ -129,7 +129,7 @@ def _read(leaf: Any) -> ScanRead | None:
 
 
 def _by_joins(leaf: Any) -> str:
-    """What the rule's own list of files, or scan of Iceberg, says of a scan that ran; "" of any other."""
+    """Describe what the rule's own list of files, or scan of Iceberg, skipped in a scan that ran; "" for any other."""
     name = str(leaf.getClass().getSimpleName())
     if name not in ("FileSourceScanExec", "BatchScanExec"):
         return ""

@@ -32,11 +32,11 @@ _NARROWED: Final = re.compile(r"fewer by joins on ([^>]*)>")  # `Narrowed.java`
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExplainedScan(Shown):
-    """One scan: what is expected of it, or why no index helps, and of each index of its table the same. `cover`: the
-    covering index that is read in its place. `taken`: what is proved where the plan takes the first rows of an order,
-    an aggregate, or some rows of it, or why nothing is; None where it takes all, or may be told so by no setting.
-    `joins`: columns whose keys in other sides of joins may leave out more files once the query runs; `unasked`: those
-    whose keys leave none out, and why; `whole`: files and bytes of all that it could read, where they are known."""
+    """The plan of one scan: what is expected of it, or why no index helps, and for each index of its table the same.
+    `cover`: the covering index that is read in its place. `taken`: what is proved if the plan takes the first rows of
+    an order, an aggregate, or some rows of it, or why nothing is; None if it takes all, or settings forbid that.
+    `joins`: columns whose keys in other sides of joins may skip more files once the query runs; `unasked`: those whose
+    keys skip none, and why; `whole`: files and bytes of all that it could read, if they are known."""
 
     scan: str
     result: PruneResult | None
@@ -91,7 +91,7 @@ class ExplainedScan(Shown):
 
     @property
     def _filtered(self) -> str:
-        """By whom files are left out: none is named that the table does without."""
+        """Name the indexes that skip files; none that the table does without."""
         if self.result is None:
             return ""
         own = {verdict.index for verdict in self.indexes if verdict.reason is Reason.TABLES_OWN}
@@ -153,8 +153,8 @@ class QueryExplanation(Shown):
 
     @property
     def expected_bytes(self) -> int | None:
-        """What the ranker expects the scans to read of the needed columns; None where a covering index does not stand
-        for all of them: the bytes of whole files say nothing about columns."""
+        """Return what the ranker expects the scans to read of the needed columns; None unless a covering index stands
+        for each of them: the bytes of whole files say nothing about columns."""
         covers = [scan.cover.read_bytes for scan in self.scans if scan.cover is not None]
         return sum(covers) if covers and len(covers) == len(self.scans) else None
 
@@ -166,7 +166,7 @@ class QueryExplanation(Shown):
         return self._shown(self.display)
 
     def text(self, mode: DisplayMode) -> str:
-        """In another mode than the session's setting says."""
+        """Return the text in another mode than the session's setting."""
         return self._shown(Display(mode))
 
     def _repr_html_(self) -> str:
@@ -222,8 +222,7 @@ def explain(query: DataFrame, *, run: bool = False) -> QueryExplanation:
 
 
 def explained(query: DataFrame, *, run: bool = False, counted: bool = False) -> QueryExplanation:
-    """See `explain`. `counted`: the files of a table that no index knows are counted, too, for which its log is
-    read."""
+    """Implement `explain`. `counted`: files that no index knows are counted, too, for which the table's log is read."""
     if not hasattr(query, "sparkSession"):
         raise ArgumentError(f"an explanation is of a DataFrame; got {query!r}; give one, as spark.sql(...) makes it")
     enabled = rule_of(query.sparkSession)

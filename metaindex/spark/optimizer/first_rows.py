@@ -18,7 +18,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class FirstFound:
-    """`out`: files, beside those that the filters leave out; `proof`: those whose rows come before theirs."""
+    """The proof for the first rows. `out`: files dropped beside the filters'; `proof`: those whose rows come first."""
 
     asked: FirstAsked
     known: WholeFiles
@@ -32,13 +32,13 @@ class FirstFound:
         return f"the first {self.asked.rows:,} by {self.asked.column}{way}"
 
     def reply(self, before: str) -> dict[str, object]:
-        """`before`: what the filters' answer is called."""
+        """Return the reply. `before`: label of the filters' answer."""
         label = ", ".join(part for part in (before, str(self)) if part)
         return {"label": label, "dropped": self.known.told(self.out), "proof": self.known.proof(self.proof)}
 
 
 def first_rows(asked: FirstAsked, known: WholeFiles) -> FirstFound | Reason:
-    """What is proved by an index's statistics of whole files: a threshold that so many live rows reach."""
+    """Prove by an index's statistics of whole files a threshold that so many live rows reach."""
     leaf = known.leaf(asked.column)
     if isinstance(leaf, Reason):
         return leaf
@@ -81,12 +81,12 @@ class CertainFirst:
         return "some rows, of certain files first"
 
     def reply(self, before: str) -> dict[str, object]:
-        """`before`: what the filters' answer is called."""
+        """Return the reply. `before`: label of the filters' answer."""
         return {"label": before, "files": self.known.told(self.certain)}
 
 
 def certain_first(known: WholeFiles) -> CertainFirst | Reason:
-    """Where some of the files are certain, and some are not. An empty one is not."""
+    """Return the certain files if some of the files are, and some are not. An empty one is not."""
     live = known.live
     certain = known.certain & ~(live.known & (live.values == 0))
     rows = np.flatnonzero(certain)

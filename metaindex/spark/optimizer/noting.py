@@ -26,15 +26,15 @@ NotedScan: TypeAlias = tuple[Recorder | None, str, QueryRow]
 
 
 def setting_of(given: QueryLog | None, word: Noted) -> QueryLog | None:
-    """As the session's own setting says, else as it was given. ArgumentError where values are to be hashed without a
-    salt."""
+    """Return the query log's setting: the session's own, else the given one. Raises ArgumentError if values are to be
+    hashed without a salt."""
     if word == "off" or word == "":
         return None if word else given
     return replace(given or QueryLog(), literals=word)
 
 
 def note(noted: Sequence[NotedScan]) -> None:
-    """What was planned, once it was answered."""
+    """Note what was planned, once it was answered."""
     for recorder, table, row in noted:
         if recorder is not None:
             recorder.note(row)
@@ -94,7 +94,7 @@ def _row(scan: SparkScan, answer: PruneResult | Reason, cover: Cover | None, mil
 
 
 def _covered(row: QueryRow, cover: Cover) -> QueryRow:
-    """By a covering index that is read in the table's place."""
+    """Return the row for a covering index that is read in the table's place."""
     served = cover.candidate.serving
     return replace(
         row,

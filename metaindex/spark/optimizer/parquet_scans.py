@@ -26,8 +26,8 @@ TABLE ADD COLUMN ... DEFAULT)."""
 
 
 def read_as_written(scan: Delta | Files) -> bool:
-    """Of a request's scan of Parquet files, or Delta's. False as well where the relation belongs to another session, of
-    which nothing is known."""
+    """Return whether a scan of Parquet files, or Delta's, shows what stands in the files. False for a relation of
+    another session, whose settings are unknown."""
     if scan.session is None:
         return False
     set_ = scan.session.settings

@@ -1,5 +1,5 @@
-"""What of metaindex stands in a session, in its JVM: the rule, the strategies, what listens to its queries, and the
-parser. It is put there, found again by whoever else looks (another process may have put it there), and taken out."""
+"""The parts of metaindex in a session's JVM: the rule, the strategies, the listeners of its queries, and the parser.
+They are put there, found again by whoever else looks (another process may have put them there), and taken out."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ logger = logging.getLogger("metaindex")
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """In one session. `held`: what py4j holds by its number for as long as this is held."""
+    """The parts in one session. `held`: what py4j holds by its number for as long as this is held."""
 
     rule: Any
     strategies: tuple[Any, ...]
@@ -80,7 +80,7 @@ def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) 
 
 
 def placed_in(spark: SparkSession) -> Placed | None:
-    """What stands there, whoever put it there. Where somebody has put another parser around ours, that is not seen."""
+    """Return the parts in a session, whoever put them there. A parser of ours within another one is not seen."""
     rules = [rule for rule in _listed(spark, "extraOptimizations") if _kind(rule) == _RULE]
     if not rules:
         return None
@@ -94,7 +94,7 @@ def placed_in(spark: SparkSession) -> Placed | None:
 
 
 def is_on_class_path(spark: SparkSession) -> bool:
-    """Has the application the jar by which its configuration switches metaindex on?"""
+    """Return whether the application has the jar by which its configuration switches metaindex on."""
     from py4j.protocol import Py4JJavaError
 
     jvm = jvm_of(spark)
@@ -107,7 +107,7 @@ def is_on_class_path(spark: SparkSession) -> bool:
 
 
 def is_own(spark: SparkSession, placed: Placed) -> bool:
-    """Was it made for this session, and not for one of which this is a clone?"""
+    """Return whether it was made for this session, and not for one of which this is a clone."""
     return bool(spark._jsparkSession.sessionState().conf().equals(value_of(placed.rule, "conf")))
 
 
@@ -149,7 +149,7 @@ def made(spark: SparkSession, rule: RuleConfig, callback: Any, token: str, order
 
 
 def _switches(rule: RuleConfig) -> dict[str, bool]:
-    """What Java looks at before it asks, by its name in the session's settings."""
+    """Return what Java looks at before it asks, by its name in the session's settings."""
     return {"topK": rule.top_k, "limit": rule.limit, "aggregates": rule.aggregates, "joins": rule.joins}
 
 
@@ -165,8 +165,8 @@ def _kind(part: Any) -> str:
 
 
 def _strategy(spark: SparkSession, classes: JavaClasses, name: str, *arguments: Any) -> Any | None:
-    """What merges hybrid scans under joins, or groups rows in their order. None where this Spark has other insides than
-    those that it is built upon: joins sort such scans then, groups are hashed."""
+    """Make the strategy that merges hybrid scans under joins, or groups rows in their order. None if this Spark has
+    other internals than it needs: joins then sort such scans, groups are hashed."""
     from py4j.protocol import Py4JJavaError
 
     try:
@@ -178,7 +178,7 @@ def _strategy(spark: SparkSession, classes: JavaClasses, name: str, *arguments: 
 
 
 def _said(error: Any) -> str:
-    """By Java, of what lies at the bottom."""
+    """Return the message of Java's root cause."""
     thrown = error.java_exception
     while thrown.getCause() is not None:
         thrown = thrown.getCause()

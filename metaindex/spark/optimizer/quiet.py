@@ -14,7 +14,7 @@ _INSIDE: Final[ContextVar[bool]] = ContextVar("errors of Spark's are ours to tel
 
 
 class _NotInside(logging.Filter):
-    """What other threads meet is logged as ever."""
+    """Passes the log records of other threads."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not _INSIDE.get()

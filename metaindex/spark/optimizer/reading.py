@@ -80,7 +80,7 @@ def read_survey(text: str) -> Survey:
 
 
 def read_surveys(text: str) -> tuple[Survey, ...]:
-    """Of a query, and of its subqueries. ArgumentError for a text that is none."""
+    """Read the surveys of a query, and of its subqueries. Raises ArgumentError for a text that is none."""
     return _each({"surveys": _loaded(text)}, "surveys", _survey)
 
 
@@ -249,7 +249,7 @@ def _each(node: Any, name: str, make: Callable[[Any], _Found]) -> tuple[_Found, 
 
 
 def _texts(node: Any, name: str) -> tuple[str, ...]:
-    """At least one."""
+    """Read a list of at least one text."""
     if not isinstance(node, list) or not node or not all(isinstance(text, str) for text in node):
         raise _wrong(name, node)
     return tuple(node)
@@ -270,7 +270,7 @@ def _filled(node: Any, name: str) -> str:
 
 
 def _of(node: Any, name: str, type_: type[_Value], default: _Value | None = None) -> _Value:
-    """What an object has under a name, where it is of the type: `true` is no number."""
+    """Read a value of a type from an object: `true` is no number."""
     value = node.get(name, default) if isinstance(node, dict) else None
     if type(value) is not type_:
         raise _wrong(name, value)

@@ -52,9 +52,9 @@ def enable(spark: SparkSession) -> None:
 
 
 def _asked_state(spark: SparkSession) -> str | None:
-    """Is metaindex in the session? The server puts it there before it answers; it waits `spark.metaindex.startSeconds`
-    for its Python, and as long for the session, and once more for the next Python where that one ends meanwhile. None:
-    it knows nothing of metaindex."""
+    """Return the state of metaindex in the session; None if the server knows nothing of it. The server puts it there
+    before it answers; it waits `spark.metaindex.startSeconds` for its Python, and as long for the session, and once
+    more for the next Python if that one ends meanwhile."""
     spark.sql(f"SET {STATE}").collect()  # nothing that is only read from the session's settings waits for that
     state: str | None = spark.conf.get(STATE, None)
     return state

@@ -28,7 +28,7 @@ _local = threading.local()
 
 
 def replaced(files: FileTable, root: str) -> Mask:
-    """Which of these files are others now, or gone, or cannot be looked at. None of a store's.
+    """Return a mask of the files that changed, are gone, or cannot be looked at; False for those of an object store.
 
     A plan waits for this: of what it takes, three quarters are the calls of `os.stat` themselves. To ask by the names
     in an opened folder is no faster, to list folders slower, and nothing that was seen holds for another query.
@@ -43,8 +43,7 @@ def replaced(files: FileTable, root: str) -> Mask:
 
 @contextmanager
 def looked_at_once() -> Iterator[None]:
-    """What this thread asks about inside is asked for one query: a file that several of its scans read, or an index
-    beside a scan, is looked at once."""
+    """Look at each file, or index beside a scan, only once while this thread plans one query inside."""
     _local.seen = {}
     try:
         yield
@@ -79,7 +78,7 @@ def _signs(files: FileTable) -> list[str]:
 
 
 def _sign(path: str) -> str | None:
-    """The same of what is there now; None where nothing is."""
+    """Return the sign of the file that is there now; None if there is none."""
     try:
         now = os.stat(path)
     except (OSError, ValueError):

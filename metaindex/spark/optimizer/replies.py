@@ -1,4 +1,4 @@
-"""How a reply to the optimizer's rule is written (`Reply.java`): lists of texts, and one spelling of a file's name for
+"""The format of replies to the optimizer's rule (`Reply.java`): lists of texts, and one spelling of a file's name for
 every engine."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def packed(texts: Sequence[str]) -> str:
 
 
 def signs(files: FileTable) -> pa.ChunkedArray:
-    """What tells each file from others of its path, as far as Spark's own lists say it (`Scan.listed`): size and time,
-    of Iceberg size and data sequence number."""
+    """Return what tells each file from others of its path, as far as Spark's own lists have it (`Scan.listed`): size
+    and time, for Iceberg size and data sequence number."""
     size = files.table.column("size_bytes").cast(pa.string())
     time = files.table.column("modified_ms").cast(pa.string())
     if time.null_count:
@@ -30,7 +30,7 @@ def signs(files: FileTable) -> pa.ChunkedArray:
 
 
 def normal(files: FileTable, root: str) -> pa.ChunkedArray:
-    """One spelling of a file for every engine: an absolute local path, or //bucket/key (`Nodes.normal`)."""
+    """Return one spelling of a file for every engine: an absolute local path, or //bucket/key (`Nodes.normal`)."""
     paths = files.paths
     inside = pc.invert(
         pc.or_(pc.starts_with(paths, "/"), pc.match_substring_regex(paths, "^[A-Za-z][A-Za-z0-9+.-]*:/"))

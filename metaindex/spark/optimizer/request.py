@@ -1,4 +1,4 @@
-"""What the optimizer's rule asks (`MetaIndexRule.java`), as values; `reading` makes them of its text, once.
+"""The requests of the optimizer's rule (`MetaIndexRule.java`), as values; `reading` parses them once.
 
 A request is a list of scans. Each says what is read (`source`), by which filters (conjuncts, as `spark_json` reads
 them), which columns the query needs of it, and which joins and groups its partitioning would help.
@@ -41,7 +41,7 @@ class Filters:
 
     @property
     def conditions(self) -> tuple[Predicate, ...]:
-        """As conjuncts."""
+        """Return the filters as conjuncts."""
         if self._read is None:
             self._read = tuple(part for node in self._nodes for part in _conjuncts(node))
         return self._read
@@ -61,12 +61,12 @@ class SparkColumns:
         return isinstance(other, SparkColumns) and self._json == other._json
 
     def notes(self, text: str) -> bool:
-        """Does the text stand anywhere in it, as in what is noted beside columns?"""
+        """Return whether the text stands anywhere in it, such as in metadata of columns."""
         return text in self.text
 
     @property
     def text(self) -> str:
-        """As JSON."""
+        """Return the columns as JSON."""
         return json.dumps(self._json)
 
     @property
@@ -83,7 +83,7 @@ class SparkColumns:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a session says of how files are read: its time zone, and what is set there of their format."""
+    """A session's settings of how files are read: its time zone, and what is set there of their format."""
 
     zone: str
     settings: Mapping[str, str]
@@ -146,7 +146,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Of a group or (`whole`: it is given every row) a window, the keys that are columns of the scan."""
+    """The keys of a group that are columns of the scan, or (`whole`: it is given every row) of a window."""
 
     keys: tuple[str, ...]
     whole: bool = False
@@ -154,8 +154,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class JoinSide:
-    """One side of an equi-join. `small`: Spark sends a side to every task, and shuffles nothing; `sent`: it is this
-    one; `partial`: it is enough that rows are partitioned by some of the keys."""
+    """A side of an equi-join. `small`: Spark sends a side to every task, and shuffles nothing; `sent`: it is this one;
+    `partial`: it is enough that rows are partitioned by some of the keys."""
 
     join: int
     side: int
@@ -167,8 +167,8 @@ class JoinSide:
 
 @dataclass(frozen=True, slots=True)
 class FirstAsked:
-    """Of the rows of a scan, filtered, the plan takes the first so many by a column, whatever sorts those that are
-    level."""
+    """The first so many of a scan's filtered rows by a column, which are all that the plan takes; ties may fall either
+    way."""
 
     column: str
     direction: Direction
@@ -177,27 +177,26 @@ class FirstAsked:
 
 @dataclass(frozen=True, slots=True)
 class AggregateAsked:
-    """All that the plan asks of a scan's rows, filtered: answers (what, and of which column; None: of rows) by groups,
-    which are made of these columns."""
+    """The aggregate that is all the plan takes of a scan's filtered rows: answers (what, and of which column; None: of
+    rows) by groups, which are made of these columns."""
 
     keys: tuple[str, ...]
     measures: tuple[tuple[How, str | None], ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Each once."""
+        """Return its columns, each once."""
         return tuple(dict.fromkeys((*self.keys, *(name for _, name in self.measures if name is not None))))
 
 
 @dataclass(frozen=True, slots=True)
 class SparkScan:
-    """One scan of a query, whose wants stand in the order in which the plan comes upon them from below. `gathered`:
-    nobody sees in what order the rows come; `harmless`: no filter fails of a row that the scan would not have read;
-    `pruned`: Spark leaves partitions out once the query runs; `bytes`: of the files that it lists, where that is
-    known; `order`: columns by which the plan sorts all rows, some with " DESC" behind them. `first`, `aggregate`: all
-    that the plan takes of its rows; `any`: it takes some, whichever come first. `joins`: columns that are keys of
-    joins, whose other sides may leave out rows of it; `listed`: for explanations, how many files and bytes it lists,
-    where those are all."""
+    """A scan of a query, whose wants stand in the order in which the plan comes upon them from below. `gathered`: the
+    order of its rows is never seen; `harmless`: no filter fails on a row that the scan would not have read; `pruned`:
+    Spark prunes partitions once the query runs; `bytes`: of the files that it lists, if that is known; `order`: columns
+    by which the plan sorts all rows, some with " DESC" behind them. `first`, `aggregate`: all that the plan takes of
+    its rows; `any`: it takes some, whichever come first. `joins`: columns that are keys of joins, whose other sides may
+    exclude rows of it; `listed`: for explanations, how many files and bytes it lists, if those are all."""
 
     root: str
     source: Delta | Iceberg | Files
@@ -224,7 +223,7 @@ class SparkScan:
 
     @property
     def plain(self) -> bool:
-        """Is it of files that no log keeps?"""
+        """Return whether it reads files that no log keeps."""
         return isinstance(self.source, Files)
 
     @property
@@ -258,8 +257,8 @@ class PassedScan:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the rule would ask about a plan (`MetaIndexRule.survey`, `asked`): scans, and of those that are passed over
-    why; or why nothing is asked about the plan at all."""
+    """The rule's requests about a plan (`MetaIndexRule.survey`, `asked`): scans, and the reasons of those that are
+    passed over; or why nothing is asked about the plan at all."""
 
     refused: str | None
     scans: tuple[SparkScan, ...]

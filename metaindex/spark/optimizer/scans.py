@@ -1,5 +1,4 @@
-"""What a scan of a request says: its columns by the names that an index has for them, and what would be of use to
-it."""
+"""Facts of a scan of a request: its columns by the names that an index has for them, and what would be of use to it."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from .request import Delta, Files, Group, Iceberg, SparkScan
 
 
 def of_this_table(scan: SparkScan, version: Version) -> bool:
-    """Is a version that was read here of the table that Spark has read? Numbers of versions begin anew where a table is
-    made anew, and Spark may hold the one before."""
+    """Return whether a version that was read here is of the table that Spark has read. A recreated table numbers its
+    versions anew, and Spark may hold the one before."""
     return not isinstance(scan.source, Delta) or scan.source.table == version.table_uuid
 
 
@@ -79,8 +78,8 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] | None:
-    """Of each column (or field of a struct, whose path is said then) that the query needs, by its name, the index's;
-    None where one is not there."""
+    """Return the index's name of each column (or field of a struct, by its path) that the query needs, by its name;
+    None if the index lacks one."""
     names = named(schema, scan)
     stored = {column.stable for column in key.columns}
     stable_of = {need.name: names.get(need.path, "") if need.id is None else f"id:{need.id}" for need in scan.needs}
@@ -89,9 +88,9 @@ def columns(schema: Schema, key: CoveredKey, scan: SparkScan) -> dict[str, str] 
 
 
 def inner(schema: Schema, scan: SparkScan, columns: Mapping[str, str]) -> dict[str, str] | None:
-    """Of each column that holds structs whose fields the table tells apart by ids, by its stable name: the fields that
-    Spark reads (`inner_fields`). A run stores them by their names, and one that was dropped and added again has the
-    name of the one before. None where one is not known. `columns`: as `columns` gives them."""
+    """Return, for each column that holds structs whose fields the table tells apart by ids, by its stable name, the
+    fields that Spark reads (`inner_fields`). A run stores them by their names, and one that was dropped and added again
+    has the name of the one before. None if one is not known. `columns`: as `columns` returns them."""
     holding = [columns[need.name] for need in scan.needs if _has_fields(need.type)]
     by_ids = [stable for stable in holding if stable.startswith("id:")]
     if not by_ids:
@@ -105,7 +104,7 @@ def inner(schema: Schema, scan: SparkScan, columns: Mapping[str, str]) -> dict[s
 
 
 def _has_fields(type_: object) -> bool:
-    """Of Spark's type, as JSON."""
+    """Return whether Spark's type, as JSON, holds a struct."""
     if not isinstance(type_, dict):
         return False
     return type_.get("type") == "struct" or any(
@@ -114,22 +113,22 @@ def _has_fields(type_: object) -> bool:
 
 
 def asked(schema: Schema, scan: SparkScan) -> dict[str, Restriction]:
-    """What the filters say, by stable name."""
+    """Return the filters' restrictions, by stable name."""
     stable_of = _StableNames(schema, scan)
     said = ((stable_of(ref), restriction) for ref, restriction in restrictions(scan.conditions).items())
     return {stable: restriction for stable, restriction in said if stable is not None}
 
 
 def asks_of(schema: Schema, scan: SparkScan, stables: Collection[str]) -> bool:
-    """Is some filter of these columns alone, of one of them or several together?"""
+    """Return whether some filter is on these columns alone, one or several of them."""
     stable_of = _StableNames(schema, scan)
     asked_columns = ({stable_of(ref) for ref in asked_columns_of(condition)} for condition in scan.conditions)
     return any(found and found <= set(stables) for found in asked_columns)
 
 
 class _StableNames:
-    """Of the columns of filters. Spark writes a column as the query does; where cases differ the only column that fits
-    is meant."""
+    """Maps the columns of filters to stable names. Spark writes a column as the query does; if capitals differ, the
+    only column that fits is meant."""
 
     def __init__(self, schema: Schema, scan: SparkScan) -> None:
         self._names = named(schema, scan)
@@ -144,10 +143,10 @@ class _StableNames:
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What the partitioning of an index would be of use to. `all`: the joins whose keys are the indexed columns, and
-    None for a group whose keys hold them; `same`: its keys are these and no others; `after`: of the joins those of what
-    such a group leaves. `spread`: one of the groups is no window, which is given every row: by an exchange each task
-    sends but what it has put together."""
+    """The joins and groups that an index's partitioning would help. `all`: the joins whose keys are the indexed
+    columns, and None for a group whose keys hold them; `same`: its keys are these and no others; `after`: of the joins
+    those of what such a group leaves. `spread`: one of the groups is no window, which is given every row: by an
+    exchange each task sends only what it has combined."""
 
     all: frozenset[Any] = frozenset()
     same: bool = False
@@ -159,7 +158,7 @@ class Wants:
 
 
 def wants(scan: SparkScan, columns: Mapping[str, str], indexed: Sequence[str]) -> Wants:
-    """Of a scan."""
+    """Return the wants of a scan."""
     sides: set[Any] = set()
     after: set[tuple[int, int]] = set()
     unsorted: set[tuple[int, int]] = set()
@@ -183,8 +182,8 @@ def wants(scan: SparkScan, columns: Mapping[str, str], indexed: Sequence[str]) -
 
 
 def alike(request: Sequence[SparkScan]) -> list[int]:
-    """Of each scan of a query, how many (itself too) read, filter and partition alike, so that a plan with exchanges
-    has one for all of them. Those that nobody partitions have none."""
+    """Count for each scan of a query those (itself too) that read, filter and partition alike, so that a plan with
+    exchanges has one for all of them. A scan that is not partitioned has no others."""
 
     def first(scan: SparkScan) -> tuple[str, ...] | None:
         return scan.wants[0].keys if scan.wants else None

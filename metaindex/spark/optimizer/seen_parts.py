@@ -1,4 +1,4 @@
-"""Are the parts of a covering index there, each the one that its manifest names? Looked at when a query is planned:
+"""Checks that the parts of a covering index exist, each the one that its manifest names, when a query is planned:
 Spark's reader, which opens them later, knows no manifest.
 
 One listing of a run says whether all parts are there, as long as they should be; a footer names the run, the key and
@@ -28,7 +28,7 @@ _seen: OrderedDict[tuple[str, str, str], _Seen] = OrderedDict()
 
 @dataclass(slots=True)
 class _Seen:
-    """Of one run: when it was listed, and of the parts whose footers were right what the listing said of them."""
+    """The checks of one run: when it was listed, and what the listing said of the parts whose footers were right."""
 
     until: float
     right: dict[str, ObjectInfo] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def check(
 
 
 def forget(runs: Collection[str] | None = None) -> None:
-    """Whatever was seen of these runs (None: of all) is looked at again."""
+    """Check these runs (None: all) again, whatever was seen of them."""
     with _lock:
         for key in [key for key in _seen if runs is None or key[1] in runs]:
             del _seen[key]

@@ -1,5 +1,5 @@
-"""Every knob of the rule, with its unit and default: one frozen value for `metaindex.enable(spark, rule=...)`, and the
-same by `spark.metaindex.*` in the session's configuration, which wins.
+"""The rule's settings, with units and defaults: one frozen value for `metaindex.enable(spark, rule=...)`, and the same
+by `spark.metaindex.*` in the session's configuration, which wins.
 
 The names are those of Hyperspace where it had the knob. A bad value raises where it is given to `RuleConfig`; in the
 session's configuration, which a query must not fail of, it is counted, logged, and the value of `enable` stands.
@@ -35,7 +35,7 @@ MOST_KEYS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RuleConfig:
-    """How the rule works in one session. SettingError for a value that is none.
+    """The settings of the rule in one session. Raises SettingError for a bad value.
 
     * `enabled`: False leaves every plan alone, at the cost of one look at the configuration.
     * `hybrid_scan`: a covering index that is behind its table is used together with the files that it lacks.
@@ -111,7 +111,7 @@ class RuleConfig:
         )
 
     def with_conf(self, conf: Mapping[str, str]) -> tuple[RuleConfig, list[str]]:
-        """With what the session's configuration says besides, and of each setting of ours that cannot be read, why."""
+        """Return the settings overridden by the session's configuration, and why some of ours there cannot be read."""
         values: dict[str, Any] = {}
         bad = []
         for key, text in conf.items():
@@ -143,7 +143,7 @@ def put_back(spark: SparkSession, key: str, before: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One setting: its name in a session's configuration, what its values are, and how they are read and checked."""
+    """A setting: its name in a session's configuration, what its values are, and how they are read and checked."""
 
     conf: str
     says: str

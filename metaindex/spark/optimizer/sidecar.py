@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _end_with(stream: int) -> None:
-    """At once: whoever is answered is gone."""
+    """End this process at once when the stream ends: whoever is answered is gone."""
     while os.read(stream, 4096):
         pass
     os._exit(0)

@@ -68,7 +68,7 @@ _TOLD = 1_000  # of what is not supported: more is not told
 
 @dataclass(slots=True)
 class AnswerCounts:
-    """Of the answers of one session."""
+    """Counts of the answers of one session."""
 
     failed: int = 0
     timed_out: int = 0
@@ -79,8 +79,8 @@ class AnswerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """How one scan of a query is to be read. `refused`: the covering indexes that do not stand for it; `damaged`: what
-    is wrong with some of them."""
+    """The plan of one scan of a query. `refused`: the covering indexes that do not stand for it; `damaged`: what is
+    wrong with some of them."""
 
     skipping: PruneResult | Reason
     cover: Cover | None
@@ -148,7 +148,7 @@ class Skipping:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _note(self, broken: Mapping[str, str]) -> None:
-        """What Spark failed to read is not read again, by this session; whoever else plans with it looks at it
+        """Note parts that Spark failed to read: this session does not read them again, and all who plan look at them
         again."""
         new = {run: part for run, part in broken.items() if run not in self._broken}
         if not new:
@@ -167,8 +167,8 @@ class Skipping:
             logger.warning("a Spark query failed because of an index: %s", self.counts.last_error)
 
     def settings(self, conf: Mapping[str, str]) -> RuleConfig:
-        """Those of `enable` with what the session's configuration says now; what cannot be read there is counted once,
-        and as if it were not there."""
+        """Return the settings of `enable`, overridden by the session's configuration of now; what cannot be read there
+        is counted once, and ignored."""
         read = self._read
         if read is None or read[0] != conf:
             rule, bad = self.rule.with_conf(conf)
@@ -231,8 +231,8 @@ class Skipping:
             return ()
 
     def plan(self, scans: Sequence[SparkScan], rule: RuleConfig) -> list[Planned]:
-        """Of each scan of a query what is proved about its files, which covering index stands for it, and of every
-        other covering index why not."""
+        """Return for each scan of a query what is proved about its files, which covering index stands for it, and why
+        every other one does not."""
         with self._tables.looked_at_once(), looked_at_once():
             pruned = [self.pruned(scan, rule) for scan in scans]
             decided = [decided_by(answer) for answer in pruned]
@@ -249,8 +249,8 @@ class Skipping:
         return [_planned(*parts) for parts in zip(decided, now, offers, pruned, taken, strict=True)]
 
     def _taken(self, scan: SparkScan, rule: RuleConfig) -> Taken | Reason | None:
-        """What is proved for the first rows of an order, an aggregate, or some rows, where the plan takes those
-        alone."""
+        """Return what is proved for the first rows of an order, an aggregate, or some rows, if the plan takes only
+        those."""
         asked = (scan.first if rule.top_k else None) or (scan.aggregate if rule.aggregates else None)
         if asked is None and not (scan.any and rule.limit):
             return None
@@ -311,8 +311,7 @@ class Skipping:
         return self._tables.table_of(scan, rule)
 
     def joinable(self, scan: SparkScan, rule: RuleConfig, index: str | None = None) -> tuple[str, ...]:
-        """Of the keys of joins those columns that an index knows, so that keys may leave files out; that this index
-        does, where one is named."""
+        """Return the join key columns that a usable index (or `index`) can look up."""
         look()
         try:
             return self._joinable(scan, rule, index)
@@ -333,7 +332,7 @@ class Skipping:
         return known_columns(table, scan, allowed if index is None else [index])
 
     def _narrowed(self, scan: SparkScan, rule: RuleConfig) -> dict[str, object]:
-        """What is left out of a scan that runs."""
+        """Return what is skipped in a scan that runs."""
         with self._tables.looked_at_once(), looked_at_once():
             result = self.pruned(scan, rule)
         if not isinstance(result, PruneResult) or not result.dropped_files:
@@ -341,11 +340,11 @@ class Skipping:
         return {"dropped": _dropped(result), "by": _by(result)}
 
     def decide(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
-        """What is proved about one scan of a request, or why nothing is."""
+        """Return what is proved about one scan of a request, or why nothing is."""
         return decided_by(self.pruned(scan, rule))
 
     def pruned(self, scan: SparkScan, rule: RuleConfig) -> PruneResult | Reason:
-        """The same, with an answer that proves nothing for what it is."""
+        """Like `decide`, but return the PruneResult even if it drops no file."""
         look()
         try:
             return self._scan(scan, rule)
@@ -359,7 +358,7 @@ class Skipping:
     def _say_once(
         self, error: Exception, said: str = "Spark queries of a table are planned without indexes: %s"
     ) -> None:
-        """What is not read here is no failure, and is so at every query."""
+        """Warn once of tables that are not supported: that is no failure, and is so at every query."""
         with self._told_lock:
             new = str(error) not in self._told and len(self._told) < _TOLD
             self._told |= {str(error)} if new else set()
@@ -409,7 +408,7 @@ def _planned(
     answer: PruneResult | Reason,
     taken: Taken | Reason | None,
 ) -> Planned:
-    """Of an index in the scan's place and files left out of it for what the plan takes, what reads less."""
+    """Choose what reads less: an index in the scan's place, or files skipped for what the plan takes."""
     table, some = offer
     if taken is not None and not isinstance(taken, Reason):
         if cover is not None and (isinstance(taken, CertainFirst) or taken.result.kept_bytes > cover.read_bytes):
@@ -421,7 +420,7 @@ def _planned(
 
 
 def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:
-    """What is proved; or why nothing is."""
+    """Return what is proved, or why nothing is."""
     if isinstance(pruned, Reason) or pruned.dropped_files:
         return pruned
     return Reason.CHANGED if pruned.changed_files else Reason.NOTHING_PROVED
@@ -430,8 +429,8 @@ def decided_by(pruned: PruneResult | Reason) -> PruneResult | Reason:
 def _pruned(
     table: Table, filters: Sequence[Predicate], scan: SparkScan, allowed: Sequence[str] | None
 ) -> PruneResult | Reason:
-    """By all filters whose columns are the table's: Spark adds some of its own, and asks partitions and the table's
-    statistics by itself."""
+    """Prune by all filters whose columns are the table's: Spark adds some of its own, and uses partitions and the
+    table's statistics by itself."""
     if not filters:
         return Reason.NOT_UNDERSTOOD
     try:

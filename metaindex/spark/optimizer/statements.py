@@ -84,9 +84,9 @@ class OthersIndexError(MetaIndexError):
 
 
 class Answering:
-    """What the session's parser asks (`StatementParser.java`): is a text a statement of ours, and what does it give?
-    Nothing is raised: what goes wrong is told. `session` gives the session; `config`, `storage_options`: those of
-    `open_table`."""
+    """Answers the session's parser (`StatementParser.java`): whether a text is a statement of ours, and what it
+    returns. Nothing is raised: errors are in the answer. `session` gives the session; `config`, `storage_options`:
+    those of `open_table`."""
 
     def __init__(self, session: Callable[[], SparkSession], config: Config, storage_options: Mapping[str, str]) -> None:
         self._session = session
@@ -119,14 +119,14 @@ class Answering:
         return {"columns": [[field.name, _ddl(field.type)] for field in schema_of(statement)]}
 
     def _slip(self, text: str) -> dict[str, object]:
-        """Of a text that Spark cannot parse, and that begins nearly as ours do."""
+        """Answer for a text that Spark cannot parse, and that resembles a statement of ours."""
         error = slip(text)
         if error is None:
             return {"other": True}
         return _placed(text, str(error).partition(": ")[2], error.at, error.end)
 
     def _script(self, text: str) -> dict[str, object]:
-        """Of a script, which Spark parses whole: the first statement of ours in it, which is refused."""
+        """Answer for a script, which Spark parses whole: refuse the first statement of ours in it."""
         try:
             inside = [*indexes_in(text)] if is_script(text) else []
         except StatementError:
@@ -142,7 +142,7 @@ class Answering:
         return {"other": True}
 
     def _theirs(self, text: str) -> bool:
-        """Is a statement that is wrong as one of ours right as Spark's, of a table that has indexes of its own?"""
+        """Return whether a statement that is wrong as ours is right as Spark's, on a table with indexes of its own."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -182,7 +182,7 @@ def _ddl(kind: pa.DataType) -> str:
 
 
 def _fact(error: Exception) -> str:
-    """What Spark says, as a part of a line of ours."""
+    """Return Spark's message as a part of a line of ours."""
     return f"Spark says: {said_by_spark(error)[:300].rstrip(' .;')}"
 
 
@@ -256,7 +256,7 @@ class SparkTables:
         return opened
 
     def _others(self, table: Any) -> None:
-        """Of a table that no catalog of ours has."""
+        """Pass on a table of a catalog that is none of ours, if it has indexes of its own."""
         names = [str(interface.getName()) for interface in table.getClass().getInterfaces()]
         if self._passed_on and _INDEXED in names:
             raise OthersIndexError
@@ -282,8 +282,8 @@ class SparkTables:
             raise ExpressionError(f"{rule}; {said}; {self._named(path) or 'correct the query'}") from None
 
     def _named(self, path: str) -> str:
-        """How a query of a session names the table at a path, which statements may name between quotes; empty where
-        there is none."""
+        """Return how a query of a session names the table at a path, which statements may name between quotes; empty
+        for no path."""
         if not path:
             return ""
         try:
@@ -341,7 +341,7 @@ class SparkTables:
 
 
 def _why_unread(frame: DataFrame) -> str:
-    """Of a query without a scan. Delta puts what its log says in the place of an aggregate, as a row at hand."""
+    """Return why a query has no scan. Delta replaces an aggregate that its log answers by a row."""
     execution = frame._jdf.queryExecution()
     leaves = [leaf for plan in _with_subqueries(execution.analyzed()) for leaf in each_of(plan.collectLeaves())]
     if not any(leaf.getClass().getSimpleName() in ("LogicalRelation", "DataSourceV2Relation") for leaf in leaves):

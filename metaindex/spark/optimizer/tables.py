@@ -31,7 +31,7 @@ class _HeldTable:
 
     @property
     def for_now(self) -> bool:
-        """Is it to be looked at again?"""
+        """Return whether it has to be looked at again."""
         return self.why is not None or not self.fits
 
 
@@ -45,7 +45,7 @@ class Tables:
 
     @contextmanager
     def looked_at_once(self) -> Iterator[None]:
-        """All scans of a query, which this thread asks about inside, are answered by one look at the indexes."""
+        """Answer all scans of a query, which this thread plans inside, by one look at the indexes."""
         with ExitStack() as once:
             self._local.once = once
             try:
@@ -64,7 +64,7 @@ class Tables:
         return None if held is None else held.table
 
     def usable(self, scan: SparkScan, rule: RuleConfig) -> Table | Reason:
-        """The same; or, for some seconds, why no index can be used."""
+        """Return the table; or, for some seconds, why no index can be used."""
         held = self._held(scan, rule)
         return held.table if held.why is None else held.why
 
@@ -121,7 +121,7 @@ def _with_schema(table: Table) -> Table:
 
 
 def _key(scan: SparkScan) -> object:
-    """By which a table is held: that of text files is opened as the options of their reader and its columns say."""
+    """Return the key by which a table is cached: text files by the options of their reader and its columns, too."""
     source, place = scan.source, _place(scan.root)
     if not isinstance(source, Files) or source.text is None:
         return place
@@ -129,5 +129,5 @@ def _key(scan: SparkScan) -> object:
 
 
 def _place(root: str) -> str:
-    """Where Spark says that a table is, as `open_table` takes it."""
+    """Return Spark's location of a table as `open_table` takes it."""
     return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:/*(?=/)", "", root))

@@ -100,7 +100,7 @@ def zone_of(options: Mapping[str, object], default: str) -> str:
 
 
 def usual_session(session: Session | None) -> bool:
-    """Is nothing set in the session that changes what texts mean? `session` is None where the relation belongs to
+    """Return whether no setting of the session changes what texts mean. `session` is None if the relation belongs to
     another one."""
     if session is None:
         return False
@@ -194,12 +194,12 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
 
 
 def type_said(type_: pa.DataType) -> str:
-    """As SQL names it."""
+    """Return the type's name in SQL."""
     return schema_said(pa.schema([("t", type_)])).removeprefix("? ").removeprefix("`t` ").upper()
 
 
 def _with_header(table: Table, file_format: str) -> Table:
-    """With a header that is said, as the relation says it: files need not tell that they have one."""
+    """Open the table with `header`, as the relation has it: files need not show that they have one."""
     handle = handle_of(table)
     said = {name: value for name, value in handle.ref.options.items() if name.lower() not in ("format", "header")}
     return Table(handle.with_options(file_format, {**said, "header": "true"}, trust_index=False))
@@ -223,7 +223,7 @@ def _is_of_scan(table: Table, file_format: str, scan: Files) -> bool:
 
 
 def _tells(file_format: str, name: str, value: object) -> bool:
-    """Is an option of a relation not Spark's default, or one whose default is another here?"""
+    """Return whether an option of a relation differs from Spark's default, or has another default here."""
     if name.lower() == "format":
         return False  # said apart
     known = _OTHER_NAMES.get(name.lower(), name.lower())
@@ -231,9 +231,9 @@ def _tells(file_format: str, name: str, value: object) -> bool:
 
 
 def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> str:
-    """How an index was built otherwise than a scan reads, where reader options say it, and what to do; empty where none
-    do. `table` is as it is opened for the scan: with `none_fits` without any option, as no index was built with those
-    of the scan."""
+    """Describe how an index was built with other reader options than a scan has, and the cure; empty if options do not
+    differ. `table` is as it is opened for the scan: with `none_fits` without any option, as no index was built with
+    those of the scan."""
     stored, opened = entry.table.options, handle_of(table).ref.options
     source = scan.source
     if not isinstance(source, Files) or source.text is None or stored.get("file_format") != source.text:
@@ -254,7 +254,7 @@ def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:
 
 
 def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping[str, object]) -> Table | None:
-    """With the schema that was given to the index, where that was no text: the one of its newest record."""
+    """Open the table with the schema that was given to the index, if that was no text: the one of its newest record."""
     record = entry.content.versions[-1] if entry.content.versions else None
     if record is None:
         return None
@@ -268,7 +268,7 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
 
 
 def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table) -> bool:
-    """By the reader that the index's rows are by, wherever it was built: an option that it refuses is read otherwise,
+    """Return whether the reader that makes the index's rows reads alike: an option that it refuses is read otherwise,
     or not known to be read alike. Files that only Spark reads are of an index that it built."""
     try:
         for _, schema in handle_of(table).recorded():
@@ -279,8 +279,8 @@ def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table
 
 
 def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
-    """Are the columns of the files those of the scan, with their types, and the others partitions in both? CSV finds a
-    column by its place, JSON by its name, as the fields of structs."""
+    """Return whether the columns of the files are those of the scan, with their types, and the others partitions in
+    both. CSV finds a column by its place, JSON by its name, as the fields of structs."""
     from pyspark.errors import PySparkException
 
     try:
@@ -317,20 +317,20 @@ def _by_names(type_: pa.DataType) -> pa.DataType:
 
 
 def same_zone(table: Table, scan: Files) -> bool:
-    """Are texts without a time zone read in the same one?"""
+    """Return whether texts without a time zone are read in the same one."""
     ours, theirs = zones(table, scan)
     return ours == theirs
 
 
 def zones(table: Table, scan: Files) -> tuple[str, str]:
-    """In which zone texts without one are read by an index, which takes UTC where its options name none, and by a scan;
-    that of another session is not known."""
+    """Return the zones in which texts without one are read: by an index, which takes UTC unless its options name one,
+    and by a scan; that of another session is not known."""
     ours = zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC")
     return ours, "" if scan.session is None else zone_of(scan.options, scan.session.zone)
 
 
 def has_instants(type_: pa.DataType) -> bool:
-    """Does what a text says as this type depend on a time zone?"""
+    """Return whether the value of a text as this type depends on a time zone."""
     return bool(pa.types.is_timestamp(type_) and type_.tz is not None)
 
 

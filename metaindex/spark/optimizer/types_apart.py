@@ -1,4 +1,4 @@
-"""In which columns a scan of plain files reads others than an index has, and what to do."""
+"""Columns that a scan of plain files reads otherwise than an index, and the cure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is known of whole files of a scan: of which every row passes the filters, how many rows live, and the columns'
-extremes. On that rest answers that leave out files whose rows would pass (`first_rows`, `answered`), so more is asked
+"""Facts about whole files of a scan: in which every row passes the filters, how many rows live, and the columns'
+extremes. Answers that skip files whose rows would pass (`first_rows`, `answered`) rest on them, so more is required
 than of a skip: every filter has to be understood, and what a log says of columns is not believed."""
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _READ_ON: Final = frozenset({"ignorecorruptfiles", "ignoremissingfiles"})
 
 @dataclass(frozen=True, slots=True)
 class WholeFiles:
-    """Of the files of a version, row by row of its snapshot. `kept`: those that the filters leave; `certain`: of which
-    every row passes; `certain_by`: by what these indexes know of the filters' columns."""
+    """The files of a version, row by row of its snapshot. `kept`: those that the filters leave; `certain`: of which
+    every row passes; `certain_by`: indexes whose statistics of the filters' columns prove that."""
 
     table: Table
     scan: SparkScan
@@ -84,7 +84,7 @@ class WholeFiles:
         return found if are_columns_alike(self.table, [found], self.scan.source) else Reason.OTHER_TYPES
 
     def changed(self, rows: Rows) -> Mask:
-        """Which of these files are others now than an index knows: of plain files alone."""
+        """Return a mask of the files that changed since an index read them: of plain files alone."""
         if not self.scan.plain or not len(rows):
             return np.zeros(len(rows), np.bool_)
         return replaced(self.files.take(pa.array(rows)), self.result.table)
@@ -95,7 +95,7 @@ class WholeFiles:
         return packed(pc.binary_join_element_wise(normal(some, self.result.table), signs(some), "\0").to_pylist())
 
     def proof(self, rows: Rows) -> str:
-        """The same with the number of rows that are deleted of each."""
+        """Return the files' names and signs with the number of deleted rows of each."""
         some, gone = self.files.take(pa.array(rows)), pa.array(self.deleted.values[rows]).cast(pa.string())
         names = normal(some, self.result.table)
         return packed(pc.binary_join_element_wise(names, signs(some), gone, "\0").to_pylist())
@@ -154,15 +154,15 @@ def indexes_of(facts: ColumnFacts) -> set[str]:
 
 
 def _told_of(predicate: Predicate, bounds: BoundsOf) -> dict[ColumnRef, ColumnFacts]:
-    """What indexes and partitions know of its columns."""
+    """Return what indexes and partitions know of its columns."""
     of_schema = {leaf.parts: leaf for leaf in bounds.snapshot.schema.leaves()}
     asked = {ref: of_schema[ref.parts] for ref in columns(predicate) if ref.parts in of_schema}
     return dict(zip(asked, bounds.columns(list(asked.values())), strict=True))
 
 
 def _certain_without_log(predicate: Predicate, told: Mapping[ColumnRef, ColumnFacts], count: int) -> Mask:
-    """Of which files indexes and partitions prove that every row passes: a bound that somebody wrote into a log is seen
-    by nobody to be wrong where no row is read."""
+    """Return a mask of the files in which indexes and partitions prove that every row passes: nobody would see that a
+    bound in a log is wrong if no row is read."""
     return surely(predicate, ArrowStatistics(count, {ref: _bounds(facts) for ref, facts in told.items()}), count)
 
 
@@ -175,13 +175,13 @@ def _bounds(told: ColumnFacts) -> ColumnBounds:
 
 
 def _reads_on(source: Delta | Iceberg | Files) -> bool:
-    """Does the reader leave out files that are gone or damaged, where it might fail?"""
+    """Return whether the reader skips missing or damaged files instead of failing."""
     said = {} if isinstance(source, Iceberg) else source.options
     return any(name.lower() in _READ_ON and value.lower() != "false" for name, value in said.items())
 
 
 def _same_type(leaf: Leaf, spark: object) -> bool:
-    """Is it the type that Spark has for the column?"""
+    """Return whether it is the type that Spark has for the column."""
     type_ = leaf.type
     if leaf.field.logical:
         return False

@@ -1,4 +1,4 @@
-"""Of each index of a table, what it does for one scan of a query: used, or why not, by a code from a closed list."""
+"""Verdicts on each index of a table for one scan of a query: used, or why not, by a code from a closed list."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _PROVED_NOTHING = (Reason.NOTHING_PROVED, Reason.CHANGED)
 
 @dataclass(frozen=True, slots=True)
 class IndexVerdict:
-    """One index and one scan. `reason` is None where the index is used; `detail`: for people, what it does, or what the
-    reason's sentence leaves open."""
+    """The verdict on one index for one scan. `reason` is None if the index is used; `detail`: for people, what it does,
+    or what the reason's sentence leaves open."""
 
     index: str
     reason: Reason | None
@@ -43,8 +43,8 @@ class IndexVerdict:
 def verdicts(
     skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleConfig, joins: tuple[str, ...] = ()
 ) -> tuple[IndexVerdict, ...]:
-    """Of every index of the scan's table, by name. `joins`: columns whose keys in other sides of joins may leave out
-    files once the query runs."""
+    """Return the verdict on every index of the scan's table, by name. `joins`: columns whose keys in other sides of
+    joins may skip files once the query runs."""
     if planned.skipping is Reason.FAILED:
         return ()
     answer = skipping.pruned(scan, rule) if planned.skipping in _PROVED_NOTHING else planned.skipping
@@ -77,8 +77,8 @@ def _with_keys(verdict: IndexVerdict, joins: tuple[str, ...]) -> IndexVerdict:
 def _unusable(
     table: Table, scan: SparkScan, infos: Iterable[IndexInfo], answer: PruneResult | Reason
 ) -> dict[str, IndexVerdict]:
-    """Of the indexes that no query uses of the table as it is opened for the scan; of all of them where none was built
-    with the scan's options. One that is whole was built with others; why else it is left out it is asked itself."""
+    """Return verdicts on the indexes that no query uses of the table as it is opened for the scan; on all of them if
+    none was built with the scan's options. An intact one was built with others; any other reason is the index's own."""
     why = {report.name: report.reason for report in handle_of(table).open_indexes(None)[1]}
     entries = {entry.name: entry for entry in handle_of(table).entries()}
     told = {}

@@ -58,7 +58,7 @@ def counts(*values: int | npt.NDArray[np.integer[Any]]) -> bytes:
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> bytes:
-    """Of a column of whole numbers, as Columns.java reads them."""
+    """Encode a column of whole numbers, as Columns.java reads them."""
     values = one_array(column).cast(pa.int64())
     valid = valid_mask(values)
     integers = vector(values, np.int64)
@@ -66,7 +66,7 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> bytes:
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> bytes:
-    """Of a column of strings, as Columns.java reads them."""
+    """Encode a column of strings, as Columns.java reads them."""
     values = one_array(column).cast(pa.string())
     valid = valid_mask(values)
     filled = values.fill_null("")

@@ -67,8 +67,8 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
 
 
 def _known_to_spark(scan: ScanPlan) -> ScanPlan:
-    """With all that Spark is told of the files. An index knows it of plain files that are read without options of their
-    own."""
+    """Return the scan with all file facts that Spark needs. For plain files without reader options the index has
+    them."""
     from metaindex.formats import FilesOptions
 
     plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
@@ -76,8 +76,8 @@ def _known_to_spark(scan: ScanPlan) -> ScanPlan:
 
 
 def _has_just_the_columns(scan: ScanPlan) -> bool:
-    """Does a frame of the whole table have the columns of the result, in their order? To name each to Spark takes
-    longer than to find the rows.
+    """Return whether a frame of the whole table has the columns of the result, in their order. Naming each to Spark
+    takes longer than finding the rows.
 
     Spark puts partition columns of folders behind the others, Delta may leave out columns without a type, and Iceberg
     adds those of row lineage.
@@ -128,7 +128,7 @@ def _filtered(scan: ScanPlan, frame: DataFrame) -> DataFrame:
 
 
 def _held_back(condition: Column) -> Column:
-    """The same in a form that no reader of files takes, and that the optimizer does not undo."""
+    """Wrap a condition so that no reader of files takes it, and the optimizer does not undo that."""
     from pyspark.sql import functions
 
     return functions.array_contains(functions.array(condition), True)

@@ -61,7 +61,7 @@ def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkS
 
 
 def _manifests(details: IcebergDetails, rows: npt.NDArray[np.int64]) -> tuple[bytes, bytes]:
-    """Those that list the files; none where the manifest list does not tell."""
+    """Return the manifests that list the files; none if the manifest list does not tell."""
     live = [manifest.live_files for manifest in details.data_manifests]
     known = [count for count in live if count is not None]
     named: list[str] = []

@@ -1,5 +1,5 @@
-"""Which settings make Spark show other values than stand in Parquet files: another calendar, another zone, columns
-found by field ids."""
+"""Settings that make Spark show other values than stand in Parquet files: another calendar, another zone, columns found
+by field ids."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _FOR_DELTA: Final = {name.lower(): values for name, values in SETTINGS.items()}
 
 
 def as_written(set_: Mapping[str, str], options: Mapping[str, str], *, delta: bool) -> bool:
-    """Does Spark show what stands in the files? `set_`: what is set in the session, by its names; `options`: of the
-    reader."""
+    """Return whether Spark shows what stands in the files. `set_`: what is set in the session, by its names; `options`:
+    of the reader."""
     settings = _FOR_DELTA if delta else _FOR_FILES
     return all(_neutral(settings.get(name.lower()), value) for name, value in set_.items()) and all(
         _neutral(CALENDARS.get(name.lower()), value) for name, value in options.items()

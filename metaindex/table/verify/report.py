@@ -70,8 +70,7 @@ class Verification(Shown):
 
     `sound`: nothing was found wrong, and the index was compared with some of the data files that were to be read;
     `unproven`: there were some, and nothing of them could be compared. Where some could and others not it is right as
-    far as it was looked at.
-    """
+    far as it was looked at."""
 
     index: str
     findings: list[Finding] = field(default_factory=list)

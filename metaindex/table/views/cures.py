@@ -1,8 +1,7 @@
 """Cures that name an argument of Python: the library words its cures in Python, other interfaces reword them.
 
 What a cure names stands free: a path or a text that holds the same letters (`/data/schema=3`, `'format=csv'`) is left
-as it is.
-"""
+as it is."""
 
 from __future__ import annotations
 
