@@ -1,5 +1,4 @@
-"""The guides: the Python of a page runs as it stands, from top to bottom, in an empty folder; the site builds without a
-warning where its tools are installed."""
+"""The guides: the Python of a page runs from top to bottom, in an empty folder."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ import io
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,14 +103,3 @@ def test_the_guide_to_s3_runs(bucket: str, bucket_folder: Path) -> None:  # noqa
             pa.table({"id": range(part * 100, part * 100 + 100)}), bucket_folder / "events" / f"{part}.parquet"
         )
     exec(snippets(GUIDES / "s3.md", "s3"), {"place": f"s3://{bucket}/events"})
-
-
-@pytest.mark.skipif(find_spec("mkdocs") is None, reason="make docs installs the tools of the site")
-@pytest.mark.exhaustive
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    words = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    ran = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    page = (tmp_path / "site" / "reference" / "python.html").read_text()
-    assert "metaindex.open_table" in page
-    assert "metaindex create" in (tmp_path / "site" / "reference" / "command-line.html").read_text()
