@@ -1,4 +1,4 @@
-"""A reader of indexes, written from docs/storage.md and docs/reading.md alone: it imports nothing of metaindex, and no
+"""A reader of indexes, written from docs/storage and docs/reading.md alone: it imports nothing of metaindex, and no
 more than pyarrow and xxhash of others.
 
 It is slow and small on purpose. `keep` says which live files a question keeps, `rows` gives

@@ -140,7 +140,7 @@ words:
   fresh           the index has recorded the table's version as it is now
 
 options that are said once, of all tables or of one:
-  ~/.config/metaindex/config.toml, or the file that METAINDEX_CONFIG names; docs/operating.md shows one"""
+  ~/.config/metaindex/config.toml, or the file that METAINDEX_CONFIG names; docs/guides/fresh.md shows one"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

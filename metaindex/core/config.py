@@ -111,7 +111,7 @@ class Config:
       of the environment variable METAINDEX_SEAL_KEY, where it is set. An index without the seal of this key is left out
       of queries. It is never shown. `docs/operation-log.md` says what it covers.
     * `single_writer`: no other process ever writes these indexes. Allows stores of which it is not known whether
-      put-if-absent has one winner (`docs/storage.md`).
+      put-if-absent has one winner (`docs/guides/s3.md`).
     * `query_log`: a `QueryLog` (True: as it is by default) notes each query beside the indexes; False: none; None: as
       the environment variable METAINDEX_QUERY_LOG says (kept, hashed or left out), and none where it is not set.
     * `confine`: a file of the table that lies outside of its root is refused, by builds and queries alike

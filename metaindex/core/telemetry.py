@@ -1,4 +1,4 @@
-"""Metrics and spans for OpenTelemetry: docs/telemetry.md is the list.
+"""Metrics and spans for OpenTelemetry: docs/guides/savings.md has the list.
 
 Passive, as an instrumented library is. A process that watches itself has loaded OpenTelemetry, and its providers are
 told; in any other nothing is loaded, made or measured. Nothing that goes wrong here reaches a query or a verb.

@@ -1,4 +1,4 @@
-"""Settings of indexes in Spark's configuration: where they lie, unless a call of ours says (`docs/guides/switch.md`).
+"""Settings of indexes in Spark's configuration: where they lie, unless a call of ours says (`docs/spark.md`).
 
 It is asked once, when metaindex comes into a session or an application, and not for each query: a platform says where
 its indexes lie, and a query does not.

@@ -139,5 +139,5 @@ def check_options(options: Mapping[str, object]) -> None:
         elif isinstance(value, Mapping):
             cure = "say each option as an argument of its own: header=True"
         else:
-            cure = f"leave it out, or name one that there is, such as {_SUCH_AS} (docs/plain-files.md)"
+            cure = f"leave it out, or name one that there is, such as {_SUCH_AS} (docs/guides/text.md)"
         raise ArgumentError(f"readers know options by name; {name!r} is none; {cure}")

@@ -62,6 +62,13 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_of_the_project_are_there(page: Path) -> None:
+    if "decisions" not in page.parts:  # which tell of what was
+        named = re.findall(r"`((?:metaindex|tests|docs|requirements|benchmarks|kit)/[\w./-]+)`", page.read_text())
+        assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_readme_is_short() -> None:
     assert 110 <= len(README.splitlines()) <= 130
 

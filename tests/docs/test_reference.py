@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -41,6 +42,12 @@ def test_each_parameter_is_described(name: str) -> None:
     asked = set(inspect.signature(METHODS[name]).parameters) - {"self"}
     assert asked <= shared | described(sections()[name])
     assert described(sections()[name]) <= asked
+
+
+@pytest.mark.parametrize("page", ["table", "python"])
+def test_each_name_is_there(page: str) -> None:
+    for name in re.findall(r"^::: ([\w.]+)$", (REFERENCE / f"{page}.md").read_text(), re.MULTILINE):
+        assert pkgutil.resolve_name(name) is not None
 
 
 @pytest.mark.parametrize("page", ["table", "python"])

@@ -1,4 +1,4 @@
-"""Spark's defaults on this machine: do they switch metaindex on (docs/guides/switch.md), and is what they name there?
+"""Spark's defaults on this machine: do they switch metaindex on (docs/spark.md), and is what they name there?
 The Python that they name is asked what it has; no JVM is started."""
 
 from __future__ import annotations

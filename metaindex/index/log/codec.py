@@ -1,4 +1,4 @@
-"""Entries as JSON bytes, and back: `sealed` has the form of the object, here are its fields. docs/storage.md describes
+"""Entries as JSON bytes, and back: `sealed` has the form of the object, here are its fields. docs/storage describes
 them.
 
 A newer format version is refused; so is a field that this version does not know, or one of another type: ignoring it

@@ -113,12 +113,12 @@ def enable(
 ) -> None:
     """Make this session's queries skip the files that an index proves to hold no matching row: Delta, Iceberg, and
     folders of Parquet, CSV and JSON files that have indexes. Its SQL takes statements about indexes from then on
-    (`CREATE INDEX ...`, docs/guides/sql.md). If Spark's configuration switches metaindex on (docs/guides/switch.md)
+    (`CREATE INDEX ...`, docs/guides/sql.md). If Spark's configuration switches metaindex on (docs/spark.md)
     this is not needed, and takes the session over. Example: `mi.enable(spark)`.
 
     Sessions made by `spark.newSession()` and a restarted session are enabled on their own. `config` and
     `storage_options` are those of `open_table`, for all tables; without `config` Spark's configuration may say where
-    indexes lie (`spark.metaindex.indexLocation`, `.namespace`, `.confine`; docs/guides/switch.md). `rule` has the
+    indexes lie (`spark.metaindex.indexLocation`, `.namespace`, `.confine`; docs/spark.md). `rule` has the
     rule's settings; `spark.metaindex.*` in the session's configuration overrides them at the time of a query. Enabling
     twice takes the newer values. Raises UnsupportedFeatureError, and leaves the session as it was, for a Spark Connect
     server that is not configured for metaindex, and for a Spark with internals that metaindex does not know.
