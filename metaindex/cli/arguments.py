@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """ ", did you mean ...?" or nothing."""
+    """Return "did you mean ...?", or nothing."""
     near_words = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {near_words[0]!r}?" if near_words else ""
 

@@ -1,4 +1,4 @@
-"""What every room stands on: errors, configuration, records, vectors, display, the calls of a Spark session."""
+"""The base of every other room: errors, configuration, records, vectors, display, and calls into a Spark session."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a person sees of a look-up: the same words on the command line, by `print` in Python, and in a notebook."""
+"""The result of a look-up: the same words on the command line, by `print` in Python, and in a notebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACE = (Column("row group", right=True), Column("rows", right=True), Column("ma
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer(Shown):
-    """What a look-up found: sentences, and a table below them where there is anything to list."""
+    """Result of a look-up: sentences, with a table below them if there are rows to list."""
 
     sentences: tuple[str, ...]
     table: TextTable | None = None

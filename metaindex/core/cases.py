@@ -32,7 +32,7 @@ def cased(texts: pa.Array, *, upper: bool) -> pa.Array | None:
 
 
 def cased_text(text: str, *, upper: bool) -> str | None:
-    """The same of one."""
+    """Return one text in upper (lower) case, or None if engines may disagree about a character of it."""
     if not text.isascii() and any(c in _LATER or unicodedata.category(c) == "Cn" for c in text):
         return None
     return text.upper() if upper else text.lower()

@@ -1,5 +1,5 @@
-"""What a table offers of rooms above the library: the adviser's `what_if`, Spark's `to_spark`. The public face says
-where each stands, so that the library imports none of them."""
+"""Registry of what a table offers from rooms above the library: the adviser's `what_if`, Spark's `to_spark`. The public
+face registers each of them, so that the library imports none."""
 
 from __future__ import annotations
 

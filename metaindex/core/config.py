@@ -30,8 +30,8 @@ _KNOBS: Final[dict[str, tuple[type | UnionType, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueryLog:
-    """How queries of a table are noted beside its indexes (`Table.query_log`, `Table.savings`). ArgumentError for a
-    value that is none.
+    """Settings of the query log, which records a table's queries beside its indexes (`Table.query_log`,
+    `Table.savings`). Raises ArgumentError for an invalid value.
 
     * `literals`: the values in conditions are "kept" as they are, "hashed" (equal values stay equal), or "left out".
     * `salt`: a secret of 16 bytes or more by which values are hashed; None: that of the environment variable
@@ -62,7 +62,7 @@ class QueryLog:
             self.key()
 
     def key(self) -> bytes:
-        """By which values are hashed; empty where none is needed."""
+        """Secret key by which values are hashed; empty if none is needed."""
         salt = _secret(self.salt, "METAINDEX_QUERY_LOG_SALT", "QueryLog(salt=...)")
         if salt is None and self.literals == "hashed":
             raise ArgumentError(
@@ -73,8 +73,8 @@ class QueryLog:
 
 
 def noting(given: QueryLog | bool | None) -> QueryLog | None:
-    """How queries are noted: as it is given, else as the environment variable METAINDEX_QUERY_LOG says (kept, hashed,
-    left out). None: not at all. ArgumentError for what is none of these."""
+    """Return the query log settings: the ones given, else the environment variable METAINDEX_QUERY_LOG (kept, hashed,
+    left-out). None: queries are not logged. Raises ArgumentError for any other value."""
     if isinstance(given, QueryLog):
         return given
     if given is not None:
@@ -90,7 +90,7 @@ def noting(given: QueryLog | bool | None) -> QueryLog | None:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How metaindex works for one table.
+    """Settings of metaindex for one table.
 
     * `index_location`: folder (path or URI) that holds the indexes; None: beside the table, see `store.layout`. It lies
       outside of the table, or in a folder of it whose name begins with `_`.

@@ -12,8 +12,8 @@ _UNTIL: ContextVar[float | None] = ContextVar("metaindex_deadline", default=None
 
 
 class TooLate(BaseException):
-    """Nobody waits for the answer any more. Not an `Exception`: nothing is wrong with an index, and whoever does
-    without a failed one must not go on with the next."""
+    """Raised when the deadline of an answer has passed. Not an `Exception`: no index is at fault, and code that goes on
+    without a failed index must not try the next one."""
 
 
 @contextmanager

@@ -40,8 +40,8 @@ class DamagedIndexError(MetaIndexError):
 
 
 class ForeignIndexError(DamagedIndexError):
-    """What is stored is of a newer version of the program, or sealed with another key: whoever cannot read it does not
-    mend it either."""
+    """Raised for stored data of a newer version of the program, or sealed with another key. What cannot be read is not
+    repaired either."""
 
 
 class BuildError(MetaIndexError):

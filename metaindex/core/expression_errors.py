@@ -53,7 +53,7 @@ class LiteralTypeError(ExpressionError, TypeError):
 
 
 class FormatError(MetaIndexError):
-    """What is on storage is not what the table format's specification says."""
+    """Raised if stored data does not follow the table format's specification."""
 
 
 class NotATableError(FormatError, FileNotFoundError):
@@ -85,7 +85,7 @@ class ObjectNotFoundError(StorageError, FileNotFoundError):
 
 
 class ObjectExistsError(StorageError, FileExistsError):
-    """put_if_absent found the object there: somebody else won."""
+    """Raised if put_if_absent finds an object: another writer won."""
 
 
 class StoragePermissionError(StorageError, PermissionError):
@@ -113,14 +113,14 @@ _DIGITS = "Exceeds the limit ("
 
 
 def first_line(error: BaseException) -> str:
-    """What a foreign error says, as far as it goes into a line of ours: its first line, or its name where it says
-    nothing, or cannot be asked: what raises while something is being mended would be worse than what it tells. Of
-    Python's own limits it is told which one was met, not how a program moves it."""
+    """Return a foreign error as one line: its first line, or its class name if it has no text or cannot be printed.
+    Never raises, since it runs while another error is being handled. For Python's own limits it names the limit that
+    was reached, not how to raise it."""
     return _limit_met(error) or _first_line(error)
 
 
 def named_line(error: BaseException) -> str:
-    """The same behind the error's name, without which a message like 'schema' (a KeyError) says nothing."""
+    """Like `first_line`, after the error's class name: 'schema' (a KeyError) alone says nothing."""
     name, said = type(error).__name__, _first_line(error)
     return _limit_met(error) or (name if said == name else f"{name}: {said[:200]}")
 

@@ -1,4 +1,4 @@
-"""Which local path a text names: a path, or a `file:` URI."""
+"""Local paths named by a text: a plain path, or a `file:` URI."""
 
 from __future__ import annotations
 

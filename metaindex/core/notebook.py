@@ -26,7 +26,7 @@ TICK_SECONDS = 0.5
 
 
 def in_notebook() -> bool:
-    """Is this process the kernel of a notebook? Nothing is imported to know it."""
+    """Return whether this process is the kernel of a notebook, without importing anything."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 

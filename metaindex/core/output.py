@@ -1,4 +1,4 @@
-"""What a command writes: the answer to stdout, everything else to stderr.
+"""The output of a command: its answer goes to stdout, everything else to stderr.
 
 For people: text and tables, drawn by rich on a terminal, and plain columns (no colour codes, nothing cut off) in a
 pipe. For machines (`--json`): one JSON value on stdout and nothing else there.

@@ -31,7 +31,7 @@ else:
         repr: bool = True,  # noqa: A002 - the standard library's name
         order: bool = False,
     ) -> Any:
-        """As `dataclasses.dataclass`, with the options that this project uses."""
+        """Like `dataclasses.dataclass`, with the options that this project uses."""
         if cls is None:
             return lambda decorated: _made(decorated, frozen, init, eq, repr, order)
         return _made(cls, frozen, init, eq, repr, order)

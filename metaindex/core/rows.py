@@ -12,8 +12,8 @@ import pyarrow as pa
 
 
 def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """As `to_pylist`; what Python has no value for (a day of the year 10000, a nanosecond without pandas) is its text:
-    tables hold such days, as the end of time."""
+    """Like `to_pylist`, but a value that Python cannot represent (a day of the year 10000, a nanosecond without pandas)
+    becomes its text: tables hold such days, as the end of time."""
     if not table.num_columns:
         return [{} for _ in range(table.num_rows)]
     columns = [values_of(column) for column in table.columns]
@@ -42,7 +42,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def json_value(value: object) -> object:
-    """For machines: JSON has no NaN, bytes or times."""
+    """Return a value as JSON has it, which has no NaN, bytes or times."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)

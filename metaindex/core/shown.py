@@ -1,5 +1,5 @@
-"""What shows itself: in a line where it is one value among others, printed in full, in a notebook as HTML, on a
-terminal through rich."""
+"""Base class of values that display themselves: in one line by `repr`, in full by `print`, as HTML in a notebook, and
+on a terminal through rich."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Shown:
 
     @property
     def pictured(self) -> Sequence[str | Tabular]:
-        """The same for a notebook: with pictures, where a class has any."""
+        """Like `shown`, for a notebook: with pictures, if a class has any."""
         return self.shown
 
     @property
     def brief(self) -> str:
-        """What it is, in a line."""
+        """One-line summary."""
         return self._printed().partition("\n")[0]
 
     def _printed(self) -> str:
@@ -55,11 +55,11 @@ class Shown:
         return lines(self._printed())
 
     def __repr__(self) -> str:
-        """In a line, as it stands in a list, a log, or a failed assertion."""
+        """Return one line, for lists, logs and failed assertions."""
         return in_a_line(type(self).__name__, self.brief)
 
     def _repr_pretty_(self, printer: Printer, cycle: bool) -> None:
-        """At IPython's prompt, as it is printed."""
+        """Print at IPython's prompt what `print` shows."""
         printer.text(bounded(str(self)))
 
     def _repr_html_(self) -> str:
@@ -133,10 +133,10 @@ def one_line(text: str) -> str:
 
 
 def between_quotes(text: str) -> str:
-    """As its writer has it: Python's repr doubles each backslash."""
+    """Return the text in quotes as it was written: Python's repr doubles each backslash."""
     return f"'{one_line(text)}'"
 
 
 def lines(text: str) -> str:
-    """The same for several lines."""
+    """Like `one_line`, for a text of several lines."""
     return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))

@@ -50,7 +50,7 @@ class _Instruments:
 
 
 def listening() -> bool:
-    """Does this process watch itself?"""
+    """Return whether this process uses OpenTelemetry."""
     return "opentelemetry" in sys.modules
 
 
@@ -93,7 +93,7 @@ def record_spark_query(outcome: str) -> None:
 
 
 def record_lag(index: str, seconds: float) -> None:
-    """How old the table's version was when the index began to answer for it."""
+    """Record the age of the table's version at the moment when the index began to answer for it."""
     _tell(lambda to: to.lag.record(seconds, {INDEX: index}))
 
 

@@ -51,7 +51,7 @@ class TextTable:
         return html_table([(c.title, c.right) for c in self.columns], self.rows, drawn)
 
     def grid(self, caption: str) -> Element:
-        """As a table of a page."""
+        """Return the table as an HTML element."""
         from metaindex.core.html.grid import BarCell, GridCell, Heading, grid
 
         bars = dict(self.bars)
@@ -64,12 +64,12 @@ class TextTable:
         return grid(caption, headings, [cells(number, row) for number, row in enumerate(self.rows)])
 
     def _full(self, share: float) -> tuple[float, float]:
-        """What is full of a bar, and what is its frame."""
+        """Return the full part of a bar, and the part that is its frame."""
         return (0.0, share) if self.pale else (share, 1.0)
 
 
 def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns two spaces apart. Line breaks inside a cell are written as \\n, so that a row is a line."""
+    r"""Aligned columns two spaces apart. Line breaks inside a cell are written as \n, so that a row is a line."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     titles = [one_line(c.title) for c in columns]
     widths = [max([len(titles[i]), *(len(row[i]) for row in cells)]) for i in range(len(columns))]
@@ -82,7 +82,7 @@ def plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str
 
 
 def rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Table:
-    """The same for rich, which folds long cells to the width of the terminal."""
+    """Return a table for rich, which folds long cells to the width of the terminal."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -26,7 +26,7 @@ def moment(ms: int) -> str:
 
 
 def duration(ms: int | None) -> str:
-    """How long something took, in the unit that suits it."""
+    """Return a duration in the unit that suits it."""
     if ms is None:
         return "-"
     if ms < 1000:

@@ -1,4 +1,4 @@
-"""What is asked: predicates, how they are bound, evaluated on rows and walked over statistics; engines in and out."""
+"""Predicates: built, bound, evaluated on rows and walked over statistics; converted from and to engines."""
 
 from typing import TYPE_CHECKING
 

@@ -100,7 +100,7 @@ if TYPE_CHECKING:
 
 
 class _Column:
-    """One column, ready to answer: which bounds are known, and what the counts prove."""
+    """Statistics of one column, prepared for questions: which bounds are known, and what the counts prove."""
 
     def __init__(self, count: int, bounds: ColumnBounds) -> None:
         self._type = bounds.type
@@ -215,8 +215,8 @@ class _Column:
         return out
 
     def _each_inside(self, count: int, lows: Sequence[_End], highs: Sequence[_End], empty: Sequence[int]) -> Matrix:
-        """May a number lie inside of each of `count` intervals? Of the ends that are open, and of those that are not,
-        each is compared by its place among all of them with how many of them lie below a file's bound."""
+        """Return whether a number may be inside of each of `count` intervals. Each end, open or not, is compared by its
+        rank among all of them with how many of them are below a file's bound."""
         points: list[Any] = sorted({end for _, end, _ in (lows if lows is highs else (*lows, *highs))})
         places = {point: place for place, point in enumerate(points)}
         out = np.repeat((~self._no_number)[None], count, axis=0)
@@ -317,7 +317,7 @@ class _Numbers:
 
     @property
     def nan(self) -> Mask | None:
-        """Where a bound is NaN; None for types that have none."""
+        """Mask of the bounds that are NaN; None for types that have no NaN."""
         return self.known & np.isnan(self.values) if self.values.dtype.kind == "f" else None
 
     def below(self, point: Any, *, or_equal: bool) -> Mask:
@@ -339,12 +339,12 @@ class _Numbers:
         return out
 
     def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
-        """How many of the sorted points lie below each bound (or at it)."""
+        """Return for each bound how many of the sorted points are below it (or equal to it)."""
         return np.searchsorted(np.array(points, self.values.dtype), self.values, "right" if or_equal else "left")
 
 
 class _Bytes:
-    """The same over a binary Arrow array."""
+    """Bounds as a binary Arrow array, with the interface of `_Numbers`."""
 
     def __init__(self, values: pa.Array, known: Mask) -> None:
         self.values = values
@@ -367,8 +367,8 @@ class _Bytes:
         return self._compared("equal", other.values) if isinstance(other, _Bytes) else np.zeros_like(self.known)
 
     def points_below(self, points: Sequence[Any], *, or_equal: bool) -> Vector:
-        """How many of the sorted points lie below each bound (or at it): both sorted as one list, in which the sort
-        keeps the order of equals."""
+        """Return for each bound how many of the sorted points are below it (or equal to it): both are sorted as one
+        list, in which the sort keeps the order of equals."""
         values = self.values.cast(pa.large_binary())
         listed = from_bytes(points, pa.large_binary())
         both = pa.concat_arrays([listed, values] if or_equal else [values, listed])

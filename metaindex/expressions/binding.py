@@ -131,7 +131,7 @@ class _Binder:
                 assert_never(leaf)
 
     def _opaque(self, leaf: Opaque) -> Opaque:
-        """With what it says of rows where the columns are of the types that it was read with."""
+        """Bind an opaque condition. Its scalar stays only if the columns have the types that it was parsed with."""
         named = tuple(self._resolve(column)[0] for column in leaf.columns)
         if leaf.scalar is None:
             return Opaque(leaf.text, named, None, leaf.why)
@@ -159,7 +159,7 @@ class _Binder:
         return null_of_any
 
     def _is_nested(self, parts: tuple[str, ...]) -> bool:
-        """Is it a list, a map, or a struct that has fields? One without stands for a type that has no meaning here."""
+        """Return whether the column is a list, a map, or a struct with fields (one without is an unknown type)."""
         t = self._types.get(parts, pa.null())
         return t is None or (pa.types.is_nested(t) and not (pa.types.is_struct(t) and t.num_fields == 0))
 
@@ -260,8 +260,8 @@ def reader_hint(names: Sequence[str]) -> str:
 
 
 def _flattened(bound: Predicate, inner: set[And]) -> Predicate:
-    """With what was said of a struct among the parts of the AND that it stands in, each once: so binding what is bound
-    changes nothing."""
+    """Flatten the ANDs that conditions on a struct became into the AND around them, each part once, so that binding is
+    idempotent."""
 
     def conjoined(parts: list[Predicate]) -> Predicate:
         flat = (
@@ -310,8 +310,8 @@ def _is_ascii(value: object) -> bool:
 
 
 def _all_of(values: tuple[Literal, ...], t: pa.DataType) -> bool:
-    """Are all the values what the column holds, so that none needs a look of its own? Of columns of long lists:
-    integers and texts."""
+    """Return whether all values are of the column's own type and range, so that none needs coercion: a shortcut for
+    long lists of integers and texts."""
     kinds = {type(lit.value) for lit in values}
     if kinds == {int} and pa.types.is_int64(t):
         return min(lit.value for lit in values) >= -(2**63) and max(lit.value for lit in values) < 2**63  # type: ignore[type-var, operator]
@@ -328,7 +328,7 @@ def _opaque(leaf: Leaf, column: ColumnRef) -> Opaque:
 
 
 def _text(leaf: Leaf, column: ColumnRef) -> str:
-    """For people: what was asked, as SQL where it can be said."""
+    """Return the leaf for a message: as SQL if possible."""
     from .engines.sql_text import to_sql
 
     try:

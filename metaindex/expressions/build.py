@@ -91,7 +91,7 @@ class ColumnBuilder:
         return self._compare(Op.NULL_SAFE_EQ, value)
 
     def isin(self, values: Iterable[object]) -> Predicate:
-        """`IN (values)`; the empty list matches nothing."""
+        """`column IN (values)`; the empty list matches nothing."""
         if isinstance(values, str | bytes):
             raise ExpressionError(f"isin takes a list of values; got {values!r}; write isin([{values!r}])")
         if hasattr(values, "to_pylist"):  # of pyarrow, whose scalars are no literals
@@ -115,7 +115,7 @@ class ColumnBuilder:
         return StartsWith(self.ref, prefix)
 
     def between(self, low: object, high: object) -> Predicate:
-        """Both ends belong to it."""
+        """`low <= column <= high`: both ends are included."""
         return And((self._compare(Op.GE, low), self._compare(Op.LE, high)))
 
     def _compare(self, op: Op, value: object) -> Predicate:

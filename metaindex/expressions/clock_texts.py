@@ -18,12 +18,12 @@ _TIME = re.compile(r"([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 
 
 def is_like_moment(text: str) -> bool:
-    """Is it spelled as a day with a time, whether there is such a moment or not?"""
+    """Return whether the text is spelled as a date with a time, even if no such moment exists."""
     return _TIMESTAMP.fullmatch(text) is not None
 
 
 def is_like_time(text: str) -> bool:
-    """Is it spelled as a time, whether there is such a time or not?"""
+    """Return whether the text is spelled as a time of day, even if no such time exists."""
     return _TIME.fullmatch(text) is not None
 
 

@@ -1,5 +1,5 @@
-"""One literal against one column type: what Spark's comparison makes of it, or that this cannot be said. `TABLE` says
-which kinds of literals a type takes; the rest is refused."""
+"""Coercion of one literal to one column type, as Spark's comparison does it, or a refusal. `TABLE` lists which kinds of
+literals a type takes; all others are refused."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def _double(value: int | Decimal) -> float | None:
 
 
 def _in_every_float(double: float, value: float, t: pa.DataType) -> bool:
-    """Does it matter whether Spark compares as float or as double?"""
+    """Return whether comparing as float or as double is the same in Spark."""
     if t.bit_width == 64:
         return True
     with np.errstate(over="ignore"):

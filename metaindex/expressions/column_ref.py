@@ -19,8 +19,8 @@ class ColumnRef:
 
     @property
     def in_sql(self) -> str:
-        """As it is written in a condition: a part that is no plain word, or that means something else in SQL, stands
-        between backticks."""
+        """Return the column as written in a condition. A part that is no plain word, or that means something else in
+        SQL, is quoted with backticks."""
         return ".".join(part if _means_itself(part) else between_backticks(part) for part in self.parts)
 
     def __str__(self) -> str:

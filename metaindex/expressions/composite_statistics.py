@@ -55,7 +55,7 @@ class CompositeStatistics(Generic[T]):
         return self.sources[0].any_of(parts)
 
     def many(self, questions: Sequence[Question]) -> Matrix:
-        """Of sources over many files: a row a question."""
+        """Answer many questions over many files: one row per question."""
         sources = cast(Sequence[PruningStatistics[Mask]], self.sources)
         out = answers(sources[0], questions)
         for source in sources[1:]:

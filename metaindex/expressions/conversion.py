@@ -43,8 +43,8 @@ _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}  # bounds of nanosecon
 
 
 def convert_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | None:
-    """The same bounds for a column that now has type `to`; None where order or meaning may have changed. What does not
-    fit is null: unknown."""
+    """Return the bounds for a column that now has type `to`; None if order or meaning may have changed. Values that do
+    not fit become null: unknown."""
     if bounds.type == to:
         return bounds
     step = _step(_values_of(bounds.type), _values_of(to))
@@ -77,7 +77,7 @@ def narrowed_bounds(bounds: ColumnBounds, to: pa.DataType) -> ColumnBounds | Non
 
 
 def _fit(old: pa.DataType, new: pa.DataType) -> Callable[[pa.Array], Mask] | None:
-    """Which of the bounds are values of the narrower type."""
+    """Return a function that marks the bounds that are values of the narrower type."""
     is_ = pa.types
     if is_.is_signed_integer(old) and is_.is_signed_integer(new):
         limit = 2 ** (new.bit_width - 1)

@@ -1,5 +1,5 @@
-"""What a predicate means: the answer for one row, in SQL's three values and Spark's order. Everything else in this room
-is measured against it.
+"""The meaning of a predicate: its answer for one row, in SQL's three values and Spark's order. Everything else in this
+room is measured against it.
 
     expression          row                answer
     x < 5               x NULL             NULL

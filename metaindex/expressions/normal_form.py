@@ -72,8 +72,8 @@ def gathered_form(p: Predicate) -> Predicate:
 
 
 def _is_gathered(p: Predicate) -> bool:
-    """Is it an OR of ANDs of comparisons, as programs write them by the thousand, that is its own form? What is not so
-    plain is told False."""
+    """Return whether the predicate is an OR of ANDs of comparisons, as programs write them by the thousand, that
+    already is in normal form. False for anything less plain."""
     if not isinstance(p, Or) or len(p.parts) < 2:
         return False
     for term in p.parts:

@@ -21,14 +21,14 @@ _WITHOUT_SIGN = np.int64(2**63 - 1)
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Which way a column is sorted. `nulls_first`: NULL stands before every value."""
+    """Sort direction of a column. `nulls_first`: NULL stands before every value."""
 
     descending: bool = False
     nulls_first: bool = True
 
 
 def has_order(type_: pa.DataType) -> bool:
-    """Can values of the type be compared here, as Spark compares them?"""
+    """Return whether values of the type can be compared here, as Spark compares them."""
     return physical_type(type_) is not None
 
 
@@ -50,7 +50,7 @@ def compared_type(type_: pa.DataType) -> pa.DataType:
 
 
 def as_shown(values: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
-    """What `as_compared` was made of."""
+    """Return the values from which `as_compared` made these."""
     values = one_array(values)
     return _floats(values).cast(type_) if pa.types.is_floating(type_) else values.cast(type_)
 

@@ -1,5 +1,5 @@
-"""Where rows stand in an order, as far as bounds tell: the best row that a file may have, and the row that is the last
-of those taken so far.
+"""Positions of rows in a sort order, derived from bounds: the best row that a file may have, and the last of the rows
+taken so far.
 
     rank 0   NULL, where it comes first; and whatever may stand anywhere
     rank 1   NaN, where the greatest come first
@@ -38,13 +38,13 @@ def nan_rank(direction: Direction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlace:
-    """One place. `value`: of rank VALUE."""
+    """A position in a sort order. `value`: only with rank VALUE."""
 
     rank: int
     value: PhysicalValue | None = None
 
     def is_behind(self, other: OrderPlace, direction: Direction, *, or_level: bool) -> bool:
-        """Does it come later? `or_level`: or at the same place."""
+        """Return whether it comes later; `or_level`: or at the same place."""
         if self.rank != other.rank:
             return self.rank > other.rank
         mine, theirs = self.value, other.value
@@ -83,7 +83,7 @@ class OrderPlaces:
         return vector(pc.sort_indices(table, sort_keys=keys), np.uint64).astype(np.int64)
 
     def behind(self, place: OrderPlace) -> Mask:
-        """Which come later than a place."""
+        """Mask of the positions that come after a place."""
         level = self.ranks == place.rank
         if place.value is not None:
             less = "less" if self.direction.descending else "greater"
@@ -96,7 +96,7 @@ class OrderPlaces:
 
 
 def place_of(row: pa.Array | pa.ChunkedArray, type_: pa.DataType, direction: Direction) -> OrderPlace | None:
-    """Where one value stands that was read, at worst. None where that cannot be told."""
+    """Return the position of one value that was read, at worst. None if it is unknown."""
     row = one_array(row)
     value: Any = row[0].as_py() if pa.types.is_floating(type_) else None
     if row.null_count:

@@ -45,7 +45,7 @@ WIDE = Context(prec=2000)  # scaling a literal never rounds
 
 
 class Family(Enum):
-    """Which way a type's values go into their physical domain."""
+    """Families of types by how their values map to the physical domain."""
 
     BOOL = auto()
     INTEGER = auto()
@@ -98,7 +98,7 @@ def plain(t: pa.DataType) -> pa.DataType:
 
 
 def physical_type(t: pa.DataType) -> pa.DataType | None:
-    """int64, double or binary; None for a type without bounds."""
+    """Return int64, double or binary; None for a type without bounds."""
     family = family_of(t)
     if family is None:
         return None
@@ -108,7 +108,7 @@ def physical_type(t: pa.DataType) -> pa.DataType | None:
 
 
 def column_domain_has_nan(t: pa.DataType) -> bool:
-    """Can a value of this type be NaN? True for types that are not understood."""
+    """Return whether a value of this type can be NaN. True for unknown types."""
     return family_of(t) in (Family.FLOAT, None) and not pa.types.is_null(t)
 
 

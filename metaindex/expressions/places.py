@@ -68,8 +68,8 @@ EMPTY = PhysicalInterval(None, None, empty=True)
 
 
 def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | None:
-    """The same interval over values of `t`, by loss-free coercion: `> 3.5` over integers is `>= 4`, `< 1000` over
-    anything smaller is unbounded. None: it cannot be compared, so nothing may be concluded."""
+    """Convert an interval to values of `t` without loss: `> 3.5` over integers is `>= 4`, `< 1000` over anything
+    smaller is unbounded. None: it cannot be compared, so nothing may be concluded."""
     low = high = None
     low_open = high_open = empty = False
     if interval.low is not None:
@@ -98,9 +98,8 @@ def physical_interval(interval: Interval, t: pa.DataType) -> PhysicalInterval | 
 
 
 def physical_points(literals: Sequence[Literal], t: pa.DataType) -> list[PhysicalValue | None] | None:
-    """Each literal in the physical domain of `t`, None where it is no value of the type; as a whole None where one of
-    them cannot be compared. As most lists have them, integers for integers or texts for texts, they are told at a
-    glance."""
+    """Return each literal in the physical domain of `t`, None for one that is no value of the type; None altogether if
+    a literal cannot be compared. Lists of integers for integers, or of texts for texts, take a shortcut."""
     values = [literal.value for literal in literals]
     kinds, family = set(map(type, values)), family_of(t)
     if kinds == {int} and family is Family.INTEGER:
@@ -256,9 +255,9 @@ def _as_double(value: int | Decimal) -> _AtValue | None:
 
 
 def prefix_interval(prefix: str) -> Interval:
-    """All texts with the prefix, and of valid UTF-8 no other: from it to its successor, the shortest next text by code
-    points, which never is a surrogate. Unbounded above where there is none (an empty prefix, or U+10FFFF
-    throughout)."""
+    """Return the interval of all texts with the prefix, and of valid UTF-8 no others: from it to its successor, the
+    shortest next text by code points, which never is a surrogate. Unbounded above if there is none (an empty prefix, or
+    U+10FFFF throughout)."""
     low = Literal(prefix) if prefix else None
     points = [ord(c) for c in prefix]
     while points and points[-1] == 0x10FFFF:

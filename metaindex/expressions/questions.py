@@ -26,7 +26,7 @@ _MOST = 4_096  # questions of a piece
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One of the questions of `PruningStatistics`, by its name, with what it is asked of the column."""
+    """A question of `PruningStatistics`: its name, its column, and its arguments."""
 
     name: str
     column: ColumnRef
@@ -89,8 +89,8 @@ class Asking(Asks, ManyFiles):
 
 
 def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> Matrix:
-    """Of each question the answer of a source, a row a question: the source's own way with many (`many`), where it has
-    one. The rows are nobody else's."""
+    """Return a source's answers, one row per question, by the source's own batch method (`many`) if it has one. The
+    caller owns the rows."""
     look()
     many = getattr(source, "many", None)
     if many is not None:
@@ -104,7 +104,7 @@ def answers(source: PruningStatistics[Mask], questions: Sequence[Question]) -> M
 
 
 def pieces(questions: Sequence[Question], count: int) -> Iterator[Sequence[Question]]:
-    """As many at a time as have their answers for so many files in memory."""
+    """Yield the questions in batches whose answers for so many files fit in memory."""
     size = max(1, min(_MOST, PIECE_BYTES // max(count, 1)))
     for start in range(0, len(questions), size):
         look()

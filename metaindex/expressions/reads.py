@@ -1,5 +1,5 @@
-"""What a query reads of tables, in no engine's words: which columns, by what predicate, joined, grouped and sorted by
-what. Nothing here proves anything: it says what indexes might be asked."""
+"""The tables that a query reads, independent of engines: which columns, by what predicate, joined, grouped and sorted
+by what. Proves nothing: it lists what indexes might be asked."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ EVERY_ROW: Final = Constant(True)
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """Of a table among several what names columns without it: its own and those that may be, until its columns are
-    known."""
+    """Unqualified columns of a table among several: its own and those that may be its own, until the table's columns
+    are known."""
 
     predicate: Predicate = EVERY_ROW
     columns: tuple[str, ...] = ()
@@ -28,9 +28,9 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """One table of a query, as often as it is read. `table`: as it is written, "" for the one that a bare condition is
-    asked of. `predicate`: in normal form, TRUE where nothing is asked. `columns`: that are named, all of them with
-    `every_column`. `order`: columns, those from the last to the first with " DESC" behind them."""
+    """A table of a query, once per occurrence. `table`: its name as written, "" for that of a bare condition.
+    `predicate`: in normal form, TRUE if there is none. `columns`: those named, all of them with `every_column`.
+    `order`: columns, those sorted from last to first with " DESC" after them."""
 
     table: str
     predicate: Predicate = EVERY_ROW
@@ -41,8 +41,8 @@ class TableRead:
     unplaced: Unplaced | None = None
 
     def placed(self, columns: Set[str]) -> TableRead:
-        """With what is the table's, once the names of its columns are known (in small letters, the first part of
-        those in structs)."""
+        """Return the read with the unqualified columns that are the table's, once its column names are known (in lower
+        case, for structs the first part)."""
         if self.unplaced is None:
             return self
 
@@ -96,12 +96,12 @@ class StatementReads:
 
 
 def first_part(name: str) -> str:
-    """Of a column's name, or one with " DESC" behind it, in small letters."""
+    """Return the first part of a column's name, which may end in " DESC", in lower case."""
     return (name[1:].split("`")[0] if name.startswith("`") else name.removesuffix(" DESC").split(".")[0]).lower()
 
 
 def conjoined(parts: Iterable[Predicate]) -> Predicate:
-    """All of them, each once, in normal form."""
+    """Return the AND of all parts, each once, in normal form."""
     flat: dict[Predicate, None] = {}
     for part in parts:
         flat |= dict.fromkeys(part.parts if isinstance(part, And) else (part,))
@@ -109,7 +109,7 @@ def conjoined(parts: Iterable[Predicate]) -> Predicate:
 
 
 def without_said(predicate: Predicate) -> Predicate:
-    """Without what Spark adds: that a column is not NULL, where another part says so. In normal form."""
+    """Drop the `IS NOT NULL` parts that Spark adds and another part implies. In normal form."""
     normal = normalize(predicate)
     if not isinstance(normal, And):
         return normal
@@ -135,8 +135,8 @@ def _never_null(part: Predicate) -> ColumnRef | None:
 
 
 def restricted(predicate: Predicate, own: Callable[[ColumnRef], ColumnRef | None]) -> Predicate | None:
-    """What follows from a normal form for the columns that are `own`, by their names there; None where nothing does.
-    AND leaves out what speaks of others; OR says something where each part does."""
+    """Return what a normal form implies for the columns that are `own`, by their names there; None if nothing. AND
+    drops the parts about other columns; OR needs every part."""
     match predicate:
         case And():
             parts = [part for whole in predicate.parts if (part := restricted(whole, own)) is not None]
@@ -161,7 +161,7 @@ def restricted(predicate: Predicate, own: Callable[[ColumnRef], ColumnRef | None
 
 
 def null_rejecting(predicate: Predicate) -> bool:
-    """Is it surely not true where all its columns are NULL?"""
+    """Return whether the predicate cannot be true if all its columns are NULL."""
     match predicate:
         case And():
             return any(map(null_rejecting, predicate.parts))

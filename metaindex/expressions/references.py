@@ -1,4 +1,4 @@
-"""What a predicate speaks of: its leaves, its columns, the parts that all must hold."""
+"""Parts of a predicate: its leaves, its columns, and the conjuncts."""
 
 from __future__ import annotations
 

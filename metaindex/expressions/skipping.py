@@ -77,7 +77,7 @@ def must_match(p: Predicate, statistics: PruningStatistics[T]) -> T:
 
 
 def _walk(p: Predicate, statistics: PruningStatistics[T], *, negated: bool, null_too: bool) -> T:
-    """May some row make p (NOT p, when negated) TRUE (or NULL, when null_too)?"""
+    """Return whether some row may make p (NOT p, when negated) TRUE (or NULL, when null_too)."""
     asker = _Questions(statistics, null_too)
 
     def add(conjunctive: bool, so_far: _Group[T] | None, answer: T | _Inequality) -> _Group[T]:
@@ -235,7 +235,7 @@ class _Questions(Generic[T]):
         return ask.constant(False) if op is Op.GT else ask.some_nan(column)
 
     def _other(self, column: ColumnRef, values: tuple[Literal, ...]) -> T:
-        """May some row be unequal to all values, in Spark or in an engine where NaN equals nothing?"""
+        """Return whether some row may differ from all values, in Spark or an engine where NaN equals nothing."""
         if any(value.is_nan for value in values):
             return self._ask.any_of((self._ask.some_other(column, values), self._ask.some_nan(column)))
         return self._ask.some_other(column, values)

@@ -1,4 +1,4 @@
-"""What a walk asks of statistics, and the answers over whole columns of files.
+"""Questions that a predicate's walk asks of statistics, and their answers over whole columns of files.
 
 One family of questions: "may some row of the file ...?". Every answer errs towards True: **False is a proof**, unknown
 is True. From these questions alone `skipping.may_match` proves files out, and `skipping.must_match` proves that every
@@ -42,25 +42,25 @@ class PruningStatistics(Protocol[T]):
     throughout."""
 
     def some_between(self, column: ColumnRef, interval: Interval) -> T:
-        """May some row hold a non-null, non-NaN value inside the interval?"""
+        """Return whether some row may hold a non-null, non-NaN value inside the interval."""
 
     def some_among(self, column: ColumnRef, values: Sequence[Literal]) -> T:
-        """May some row equal one of the values (none of them NULL; NaN equals NaN, -0.0 equals 0.0)?"""
+        """Return whether some row may equal one of the values (no NULL; NaN equals NaN, -0.0 equals 0.0)."""
 
     def some_other(self, column: ColumnRef, values: Sequence[Literal]) -> T:
-        """May some row hold a non-null value, NaN included, that equals none of the values?"""
+        """Return whether some row may hold a non-null value, or NaN, that equals none of the values."""
 
     def some_null(self, column: ColumnRef) -> T:
-        """May some row be NULL?"""
+        """Return whether some row may be NULL."""
 
     def some_value(self, column: ColumnRef) -> T:
-        """May some row be other than NULL (NaN is a value)?"""
+        """Return whether some row may be other than NULL (NaN is a value)."""
 
     def some_nan(self, column: ColumnRef) -> T:
-        """May some row be NaN? Proved False for types that have no NaN."""
+        """Return whether some row may be NaN. Proved False for types that have no NaN."""
 
     def constant(self, value: bool) -> T:
-        """The same answer for every file."""
+        """Return the same answer for every file."""
 
     def all_of(self, parts: Sequence[T]) -> T: ...
 
@@ -68,7 +68,7 @@ class PruningStatistics(Protocol[T]):
 
 
 class ManyFiles:
-    """How the answers for `count` files are joined: the half of `PruningStatistics[Mask]` that is alike whatever the
+    """Combines the answers for `count` files: the part of `PruningStatistics[Mask]` that does not depend on the
     source."""
 
     def __init__(self, count: int) -> None:
@@ -92,8 +92,8 @@ class ManyFiles:
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """What is known of one column in each of N files: Arrow arrays of length N, in the physical domain of `type`; null
-    is unknown.
+    """Statistics of one column in each of N files: Arrow arrays of length N, in the physical domain of `type`; null is
+    unknown.
 
     * `lower`, `upper`: int64, double or binary (see `literals.physical_type`): no non-null, non-NaN value lies outside.
       They may be loose, unless the matching `exact` array says that the bound is attained (None: none is exact).

@@ -32,8 +32,8 @@ _ASK, _ALL, _ANY, _CONSTANT = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What a walk over a predicate asks, in the order in which the answers are needed, and what becomes of them.
-    `program`: kind and two numbers, of a question or of steps before."""
+    """Program of a predicate's walk: the questions in the order in which their answers are needed, and how answers
+    combine. `program`: kind and two numbers, of a question or of steps before."""
 
     questions: tuple[Question, ...]
     program: tuple[tuple[int, int, int], ...]
@@ -84,7 +84,7 @@ class Steps:
         return cls(tuple(questions), tuple(program), tuple(uses))
 
     def over(self, source: PruningStatistics[Mask], count: int) -> Mask:
-        """What the walk answers over a source of so many files."""
+        """Return the walk's answer over a source of so many files."""
         walked = Walking(self, count)
         for piece in pieces(self.questions, count):
             walked.take(answers(source, piece))

@@ -37,7 +37,7 @@ class Op(Enum):
 
 
 class _Node:
-    """What every node can do: `&`, `|`, `~`. A node has no truth value, so that `a > 1 and b < 2` fails instead of
+    """Base of all nodes, with `&`, `|`, `~`. A node has no truth value, so that `a > 1 and b < 2` fails instead of
     meaning `b < 2`."""
 
     __slots__ = ()
@@ -107,8 +107,8 @@ class StartsWith(_Node):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(_Node):
-    """What the tree cannot say: nothing is known of it, so it keeps every file. `scalar`: what it says, where that can
-    be applied to rows; else `why` not, for people."""
+    """Condition that the tree cannot express: nothing is known about it, so every file is kept. `scalar`: what it says,
+    where that can be applied to rows; else `why` not, for people."""
 
     text: str
     columns: tuple[ColumnRef, ...] = ()
@@ -151,7 +151,7 @@ def _hash_kept(cls: type[ColumnRef | Not | And | Or]) -> None:
         return known
 
     def state(self: object) -> dict[str, object]:
-        """What is copied and sent: a hash of texts is another one in another process."""
+        """Return the state to copy and pickle, without the cached hash: texts hash differently in another process."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     cls.__hash__ = kept  # type: ignore[method-assign]
@@ -201,7 +201,7 @@ def fold(
 
 
 def transform(root: Predicate, leaf: Callable[[Leaf], Predicate]) -> Predicate:
-    """The same tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
+    """Return the tree with every leaf replaced. A part of which no leaf became another stays the node that it is."""
     todo: list[tuple[Predicate, bool]] = [(root, False)]
     done: list[Predicate] = []
     while todo:

@@ -1,4 +1,4 @@
-"""What files there are, and which of their rows live: Delta, Iceberg, plain folders; Parquet and text files."""
+"""Data files and their live rows: Delta, Iceberg, plain folders; Parquet and text files."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,5 @@
-"""What a log says of the files that something happened to, without those that nothing happened to: an ability of
-formats with a log.
+"""Changes between versions as the log lists them, without the files that nothing happened to: an ability of formats
+with a log.
 
 A diff of snapshots needs the files of both; whoever knows the base's files already (an index does) needs only what the
 commits since then name. The cost is that of the commits, whatever the size of the table.
@@ -26,7 +26,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """From `base` to the version of `touched`.
+    """Changes from `base` to the version of `touched`.
 
     `touched.files` are the files named that are live at the target; some may have been live at the base already (their
     deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
@@ -57,4 +57,4 @@ class DiffsFromLog(Protocol):
     touches is told by their partitions and sequence numbers."""
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-        """What the log itself says changed; None where it cannot serve the range."""
+        """Return the changes listed in the log; None if it cannot serve the range."""

@@ -1,4 +1,4 @@
-"""Which columns of a file a name means: one rule for the index, for bounds from footers and for readers, so that none
+"""Resolves a name to columns of a file: one rule for the index, for bounds from footers and for readers, so that none
 finds a column that another shows as absent.
 
 Spark's: names are alike when their small letters are (`lower`, as Java's toLowerCase; `casefold` would make `ß` of one

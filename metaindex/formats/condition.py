@@ -1,4 +1,4 @@
-"""From a condition, in whatever words, to the predicate of a version: the one way that conditions of all engines take.
+"""Turns a condition in any engine's words into the predicate of a version: the one way for conditions of all engines.
 
 What is not understood is Opaque and keeps every file. Refused is what is no condition (text that is no SQL, an object
 of no engine that is known) and, where it is bound, a name or a literal that the columns have no place for.

@@ -1,4 +1,4 @@
-"""What changed between two versions: from the log where it can say, else by comparing the file tables of two snapshots.
+"""Diff of two versions: from the log if it can serve it, else by comparing the file tables of two snapshots.
 
 A file is the same file when its path, size, time and sign are: whatever a format promises, paths are written twice.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-    """What the table's log says changed, from the changes that a refresh reads too (`ServesChanges`): it costs what the
-    commits since `base` do. None where the log cannot serve it, as backwards in time, or where what it says does not
-    make the files that it counts; then two snapshots are to be compared."""
+    """Return the diff listed in the log, from the changes that a refresh reads too (`ServesChanges`): the cost is that
+    of the commits since `base`. None where the log cannot serve it, as backwards in time, or where what it says does
+    not make the files that it counts; then two snapshots are to be compared."""
     if isinstance(table_format, DiffsFromLog):
         return with_positions(table_format.diff(ref, base, target), base, partial(table_format.snapshot, ref, target))
     if not isinstance(table_format, ServesChanges):
@@ -49,14 +49,14 @@ def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: A
 
 
 def compare(base: Snapshot, target: Snapshot) -> Diff:
-    """What changed from `base` to `target`, in either direction of time. Rows are as in their own snapshot,
+    """Return what changed from `base` to `target`, in either direction of time. Rows are as in their own snapshot,
     `deletes_changed` as at target."""
     return _between(base, None, target, "snapshots")
 
 
 def _between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: str) -> Diff:
-    """Of the files of `base` in these rows (None: all), and of those of `target`, which may be those that a log names
-    alone."""
+    """Compare the files of `base` in these rows (None: all) with those of `target`, which may be only those that a log
+    names."""
     before, after = base.files.table if rows is None else base.files.table.take(rows), target.files.table
     was, now = _positions(before, after, IDENTITY)
     differs = _differs(before.column("deletes").take(was), after.column("deletes").take(now))
@@ -77,13 +77,13 @@ def _between(base: Snapshot, rows: pa.Array | None, target: Snapshot, source: st
 
 
 def _changed(before: tuple[Snapshot, pa.Array], after: tuple[Snapshot, pa.Array], row: int) -> ChangedPositions:
-    """Of a file, by its row in two snapshots. A function of the module, so that what it is a part of can be pickled."""
+    """Return a file's changed positions, by its row in two snapshots. A module's function, to be picklable."""
     return ChangedPositions.between(*(_positions_of(snapshot, rows[row].as_py()) for snapshot, rows in (before, after)))
 
 
 def _other_deletes(left: pa.Table, paths: pa.ChunkedArray, said: pa.ChunkedArray) -> bool:
-    """Does the log take a file out with deletes that had none at the base, or the other way round? Then it is not the
-    one that it means."""
+    """Return whether the log removes a file with deletes that had none at the base, or the other way round: it then
+    means another one."""
     at = pc.index_in(left.column("path"), paths)
     named = pc.is_valid(at)
     had = pc.is_valid(left.column("deletes").filter(named))
@@ -109,7 +109,7 @@ def shape(schema: Schema) -> object:
 
 
 def with_positions(diff: Diff | None, base: Snapshot, target: Callable[[], Snapshot]) -> Diff | None:
-    """Where the log does not say which positions changed: two snapshots do, the target's loaded when it is asked."""
+    """Add changed positions that the log does not list, from two snapshots; the target's is loaded on demand."""
     if diff is None or diff.positions is not None:
         return diff
 

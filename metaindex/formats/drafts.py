@@ -15,7 +15,7 @@ def new_draft(path: Path) -> tuple[int, Path]:
 
 
 def check_folder(path: Path) -> None:
-    """Does the folder of `path` take new files? Asked before there is anything to write. Raises OSError."""
+    """Check that the folder of `path` takes new files, before there is anything to write. Raises OSError."""
     handle, draft = new_draft(path)
     os.close(handle)
     draft.unlink()

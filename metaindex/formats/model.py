@@ -1,5 +1,5 @@
-"""What files there are: snapshots as columns. A million files is an Arrow table, not a million objects; a `FileEntry`
-is a view of one row.
+"""Snapshots as columns: a table of files. A million files is an Arrow table, not a million objects; a `FileEntry` is a
+view of one row.
 
 Promises: a snapshot is immutable and complete (a reader that cannot give all of it raises); what it says of a column of
 a file is true of the file's *physical* rows, or it says nothing; deletes belong to the snapshot, not to the file.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Trust(IntEnum):
-    """Where a statistic comes from, weakest first."""
+    """Source of a statistic, weakest first."""
 
     NONE = 0  # nothing is known
     LOG = 1  # written into the table's log by some writer
@@ -56,7 +56,7 @@ COLLATED = "collated"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One column, or one field of a struct.
+    """A column, or a field of a struct.
 
     `stable` is what never changes while the column is the same column: the field id as text where the format has one
     ("id:7"), else the name of the part. `source` is the path of the column inside data files (physical names), None
@@ -82,8 +82,8 @@ class Field:
     )
 
     def __eq__(self, other: object) -> bool:
-        """The same column: inside of lists and maps, too, whose fields are known by the metadata of their Arrow types
-        only, which Arrow does not compare by itself."""
+        """Return whether both are the same column. Fields inside lists and maps are compared too: only the metadata of
+        their Arrow types identifies them, which Arrow does not compare by default."""
         if not isinstance(other, Field):
             return NotImplemented
         return _said(self) == _said(other) and self.type.equals(other.type, check_metadata=True)
@@ -131,11 +131,11 @@ class Schema:
         return Schema(tuple(member.shown for member in self.fields))
 
     def arrow(self) -> pa.Schema:
-        """The same as an Arrow schema (logical names)."""
+        """The schema as an Arrow schema (logical names)."""
         return pa.schema([pa.field(f.name, f.type, f.nullable) for f in self.fields])
 
     def asked(self) -> pa.Schema:
-        """The same as predicates mean the columns: a UUID is one, and no bytes."""
+        """The schema as predicates see the columns: a UUID is a UUID, and no bytes."""
         return pa.schema([pa.field(f.name, f.asked, f.nullable) for f in self.fields])
 
     def leaves(self) -> list[Leaf]:
@@ -238,7 +238,7 @@ diffs go by them."""
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One live file: a view of one row, for people and tests."""
+    """A live file: a view of one row, for people and tests."""
 
     path: str
     size_bytes: int
@@ -305,7 +305,7 @@ class EqualityDelete:
 
 @dataclass(frozen=True, slots=True)
 class Deletes:
-    """What is deleted from one file at one version: row positions, and rows by value."""
+    """Deletes of one file at one version: row positions, and rows by value."""
 
     positions: BitMap64
     equality: tuple[EqualityDelete, ...] = ()
@@ -320,12 +320,12 @@ class ChangedPositions:
 
     @classmethod
     def between(cls, before: BitMap64, after: BitMap64) -> ChangedPositions:
-        """Of what is deleted before and after."""
+        """Compare the deleted positions before and after."""
         return cls(deleted=after - before, restored=before - after)
 
 
 class SnapshotDetails(Protocol):
-    """What only the format can say of a snapshot's files, loaded when asked for."""
+    """Details of a snapshot's files that only the format knows, loaded on demand."""
 
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         """Bounds that the log states for the files (aligned with `files`), repaired for known faults of writers and
@@ -341,7 +341,7 @@ class SnapshotDetails(Protocol):
         null."""
 
     def read_options(self) -> Mapping[str, object]:
-        """How the data files are to be read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the
+        """Return how the data files are read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the
         reader's options}."""
 
 
@@ -350,7 +350,7 @@ class PartitionHashes(Protocol):
     """`SnapshotDetails` of a format whose partition values may be hashes of a column's values."""
 
     def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> PruningStatistics[Mask] | None:
-        """What the hashes prove of the files (aligned with `files`) about these columns; None: nothing."""
+        """Return what the hashes prove about these columns of the files (aligned with `files`); None: nothing."""
 
 
 @runtime_checkable
@@ -366,7 +366,7 @@ class CountsNested(Protocol):
     """`SnapshotDetails` of a format whose log counts the rows in which a list or map itself is NULL."""
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
-        """Which files have no NULL in this list or map: a count of 0. Nothing else is known of it."""
+        """Return the files that have no NULL in this list or map: a count of 0. Nothing else is known about it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -394,11 +394,11 @@ class Snapshot(Shown):
 
     @property
     def table_uuid(self) -> str:
-        """What the table calls itself, "" where it has no name of its own (plain files)."""
+        """Id of the table from its own metadata, "" if it has none (plain files)."""
         return self.version.table_uuid
 
     def uri(self, path: str) -> str:
-        """What an engine opens for a path of `files`."""
+        """Return what an engine opens for a path of `files`."""
         if path.startswith("/") or "://" in path:
             return path
         return f"{self.table.rstrip('/')}/{path}"
@@ -406,7 +406,7 @@ class Snapshot(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diff(Shown):
-    """What changed from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
+    """Changes from `base` to `target`. A file whose bytes are the same and whose deletes changed is in
     `deletes_changed` only (as at target)."""
 
     base: Version

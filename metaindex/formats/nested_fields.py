@@ -19,8 +19,8 @@ PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 
 
 def inner_fields(leaf: Leaf) -> str:
-    """What the table tells the fields inside of a column apart by, in the order of its type, as a JSON list: ids, or
-    names in files that are never given again. Empty where there are no fields, or where the names are all there is."""
+    """Return what identifies the fields inside a column, in the order of its type, as a JSON list: ids, or names in
+    files that are never reused. Empty if there are no fields, or names are all there is."""
     if not leaf.stable.startswith("id:"):
         return ""
     inside = [*_inside(leaf.field)]
@@ -28,13 +28,13 @@ def inner_fields(leaf: Leaf) -> str:
 
 
 def noted(fields: Iterable[str]) -> str:
-    """As `inner_fields` has them; empty for none."""
+    """Return the fields as `inner_fields` writes them; empty if there are none."""
     listed = [*fields]
     return json.dumps(listed, separators=(",", ":")) if listed else ""
 
 
 def _inside(field: Field) -> Iterator[str]:
-    """Each field inside; "" for one that nothing but its name tells."""
+    """Yield the identity of each field inside; "" for one identified by its name alone."""
     if not field.children:
         yield from told_apart(field.type)
     for child in field.children:
@@ -43,8 +43,8 @@ def _inside(field: Field) -> Iterator[str]:
 
 
 def told_apart(type_: pa.DataType) -> Iterator[str]:
-    """By what each field of the structs inside of lists and maps is told, which are known by their Arrow types only; ""
-    where it is by its name."""
+    """Yield the identity of each struct field inside lists and maps, which are known by their Arrow types only; "" for
+    one identified by its name."""
     if pa.types.is_map(type_):
         yield from told_apart(type_.key_type)
         yield from told_apart(type_.item_type)

@@ -1,5 +1,5 @@
-"""Did Spark write days and times of a Parquet file in the calendar that was used before 1582? Its own reader moves them
-back, others do not: no bound holds for both.
+"""Tells whether Spark wrote a Parquet file's days and times in the calendar that was used before 1582. Its own reader
+shifts them back, others do not: no bound holds for both.
 
 The keys of the footer decide, whoever wrote it: a file that another program rewrote keeps them, and Spark goes by them.
 """
@@ -17,7 +17,7 @@ _INT96_SINCE = (3, 1)
 
 
 def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False) -> bool:
-    """Does Spark move what stands in the file? `keys`: of its footer. `int96`: is it a timestamp of 96 bits?"""
+    """Return whether Spark shifts the file's values. `keys`: of its footer. `int96`: for 96-bit timestamps."""
     said = keys or {}
     if any(mark in said for mark in _MARKS):
         return True
@@ -28,8 +28,8 @@ def in_older_calendar(keys: Mapping[bytes, bytes] | None, *, int96: bool = False
 
 
 def may_be_in_older_calendar(metadata: Any, *, int96: bool = False) -> bool:
-    """As well where the writer is Spark's and does not say its version (pyarrow's FileMetaData): then a session's
-    setting decides."""
+    """Return whether dates may be in the older calendar. True as well if the writer is Spark and its version is missing
+    (pyarrow's FileMetaData): a session's setting decides then."""
     keys = metadata.metadata or {}
     unsaid = _VERSION not in keys and created_by(metadata).startswith("parquet-mr")
     return unsaid or in_older_calendar(keys, int96=int96)

@@ -16,9 +16,9 @@ from .model import Snapshot, Version
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Which version is asked: by its id or by a time; neither is "now". `version` is the format's own id as text or
-    number (an Iceberg branch or tag name too), `schema_id` the schema that it is to be read with (None: as the format
-    has it for what is asked)."""
+    """A version to look up: by its id or by a time; without either the current one. `version` is the format's own id as
+    text or number (an Iceberg branch or tag name too), `schema_id` the schema that it is to be read with (None: as the
+    format has it for what is asked)."""
 
     version: str | int | None = None
     timestamp_ms: int | None = None
@@ -33,7 +33,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class TableRef:
-    """Where a table is and how to open it. `options`: what the user said beside the path (header, delimiter, catalog
+    """A table's location, and how to open it. `options`: what the user said beside the path (header, delimiter, catalog
     handle ...), all of it plain data but `catalog`."""
 
     storage: Storage
@@ -70,15 +70,15 @@ class TableFormat(Protocol):
     def name(self) -> str: ...
 
     def detect(self, ref: TableRef) -> bool:
-        """Is there a table of this format at the path? One or two storage calls."""
+        """Return whether there is a table of this format at the path, by one or two storage calls."""
 
     def resolve(self, ref: TableRef, at: At) -> Version:
-        """Which version is meant, without loading its files where the format allows it (Delta: one listing, none when a
-        number is given, and one small read; Iceberg: the metadata file; plain files: the listing). VersionNotFoundError
-        where there is none."""
+        """Return the version, without loading its files if the format allows it (Delta: one listing, none for a number,
+        and one small read; Iceberg: the metadata file; plain files: the listing). Raises VersionNotFoundError if there
+        is none."""
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
-        """All live files at the version, or an error; never a part."""
+        """Return all live files at the version, or raise; never a part of them."""
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         """Versions that can still be read, oldest first."""
@@ -86,8 +86,8 @@ class TableFormat(Protocol):
 
 @runtime_checkable
 class FollowsLog(Protocol):
-    """Of a format whose versions are numbered commits, each named by its id: the newest one is found from one that is
-    known, without a listing."""
+    """Format whose versions are numbered commits, each named by its id: the newest is found from a known one, without a
+    listing."""
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
         """The newest version, as `resolve(ref, At())`. `known`: versions that were there; that they still are is
@@ -96,18 +96,18 @@ class FollowsLog(Protocol):
 
 @runtime_checkable
 class ListsOnce(Protocol):
-    """Of a format whose version is a listing: the listing that says which version it is also makes the snapshot."""
+    """Format whose version is a listing: the listing that finds the version also makes the snapshot."""
 
     def resolved(self, ref: TableRef, at: At) -> Resolved: ...
 
 
 def lists_once(table_format: TableFormat) -> TypeGuard[ListsOnce]:
-    """Does it list once? `isinstance` says so, too, and looks at every name of the protocol each time."""
+    """Return whether it lists once, as `isinstance` would, which looks at every name of the protocol each time."""
     return _offers(type(table_format), ListsOnce)
 
 
 def tells_reading(table_format: TableFormat) -> TypeGuard[TellsReading]:
-    """Likewise."""
+    """Return whether the format implements `TellsReading`."""
     return _offers(type(table_format), TellsReading)
 
 
@@ -118,7 +118,7 @@ def _offers(kind: type, ability: type) -> bool:
 
 @runtime_checkable
 class TellsReading(Protocol):
-    """Of a format that says without a snapshot how the data files of any of its versions are read."""
+    """Format that tells without a snapshot how the data files of any of its versions are read."""
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
-        """As `SnapshotDetails.read_options`."""
+        """Return how files are read, like `SnapshotDetails.read_options`."""

@@ -20,7 +20,7 @@ _PLAIN = ("parquet", "csv", "json")  # `files` with its format option
 
 
 def format_named(name: str) -> TableFormat:
-    """One format; each is imported when it is first asked for."""
+    """Return a format by its name; its modules are imported on first use."""
     match name:
         case "delta":
             from .delta.table import DeltaFormat
@@ -155,7 +155,7 @@ def catalog_options(catalog: object, name: str) -> dict[str, str]:
 
 
 def _table_of(catalog: object, name: str) -> Any:
-    """pyiceberg's table; None where there is none, or no catalog."""
+    """Return pyiceberg's table; None if there is none, or no catalog."""
     load = getattr(catalog, "load_table", None)
     if load is None:
         return None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 
 class SentCatalog:
-    """Is pickled as the catalog's name and properties, and arrives as the catalog that pyiceberg loads by them; what is
-    no such catalog is pickled as it is."""
+    """Pickles as the catalog's name and properties, and unpickles as the catalog that pyiceberg loads with them. Any
+    other catalog is pickled as it is."""
 
     def __init__(self, catalog: object) -> None:
         self._catalog = catalog

@@ -1,5 +1,5 @@
-"""What Spark makes of a text, as far as all that read texts as it does agree: partitions' values, fields of CSV and of
-JSON files. What each of them takes for a number, a day or a moment is its own; what the parts of one mean is said here.
+"""Spark's parsing of texts, as far as all of its readers agree: partition values, fields of CSV and of JSON files. What
+each of them takes for a number, a day or a moment is its own; what the parts of one mean is said here.
 
 Digits are those of ASCII wherever Spark reads bytes (days, moments, zones, doubles), and those of every script where it
 reads characters (integers and decimals of its text readers).
@@ -54,7 +54,7 @@ def day_number(year: int, month: int, day: int) -> int | None:
 
 
 def day_of(year: str, month: str | None, day: str | None) -> int | None:
-    """The same of texts; what is not said of a day is the first. The year may have a sign. None too for a day that
+    """Like `day_number`, from texts; missing parts are the first. The year may have a sign. None too for a day that
     Spark has no number for."""
     number = day_number(int(year), int(month or 1), int(day or 1))
     return number if number is not None and number in _DAYS else None
@@ -149,5 +149,5 @@ def unscaled_decimal(number: str, type_: pa.DataType) -> int | None:
 
 
 def _number_of(text: str) -> str:
-    """Without the letter that says its type in Java."""
+    """Remove the suffix that marks a number's type in Java."""
     return text[:-1] if text.endswith(("f", "F", "d", "D")) else text

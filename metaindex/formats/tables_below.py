@@ -47,8 +47,8 @@ class FoundTable:
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk looks at, and what it has left out. `most`: folders that are looked at, `cut`: was that not all?
-    `container`: the root may hold files beside its tables."""
+    """State of a walk through folders: what it visits, and what it skipped. `most`: folders that are looked at, `cut`:
+    was that not all? `container`: the root may hold files beside its tables."""
 
     storage: Storage
     most: int
@@ -143,8 +143,8 @@ class Walk:
                 yield from self._below(folder, deeper)
 
     def _leads_to_data(self, folder: str, depth: int) -> bool:
-        """Does a folder of a partition, or one that is named by a date, have files of data, or such a folder that does?
-        The first one stands for all."""
+        """Return whether a folder of a partition or date has data files, or such a folder that does. The first one
+        stands for all."""
         while depth <= DEPTH and self._room():
             seen = self._seen(folder)
             if isinstance(seen, FoundTable):
@@ -168,7 +168,7 @@ class PlainFolder:
 
     @property
     def dated(self) -> bool:
-        """Are all of its folders named by dates, or parts of them?"""
+        """Return whether all of its folders are named by dates, or parts of dates."""
         return bool(self.inside) and all(map(_DATED.match, self.inside))
 
     @property
@@ -182,8 +182,8 @@ class PlainFolder:
 
 
 def look(storage: Storage, folder: str, most: int) -> FoundTable | PlainFolder:
-    """What a folder is, from names alone; of more than `most` folders in it some are not told. StorageError where it
-    cannot be looked into."""
+    """Classify a folder by names alone; with more than `most` folders in it some are ignored. Raises StorageError if it
+    cannot be read."""
     folders: set[str] = set()
     data = False
     for glance in glances(storage, folder):
@@ -215,7 +215,7 @@ def _told(storage: Storage, folder: str, folders: set[str], *, data: bool) -> Fo
 
 
 def glances(storage: Storage, folder: str) -> Iterator[Glance]:
-    """Of any storage: those that show a folder bit by bit are asked so."""
+    """List a folder in parts, on any storage; one that can list in parts does."""
     if isinstance(storage, Glances):
         yield from storage.glances(folder)
         return
@@ -224,7 +224,7 @@ def glances(storage: Storage, folder: str) -> Iterator[Glance]:
 
 
 def is_data(name: str) -> bool:
-    """Could it be a file of a plain table?"""
+    """Return whether it could be a file of a plain table."""
     return name.lower().endswith(SUFFIXES_OF_DATA) and not name.startswith(("_", "."))
 
 

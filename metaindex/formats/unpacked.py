@@ -27,7 +27,7 @@ def hold(size: int, packed: int) -> None:
 
 
 def deflated(data: bytes, window: int) -> bytes:
-    """zlib's formats: -15 raw, 31 gzip, whose members may follow each other."""
+    """Decompress zlib's formats: -15 raw, 31 gzip, whose members may follow each other."""
     out: list[bytes] = []
     left, rest = most(len(data)), data
     while rest:

@@ -1,4 +1,4 @@
-"""What is stored, and who changes it: the operation log, runs, kinds, builders, actions."""
+"""Stored indexes and what changes them: the operation log, runs, kinds, builders, actions."""
 
 from typing import TYPE_CHECKING
 

@@ -50,7 +50,7 @@ def partition_id(text: str) -> int:
 class FileIdentities:
     """Files by what makes their bytes the same: the table that they are of, and the id of each in it. `before`: the
     ids that they had before the table mapped columns by name. Statistics and keys under those say nothing of a file
-    without field ids, and of others no mapping matters. (A covering index copied what readers made of either.)"""
+    without field ids, and of others no mapping matters. A covering index copied what readers made of either."""
 
     table_uuid: str
     ids: pa.FixedSizeBinaryArray
@@ -58,18 +58,18 @@ class FileIdentities:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> FileIdentities:
-        """Of all live files, in their order."""
+        """Return the identities of all live files, in their order."""
         ids = file_ids(snapshot.files)
         before = file_ids(_unmapped(snapshot)) if snapshot.mapping else None
         return cls(snapshot.table_uuid, ids, before)
 
     @property
     def told(self) -> tuple[pa.FixedSizeBinaryArray, ...]:
-        """All ids that the files go by."""
+        """The ids by which the files are known."""
         return (self.ids,) if self.before is None else (self.ids, self.before)
 
     def places(self, ids: pa.Array) -> pa.Array:
-        """Of each of some ids the file that goes by it; null where none does."""
+        """Return for each id the row of its file; null if no file has it."""
         import pyarrow.compute as pc
 
         return pc.coalesce(*(pc.index_in(ids, value_set=mine) for mine in self.told))
@@ -108,7 +108,7 @@ def id_words(ids: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint64]:
 
 
 def same_path(words: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Where two ids are of files of one path."""
+    """Mask of the id pairs that belong to files of the same path."""
     first: npt.NDArray[np.bool_] = words[:, 0] == others[:, 0]
     rest: npt.NDArray[np.bool_] = words[:, 1] >> _SIGN_BITS == others[:, 1] >> _SIGN_BITS
     return first & rest
@@ -149,7 +149,7 @@ def _numbers(values: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _hashes(texts: pa.Array) -> npt.NDArray[np.uint64]:
-    """xxh3_64 of each text, 0 where there is none. Few are told apart where a log numbers its commits."""
+    """Return xxh3_64 of each text, 0 for null. Few are distinct where a log numbers its commits."""
     if texts.null_count == len(texts):
         return np.zeros(len(texts), np.uint64)
     coded = compute("dictionary_encode", texts)

@@ -46,7 +46,7 @@ _LISTED = [name for name in FILE_SCHEMA.names if name not in ("deletes", "delete
 
 @dataclass(slots=True)
 class OpenIndex:
-    """One readable index."""
+    """An index opened for reading."""
 
     name: str
     entry: IndexLogEntry
@@ -87,7 +87,7 @@ class OpenIndex:
         return self._readers[run.run]
 
     def stored_columns(self, run: RunRef, refs: Sequence[ColumnRef], schema: Schema) -> dict[ColumnRef, StoredColumn]:
-        """Those of the predicate's columns that the run covers, found by stable name: a renamed column is the same, a
+        """Return the predicate's columns that the run covers, found by stable name: a renamed column is the same, a
         dropped and re-added one is not."""
         covered = {c.stable: c for c in run.columns}
         leaves = {leaf.parts: leaf for leaf in schema.leaves()}
@@ -113,8 +113,8 @@ class OpenIndex:
 
     @property
     def of_text(self) -> bool:
-        """Of text files, another type reads other values (and other NULLs) from the same bytes: statistics do not carry
-        over."""
+        """True if the files are text. Another type then reads other values (and NULLs) from the same bytes, so
+        statistics do not carry over."""
         return self.entry.table.options.get("file_format") in ("csv", "json")
 
     def files_of(self, run: RunRef, ordinals: Ordinals, with_deletes: Mask) -> pa.Table:
@@ -153,7 +153,7 @@ class OpenIndex:
         return _joined(pieces) if pieces else _no_rows(names)
 
     def _rows_of_part(self, reader: RunReader, asked: tuple[PartInfo, Ordinals, int], names: list[str]) -> pa.Table:
-        """Of a part that begins at ordinal `start`, the rows `inside`."""
+        """Read the rows `inside` of a part that begins at ordinal `start`."""
         part, inside, start = asked
         footer = reader.footer(part)
         ends = np.cumsum(footer.rows)
@@ -192,7 +192,7 @@ class OpenIndex:
         )
 
     def identities(self, run: RunRef) -> FileIdentities:
-        """Of all files of the run, by ordinal."""
+        """Return the identities of all files of the run, by ordinal."""
         table = self.rows(run, "files", np.arange(run.files), ["file_id"])
         return FileIdentities(run.table_uuid, one_array(table.column("file_id")))
 
@@ -211,8 +211,8 @@ class OpenIndex:
         return out
 
     def locate_paths(self, run: RunRef, files: FileIdentities) -> tuple[Ordinals, Ordinals]:
-        """What the run has of the paths of some files, whatever their bytes were: row and ordinal, side by side. Of
-        another table it has nothing."""
+        """Return matching rows of `files` and ordinals of the run that have the same path, whatever their bytes were.
+        Empty for a run of another table."""
         matches: list[tuple[Ordinals, Ordinals]] = []
         if run.table_uuid == files.table_uuid:
             mine, ordinals = self._ids(run, files.ids)
@@ -247,7 +247,7 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch | pa.Table:
-    """Of one piece, from which rows are taken sooner."""
+    """Return the table as one batch if possible: rows are taken from it faster."""
     batches = table.combine_chunks().to_batches()
     return batches[0] if len(batches) == 1 else table
 

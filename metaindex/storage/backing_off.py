@@ -1,5 +1,5 @@
-"""How long to wait before the next try: at random below a limit that doubles, so that those who collided do not meet
-again ("full jitter", as object stores ask of their clients)."""
+"""Delay before the next try: random below a limit that doubles, so that writers who collided do not meet again ("full
+jitter", as object stores ask of their clients)."""
 
 from __future__ import annotations
 

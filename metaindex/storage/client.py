@@ -96,8 +96,8 @@ def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> O
 
 
 def _shared(base: str, options: dict[str, Any]) -> ObjectStore:
-    """One client, with its open connections, for all that is opened with the same options in the same environment:
-    credentials that changed make another."""
+    """Return one client, with its open connections, for all stores opened with the same options in the same
+    environment. Changed credentials make another client."""
     said = tuple((name, value) for name, value in sorted(os.environ.items()) if name.startswith(_PREFIXES))
     key = (base, tuple(sorted(options.items())), said, os.getpid())
     with _lock:
@@ -131,8 +131,8 @@ def _opened(base: str, options: dict[str, Any]) -> ObjectStore:
 
 
 def patient(store: ObjectStore, timeout: str) -> ObjectStore:
-    """The same client but for how long a request may take: the user's own limit, or this one. As the client copies
-    itself for another process; stores of memory and of disks have no requests."""
+    """Return a copy of the client with a time-out for requests: the user's own, or this one. It is copied as for
+    another process. Stores in memory and on disk have no requests and are returned as they are."""
     again = getattr(store, "__getnewargs_ex__", None)
     if again is None or not hasattr(store, "client_options"):
         return store
@@ -174,5 +174,5 @@ def _unproven(scheme: str, options: Mapping[str, object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """ "true" and "false" of an option text, as the client options want them."""
+    """Return an option's "true" or "false" as a bool, which the client options require."""
     return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value

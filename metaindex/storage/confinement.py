@@ -25,22 +25,22 @@ from .protocol import ObjectInfo, Storage
 
 @dataclass(frozen=True, slots=True)
 class Confines:
-    """`within`: roots, canonical: real paths of a local disk, or URIs of the store. `root`: of the table, as it is
-    named."""
+    """Bounds on where a table's files may be. `within`: canonical roots, which are real paths of a local disk, or URIs
+    of the store. `root`: the table's, as the user named it."""
 
     root: str
     within: tuple[str, ...]
 
     @classmethod
     def of(cls, storage: Storage, prefixes: Iterable[str] = ()) -> Confines:
-        """Below the storage's root, and below others: paths, or URIs of the same store."""
+        """Return bounds that allow the storage's root and `prefixes`: paths, or URIs of the same store."""
         named = [storage.root, *(storage.uri(local_path(prefix) or prefix) for prefix in prefixes)]
         local = isinstance(storage, LocalStorage)
         return cls(storage.root, tuple((os.path.realpath(place) if local else place.rstrip("/")) for place in named))
 
     def check(self, paths: Iterable[str]) -> None:
-        """Of files as a snapshot names them: relative to the root, or absolute. OutsideTableError for the first that is
-        outside."""
+        """Check files as a snapshot names them: relative to the root, or absolute. Raises OutsideTableError for the
+        first that is outside."""
         local = "://" not in self.root
         folders: dict[str, str] = {}
         for path in paths:
@@ -91,7 +91,7 @@ class ConfinedDisk(LocalStorage):
             return bytes(file.read(length))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """What was opened is asked where it is: the name may lead elsewhere by now."""
+        """Check the location of the opened file itself, since its name may lead elsewhere by now."""
         where = LocalStorage.uri(self, path)
         with disk_errors(where, "open"):
             return opened(where, lambda handle: self._hold(handle, where))
@@ -158,7 +158,7 @@ class ConfinedStore:
 
 
 def confined(storage: Storage, confines: Confines) -> Storage:
-    """The same storage within bounds."""
+    """Return the storage with its reads confined to the bounds."""
     if isinstance(storage, LocalStorage):
         return ConfinedDisk(storage.root, confines)
     return ConfinedStore(storage, confines)

@@ -1,4 +1,4 @@
-"""What an object store's client says, as one line: the rule, the fact, the cure.
+"""Turns errors of an object store's client into one line: rule, fact, cure.
 
 The client's own texts hold URLs, request headers' echoes and whole answers of the server; nothing of them is passed on
 but the HTTP status and the store's error code, so that no credential, signature or token can stand in a message or a
@@ -121,7 +121,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def is_of_transport(error: BaseException) -> bool:
-    """Was there no whole answer, after all tries of the client?"""
+    """Return whether the client got no complete response after all its tries."""
     return "HTTP error" in str(error)
 
 
@@ -157,7 +157,7 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
 
 
 def _answered(error: Exception, text: str, code: str | None, cannot: str, where: str) -> StorageError:
-    """By what the server answered, or that it did not."""
+    """Return the error for a server's response, or for none."""
     from obstore import exceptions as obs
 
     status = status_of(error)

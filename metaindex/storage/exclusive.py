@@ -1,5 +1,5 @@
-"""Does a store keep the promise of put-if-absent? Asked of the store itself, once a process, where its protocol alone
-does not say so.
+"""Checks whether a store keeps the promise of put-if-absent, by asking the store itself, once per process, unless its
+protocol guarantees it.
 
 A store that speaks S3 but ignores `If-None-Match` would let every racing writer win: the operation log would lose
 entries without a sign. So a probe object is put twice, and others by two at once.

@@ -126,7 +126,7 @@ class LocalStorage:
                 return []
 
     def glances(self, prefix: str) -> Iterator[Glance]:
-        """See `storage.Glances`."""
+        """List a folder in parts; see `storage.Glances`."""
         where = self.uri(prefix)
         with disk_errors(where, "list"):
             try:
@@ -272,7 +272,7 @@ def sync_folder(folder: str) -> None:
 
 
 def passed(path: str, start_after: str) -> bool:
-    """Does the path, and all below it, come before what is asked? Told by the name alone: most of a long log does."""
+    """Return whether the path, and all below it, precedes `start_after`, by its name alone: most of a long log does."""
     return path <= start_after and not start_after.startswith(path)
 
 
@@ -342,7 +342,7 @@ def mapped(error: Exception, where: str, verb: str) -> StorageError:
 
 
 def _file_above(where: str) -> str | None:
-    """What stands in the way where a folder would be made."""
+    """Return the file that stands where a folder would be made, or None."""
     folder = os.path.dirname(where)
     while folder != os.path.dirname(folder) and not os.path.isfile(folder):
         folder = os.path.dirname(folder)

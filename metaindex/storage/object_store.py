@@ -98,8 +98,8 @@ class ObjectStorage:
         return sorted(name.rstrip("/").rpartition("/")[2] for name in prefixes)
 
     def glances(self, prefix: str) -> Iterator[Glance]:
-        """See `storage.Glances`. The first request shows the beginning of all that lies below: of a small folder that
-        is everything, and a folder of a million files is known by it. Only then are its folders asked for."""
+        """List a folder in parts; see `storage.Glances`. The first request lists the first objects at any depth: all of
+        a small folder, and enough to recognize a folder of a million files. Its subfolders are listed only then."""
         import obstore
 
         folder = self._key(prefix)
@@ -156,7 +156,7 @@ class ObjectStorage:
             return b""
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """One request tells the size and fetches the end, where footers lie; a small object is then read."""
+        """Open with one request for the size and the end, where footers are; a small object is then read."""
         where, key = self.uri(path), self._key(path)
         with storage_errors(where, "open"):
             size, tail = self._end(key)
@@ -183,7 +183,7 @@ class ObjectStorage:
                     return
 
     def _put_alone(self, where: str, key: str, data: bytes, reason: str) -> None:
-        """Without the store's promise: only where the user says that nobody else writes."""
+        """Write without the store's put-if-absent, only if the user declares that nobody else writes."""
         import obstore
 
         if not self.single_writer:

@@ -1,4 +1,4 @@
-"""From a path or a URI to its storage."""
+"""Opens the storage of a path or a URI."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def storage_for(path: str | os.PathLike[str], storage_options: Mapping[str, str]
 
 
 def is_path(text: str) -> bool:
-    """May it name a file? A zero byte would end the name, and half a character is none in any encoding."""
+    """Return whether the text can be a file's name: without a zero byte, which would end it, and encodable."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -41,7 +41,7 @@ def is_path(text: str) -> bool:
 
 
 def is_remote(path: str) -> bool:
-    """Is it the URI of a store? Storage options are for those."""
+    """Return whether the path is the URI of a store, which alone takes storage options."""
     return local_path(path) is None
 
 

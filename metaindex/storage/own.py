@@ -55,7 +55,7 @@ class OwnFolder:
         yield from self._walk(prefix, recursive, start_after, temporary=False)
 
     def leftovers(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """What puts that were killed left below a folder; a put that is under way has such a file, too."""
+        """Yield temporary files below a folder, left by writers that were killed or belonging to a put under way."""
         yield from self._walk(prefix, True, "", temporary=True)
 
     def apart(self, prefix: str) -> tuple[builtins.list[ObjectInfo], dict[str, str]]:
@@ -81,7 +81,7 @@ class OwnFolder:
     def _below(
         self, folder: int, shown: str, recursive: bool, start_after: str, temporary: bool, odd: dict[str, str] | None
     ) -> Iterator[ObjectInfo]:
-        """Of an open folder, which is closed in the end."""
+        """List an open folder, and close it."""
         try:
             with disk_errors(shown or self.root, "list"), os.scandir(folder) as entries:
                 entries_by_name = [
@@ -118,7 +118,7 @@ class OwnFolder:
             os.close(folder)
 
     def _info(self, entry: os.DirEntry[str], path: str, wanted: bool) -> ObjectInfo | None:
-        """Of what is no folder; None where it has gone since the folder was read, or is not wanted."""
+        """Return the object of a non-folder entry; None if it is gone meanwhile, or is not wanted."""
         if entry.is_symlink():
             raise link_refused(f"{self.root.rstrip('/')}/{path}" if not path.startswith("/") else path)
         if not wanted:
@@ -335,7 +335,7 @@ def own_folder(root: str, home: str, like: str = "", options: dict[str, str] | N
 
 
 def temporary_name(name: str) -> str:
-    """Of the file that becomes the object `name`: it says so, as who finds it after a crash asks whose it was."""
+    """Return a temporary file name that holds the object's `name`, so that it can be traced after a crash."""
     return f"{TEMPORARY}{name[:150]}.{uuid.uuid4().hex}"
 
 

@@ -18,7 +18,7 @@ from metaindex.core import ObjectNotFoundError, dataclass
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """One object of a listing. `etag` is the store's version sign: on local disks inode and change time."""
+    """An object of a listing. `etag` is the store's version sign: on local disks inode and change time."""
 
     path: str
     size_bytes: int
@@ -61,20 +61,20 @@ class Storage(Protocol):
         """Removes the object; no error where it is gone already."""
 
     def uri(self, path: str) -> str:
-        """What an engine is given to open the object: an absolute local path or a store URI."""
+        """Return the absolute local path or store URI by which an engine opens the object."""
 
 
 @runtime_checkable
 class KeepsLeftovers(Protocol):
-    """Of a storage on which a put that is killed leaves something that no listing shows."""
+    """Storage on which a killed put leaves a file that no listing shows."""
 
     def leftovers(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """What such puts left below a folder, under paths that `delete` takes. A put that is under way has one, too."""
+        """Yield what killed puts left below a folder, as paths for `delete`; puts under way have such files, too."""
 
 
 @runtime_checkable
 class TellsApart(Protocol):
-    """Of a storage in which there may lie what is no object, such as a link."""
+    """Storage that may hold entries that are no objects, such as links."""
 
     def apart(self, prefix: str) -> tuple[builtins.list[ObjectInfo], dict[str, str]]:
         """The objects directly in the folder `prefix`, in path order, and of what is none, by its path, why."""
@@ -82,7 +82,7 @@ class TellsApart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """Some of what lies directly in a folder, by name, in no order: `folders`, and `files` that are no links."""
+    """Names directly in a folder, or a part of them, in no order: `folders`, and `files` that are no links."""
 
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -90,23 +90,23 @@ class Glance:
 
 @runtime_checkable
 class Glances(Protocol):
-    """Of a storage that shows a folder bit by bit: whoever looks for something stops when it is there."""
+    """Storage that lists a folder in parts, so that a search stops once it has found something."""
 
     def glances(self, prefix: str) -> Iterator[Glance]:
-        """What lies directly in the folder `prefix`, some names at a time, each once or more; links are passed over.
-        Nothing where it does not exist."""
+        """Yield the names directly in the folder `prefix`, some at a time, each once or more, without links. Yields
+        nothing if it does not exist."""
 
 
 @runtime_checkable
 class KeepsVersions(Protocol):
-    """Of a storage that may keep what was removed, where nothing here reaches it."""
+    """Storage that may keep deleted objects as older versions, which this library does not reach."""
 
     def keeps_versions(self, path: str) -> bool:
-        """Does the store say so? Asked of an object that is there; one request."""
+        """Return whether the store keeps versions, by one request about an existing object."""
 
 
 def exists(storage: Storage, path: str) -> bool:
-    """Is there such an object? StorageError where that cannot be said."""
+    """Return whether the object exists. Raises StorageError if the storage cannot tell."""
     try:
         storage.head(path)
     except ObjectNotFoundError:

@@ -1,4 +1,4 @@
-"""Who may read a table, as its folder and files say, and who may therefore read what is made from it.
+"""Permissions for files derived from a table, from those of its folder and files.
 
 A class of people (group, others) may read what is made where it may enter the table's folder and read all of the files
 that are looked at: some hundred of them, as permissions hardly differ from file to file. It may write there where it
@@ -54,8 +54,8 @@ class Rights:
 
 
 def rights_of(table: str) -> Rights:
-    """Of what is made from a table: a folder or a file of a local disk. Where it cannot be looked at: the owner's
-    alone."""
+    """Return the permissions for files derived from a table, which is a folder or a file of a local disk. If it cannot
+    be inspected, the owner alone gets access."""
     try:
         root = os.stat(table)
         acl = _has_acl(table)
@@ -72,8 +72,8 @@ def rights_of(table: str) -> Rights:
 
 
 def shared_in(place: str) -> Rights:
-    """Of a folder that the tables of a place share: that of the place. Where its writers may not take one another's
-    files away (the sticky bit), they do not write into the folder either: they would make indexes of others' tables."""
+    """Return the permissions of a folder that the tables of a place share: those of the place. With the sticky bit
+    (writers may not delete others' files) only the owner may write, as others could write indexes of any table."""
     stat = os.stat(place)
     mode = S_IMODE(stat.st_mode) & 0o7777 | 0o700
     if mode & S_ISVTX:
@@ -82,7 +82,7 @@ def shared_in(place: str) -> Rights:
 
 
 def _has_acl(path: str) -> bool:
-    """Where that cannot be told, it has."""
+    """Return whether the path has an access control list; True if that is unknown."""
     try:
         return _ACL in os.listxattr(path) if hasattr(os, "listxattr") else False
     except OSError:
@@ -101,7 +101,7 @@ def _readers(stat: os.stat_result, group: int) -> int:
 
 
 def _below(folder: str, group: int) -> list[int]:
-    """Of the first files and folders of a table, breadth first."""
+    """Return the permissions of the first files and folders of a table, breadth first."""
     rights: list[int] = []
     waiting = [folder]
     while waiting and len(rights) < _LOOKED_AT:

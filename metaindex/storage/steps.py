@@ -69,7 +69,7 @@ def step(folder: int, name: str, said: str) -> int:
 
 
 def met_link(error: OSError, folder: int, name: str) -> bool:
-    """Was it a link that was not opened?"""
+    """Return whether the error is a link that was not opened."""
     return error.errno in _LINKED and S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 

@@ -50,7 +50,7 @@ class Builders:
         return "spark" in (name, getattr(name, "name", "")) or any(kind.needs_spark for kind in kinds)
 
     def starts_spark(self, chosen: BuilderName | Builder | None) -> bool:
-        """Would this builder start a Spark that does not run yet?"""
+        """Return whether this builder would start a Spark session."""
         return self.named(chosen) == "spark" and (self.spark is None or callable(self.spark))
 
     def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:

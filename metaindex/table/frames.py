@@ -122,7 +122,7 @@ def _table_of_leaf(
 
 
 def _tells_its_columns(table: Table) -> bool:
-    """Can the files that say which columns there are be read? Whoever named the columns to Spark needs none of them."""
+    """Return whether the files that define the columns are readable. A schema given to Spark needs none of them."""
     try:
         table.snapshot()
     except CorruptTableError:

@@ -26,7 +26,7 @@ def narrowed(
     most_values: int = MOST_VALUES,
     most_ranges: int = MOST_RANGES,
 ) -> Narrowed:
-    """A condition on the target of a MERGE (UPDATE, DELETE) by key that lets the format's statistics skip files:
+    """A condition on the target of a MERGE (UPDATE, DELETE) by key that lets the format's statistics skip files.
 
         ON target.id = source.id AND {mi.narrowed(source, on=["id"], table="lake/orders")}
 

@@ -282,8 +282,8 @@ class Queries:
         )
 
     def suspected(self, planned: PlannedAnswer) -> bool:
-        """Did an index record something else of the version that was answered than the table has? Asked when what it
-        recorded failed."""
+        """Return whether an index contradicts the table about the answered version. Called when what it recorded
+        failed."""
         try:
             snapshot = self.handle.snapshot(At.of(planned.result.version))
         except MetaIndexError:

@@ -57,7 +57,7 @@ class Sight:
 
     @property
     def grouped(self) -> bool:
-        """Have the files row groups?"""
+        """True if the files have row groups."""
         return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
 
     def places(self, standing: Standing, candidate: Sequence[OpenIndex]) -> Standing:
@@ -71,8 +71,8 @@ class Sight:
         return standing.with_more(self.once(known, lambda: narrowed_to(bounds, "bounds in footers", known)))
 
     def facts_tell(self, tree: Predicate, candidate: Sequence[OpenIndex]) -> bool:
-        """Do the bounds of all files say all that the candidate would of the query? It keeps nothing but bounds then,
-        of columns that footers tell."""
+        """Return whether the bounds of all files tell as much about the query as the candidate would: it then keeps
+        only bounds, of columns that footers tell."""
         runs = [run for index in candidate for run in index.entry.content.runs]
         if self.bounds is None or any(run.keys for run in runs):
             return False

@@ -21,7 +21,7 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Of a column of a table. `number`: its cells stand to the right."""
+    """Heading of a table's column. `number`: its cells are aligned to the right."""
 
     title: str
     number: bool = False
@@ -109,7 +109,7 @@ def _cell(heading: Heading, cell: GridCell, *, first: bool) -> Element:
 
 
 def _inside(cell: GridCell) -> tuple[list[Child], str | None]:
-    """What stands in a cell, and the number by which it is sorted."""
+    """Return a cell's content, and the number it is sorted by."""
     match cell:
         case BarCell():
             return [bar(cell.share, cell.whole), cell.text], _number(cell.value)
@@ -143,5 +143,5 @@ def facts(pairs: Sequence[tuple[str, Child]]) -> Element:
 
 
 def listed(notes: Sequence[str]) -> Element | None:
-    """What is to be known beside; nothing where there is nothing."""
+    """Return the notes as a list; None if there are none."""
     return tag("ul", *(tag("li", note) for note in notes), class_="notes note") if notes else None

@@ -24,7 +24,7 @@ class Pick:
 
 
 def picking(noun: str, picks: Sequence[Pick]) -> Element:
-    """Where the controls of the table that follows are put. `noun`: what its rows are, in the plural."""
+    """Return the element that holds the next table's controls. `noun`: what its rows are, in the plural."""
     words = [tag("span", pick.title, data_mark=pick.mark, data_rows=pick.rows) for pick in picks if pick.rows]
     return tag("div", *words, class_="picking", hidden=True, data_noun=noun)
 

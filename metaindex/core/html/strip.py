@@ -102,7 +102,7 @@ def _small(x: object, y: float) -> dict[str, object]:
 
 
 def _profile(strip: Strip) -> Element:
-    """How many files hold a value, as an area over the lines."""
+    """Draw how many files hold a value, as an area over the lines."""
     count = max(len(strip.reads), 1)
     most = max(strip.files, 1)
     steps = []
@@ -124,7 +124,7 @@ def _profile(strip: Strip) -> Element:
 
 
 def _paths(strip: Strip, step: int) -> list[Element]:
-    """All marks of a level are one path: a page of bounded size."""
+    """Return one path for all marks of a level, so that the size of the page is bounded."""
     height = step - 1 if step >= _SPACED else step
     parts: list[list[str]] = [[] for _ in LEVELS]
     for mark in strip.marks:

@@ -1,4 +1,4 @@
-"""Where downloaded jars and the Java wrapper live: one folder per user, shared by every project and environment.
+"""The cache of downloaded jars and of the Java wrapper: one folder per user, shared by every project and environment.
 
 Everything in it can be deleted at any time; what is missing is made again when it is next needed.
 """

@@ -1,4 +1,4 @@
-"""What the JVM calls back over py4j, and nobody else may.
+"""Objects that the JVM may call back over py4j, guarded by a token.
 
 PySpark's callback server listens on a port of the driver's host and asks nobody who he is: whoever can reach it may
 call any method of whatever was handed to the JVM. So what is handed over here has one method, which does nothing
@@ -38,8 +38,8 @@ class _Closed:
 
 
 def java_function(answer: Callable[[str], str], proof: str = "", *, in_pieces: bool = False) -> tuple[str, Any]:
-    """A token, and a `java.util.function.Function` from text to text (an interface of the JDK, so that any class loader
-    knows it): `token\\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
+    r"""A token, and a `java.util.function.Function` from text to text (a JDK interface, so that any class loader
+    knows it): `token\nrequest` is answered, anything else by nothing. Each answer begins with the `proof`, where one
     is given: whoever asks knows by it that nobody else has taken the port. `in_pieces`: requests may come as
     `Callback.java` sends them; one that lacks a piece is answered by nothing."""
     token = secrets.token_hex(32)
@@ -62,8 +62,8 @@ def java_function(answer: Callable[[str], str], proof: str = "", *, in_pieces: b
 
 
 class _Pieces:
-    r"""Of long requests, which come one by one: `+number\npiece`, and the last one `=number count\npiece`, with the
-    count of those before. Of requests whose last piece never comes, a few are kept."""
+    r"""Assembles long requests, which arrive in pieces: `+number\npiece`, and the last one `=number count\npiece`,
+    with the count of those before. Of requests whose last piece never comes, a few are kept."""
 
     def __init__(self) -> None:
         self._begun: OrderedDict[str, list[str]] = OrderedDict()
@@ -93,7 +93,7 @@ class _Pieces:
 
 
 def _told(said: object, token: str) -> str | None:
-    """What is said behind the token."""
+    """Return the request after the token; None, with a warning, if the token is wrong."""
     given, _, rest = said.partition("\n") if isinstance(said, str) else ("", "", "")
     if hmac.compare_digest(given.encode("utf-8", "surrogatepass"), token.encode()):
         return rest

@@ -53,7 +53,7 @@ def opened_folder() -> Iterator[int]:
 
 
 def read(folder: int, key: str) -> bytes | None:
-    """What was written under the key. None where there is nothing, or what is there is damaged or somebody else's."""
+    """Return the content written under the key. None if there is none, or it is damaged or another user's."""
     try:
         with open(os.open(key, os.O_RDONLY | _NOTHING_FOLLOWED, dir_fd=folder), "rb") as file:
             _check_own(file.fileno())

@@ -42,7 +42,7 @@ _JDK: Final = ("jdk.internal.loader.", "sun.misc.Launcher$")
 
 @dataclass(frozen=True, slots=True)
 class JavaClasses:
-    """Those of some sources, under the package `metaindex`."""
+    """The compiled classes of some sources, under the package `metaindex`."""
 
     jvm: Any
     loader: Any
@@ -54,8 +54,8 @@ class JavaClasses:
         return self.loader.loadClass(_qualified(name))
 
     def new(self, name: str, *arguments: object) -> Any:
-        """By reflection: py4j's own look-up of classes does not see the loader. A list takes Python's objects, an array
-        does not."""
+        """Make an instance by reflection, since py4j's own class look-up does not see the loader. A list takes Python's
+        objects, an array does not."""
         values = self.jvm.java.util.ArrayList()
         for argument in arguments:
             values.add(argument)
@@ -63,7 +63,7 @@ class JavaClasses:
 
 
 def room_classes(spark: SparkSession, package: str) -> JavaClasses:
-    """Those of a room. UnsupportedFeatureError for a Spark that metaindex does not know."""
+    """Return a room's Java classes, compiled once a JVM. UnsupportedFeatureError for an unknown Spark."""
     rooms = ROOMS.setdefault(gateway_of(spark), {})
     if package not in rooms:
         rooms[package] = java_classes(jvm_of(spark), session_sources(spark, package))
@@ -71,7 +71,7 @@ def room_classes(spark: SparkSession, package: str) -> JavaClasses:
 
 
 def java_classes(jvm: Any, sources: Mapping[str, str], parent: JavaClasses | None = None) -> JavaClasses:
-    """Of sources, by the names of their classes. `parent`: others that they name."""
+    """Compile sources, by class name, or load cached class files. `parent`: classes that they refer to."""
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader() if parent is None else parent.loader
     above = _class_path_digest(jvm, loader) if parent is None else parent.key
     key = None if above is None else _sources_digest(above, sources)
@@ -104,7 +104,7 @@ def _kept(jvm: Any, parent: Any, sources: Mapping[str, str], key: str) -> Any | 
 
 
 def _compiled(jvm: Any, parent: Any, sources: Mapping[str, str]) -> Any:
-    """With the class files of all that this Spark has what they need for."""
+    """Compile the sources whose dependencies this Spark has, and return their class files."""
     from py4j.protocol import Py4JJavaError
 
     files = _of_sources(jvm, sources)
@@ -147,8 +147,8 @@ def _sources_digest(above: str, sources: Mapping[str, str]) -> str:
 
 
 def _class_path_digest(jvm: Any, loader: Any) -> str | None:
-    """Of the Java that runs and of every jar that a loader finds classes in: Spark's, Scala's, Janino's and the
-    formats'. None where classes come from elsewhere too."""
+    """Digest of the running Java and of every jar that a loader finds classes in: Spark's, Scala's, Janino's and the
+    formats'. None if classes come from elsewhere too."""
     with interrupts_first():
         system = jvm.java.lang.System
         said = hashlib.sha256(str(system.getProperty("java.version")).encode())

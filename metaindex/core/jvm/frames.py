@@ -93,7 +93,7 @@ def _to_arrow(frame: DataFrame) -> pa.Schema:
 
 
 def _type(arrow: pa.DataType) -> Any:
-    """As PySpark 4 has it of `arrow`, of the types that Spark 3.5 knows."""
+    """Return the Spark type of an Arrow type as PySpark 4 does, using only types that Spark 3.5 knows."""
     from pyspark.sql import types as t
     from pyspark.sql.pandas.types import from_arrow_type
 

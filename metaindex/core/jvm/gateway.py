@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def is_here(spark: SparkSession) -> bool:
-    """Has this process the session's driver? Of Spark Connect another one has."""
+    """Return whether this process has the session's driver; with Spark Connect another one has."""
     return hasattr(spark, "_jsparkSession")
 
 

@@ -1,4 +1,4 @@
-"""Who presses Ctrl-C while the JVM is asked gets a KeyboardInterrupt, and no error of the JVM's.
+"""Ctrl-C during a call into the JVM raises KeyboardInterrupt, and no error of the JVM.
 
 py4j lets an interrupt through, and shuts the connection on which the answer was waited for. PySpark's own code, and
 ours, asks again on its way out; the next connection may be shut with the first, and then an error of py4j comes out, in

@@ -1,5 +1,5 @@
-"""What holds of a Spark session for a block: a setting, and a tag by which the jobs that a thread starts there are told
-apart, and end where the block does."""
+"""Settings and job tags that hold in a Spark session for the length of a block. A tag marks the jobs that a thread
+starts there; they are cancelled when the block is left by an error."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def inheriting(spark: SparkSession, target: Callable[[], object], name: str) -> 
 
 @contextmanager
 def ending_with(context: SparkContext, tag: str, thread: threading.Thread) -> Iterator[None]:
-    """Where the block is left by an error or an interrupt, a thread that runs jobs with the tag is at its end, too: the
-    jobs that it has, and those that it may still start, are cancelled."""
+    """Cancel a thread's jobs with the tag, those running and those still to come, if the block is left by an error or
+    an interrupt, until the thread has ended."""
     try:
         yield
     except BaseException:
@@ -95,7 +95,7 @@ class _Caller:
             self._connection = gateway._gateway_client.get_thread_connection()
 
     def left_behind(self) -> bool:
-        """Is it still at a call whose answer nobody waits for?"""
+        """Return whether the thread is still in a call whose answer nobody waits for."""
         left = self._connection is not None and self._connection.socket is None
         return left and bool(self._thread.isAlive())
 
@@ -125,7 +125,7 @@ def _cancel(context: SparkContext, tag: str, caller: _Caller) -> None:
 
 
 def _is_at_work(context: SparkContext, tag: str) -> bool:
-    """Runs a job with the tag, or a task of one that is over?"""
+    """Return whether a job with the tag, or a task of one that ended, is running."""
     sc: Any = context._jsc.sc()
     sc.listenerBus().waitUntilEmpty()  # what ended is noted
     tracker = context.statusTracker()

@@ -31,7 +31,7 @@ class SparkRelease:
 
     @property
     def folder(self) -> str:
-        """Of Java sources that are this release's alone."""
+        """Folder of the Java sources that only this release uses."""
         return f"spark{self.name.replace('.', '')}"
 
 
@@ -50,12 +50,12 @@ def known_names() -> str:
 
 
 def known_release(version: str) -> SparkRelease | None:
-    """Of a version as Spark says it."""
+    """Return the release of a version string of Spark; None if it is not supported."""
     return next((release for release in RELEASES if version.startswith(f"{release.name}.")), None)
 
 
 def release_of(version: str) -> SparkRelease:
-    """Of a version as Spark says it. UnsupportedFeatureError for one that metaindex does not know."""
+    """Return the release of a version string of Spark. Raises UnsupportedFeatureError for an unsupported one."""
     release = known_release(version)
     if release is None:
         raise UnsupportedFeatureError(
@@ -66,7 +66,7 @@ def release_of(version: str) -> SparkRelease:
 
 
 def installed_release() -> SparkRelease:
-    """Of the pyspark that is installed, which is not loaded; the newest where there is none, or another."""
+    """Return the release of the installed pyspark, without importing it; the newest if none or unknown."""
     try:
         return known_release(metadata.version("pyspark")) or NEWEST
     except metadata.PackageNotFoundError:

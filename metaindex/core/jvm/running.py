@@ -1,4 +1,4 @@
-"""Is what was given a Spark session that runs? Asked before Java is, which would answer in its own words."""
+"""Checks that an argument is a running Spark session before Java is called, so that the error is ours."""
 
 from __future__ import annotations
 

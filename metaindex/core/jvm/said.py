@@ -1,4 +1,4 @@
-"""What Spark says of what went wrong, in one line."""
+"""Turns Spark's errors into one line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from metaindex.core.expression_errors import first_line
 
 
 def said_by_spark(error: BaseException) -> str:
-    """What an error says. Of one that PySpark has no class for Java says it, perhaps in what caused it; Python says
-    that a call failed. Nothing is raised: Java may be gone."""
+    """Return the message of an error. If PySpark has no class for it, the message is Java's, perhaps of its cause;
+    Python only reports that a call failed. Never raises: the JVM may be gone."""
     try:
         outer = thrown = getattr(error, "java_exception", None)
         while thrown is not None and not str(thrown.getClass().getName()).startswith("org.apache.spark."):

@@ -42,5 +42,5 @@ def _of_release(text: str, release: SparkRelease, scala: str) -> str:
 
 
 def session_sources(spark: SparkSession, package: str) -> dict[str, str]:
-    """As `java_sources`, for the Spark of a session. UnsupportedFeatureError for one that metaindex does not know."""
+    """Like `java_sources`, for a session's Spark version. UnsupportedFeatureError for an unknown one."""
     return java_sources(package, release_of(spark.version), scala_of(spark.sparkContext._jvm))

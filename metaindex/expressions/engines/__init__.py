@@ -67,7 +67,7 @@ def to_predicate(
 
 
 def engine_of(condition: object) -> str | None:
-    """Whose expression it is; None for what is no engine's."""
+    """Return the name of the engine whose expression this is; None if it is no engine's."""
     for kind in type(condition).__mro__:
         name = _CONDITIONS.get((kind.__module__.split(".")[0], kind.__name__))
         if name is not None:

@@ -224,8 +224,8 @@ _LONGEST_CHAIN: Final = 256
 
 
 def _joined(every: bool, parts: list[pc.Expression] | None) -> pc.Expression:
-    """pyarrow flattens nested ANDs (or ORs) and walks the chain by recursion, which crashes at thousands: `coalesce`
-    ends a chain."""
+    """Join parts by AND (or OR). pyarrow flattens nested ones and walks the chain by recursion, which crashes at
+    thousands: `coalesce` ends a chain."""
     if not parts:
         return pc.scalar(every)
     while len(parts) > 1:

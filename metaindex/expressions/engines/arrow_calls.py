@@ -1,4 +1,4 @@
-"""What a pyarrow expression consists of: calls, fields and literals.
+"""Parts of a pyarrow expression: calls, fields and literals.
 
 pyarrow shows no tree of an expression to Python, but it serializes one as an Arrow file: the schema's metadata lists
 calls and fields in order, the one row of the batch holds literals and options with their exact types.

@@ -1,4 +1,4 @@
-"""pyarrow expressions as predicates: read exactly, or Opaque. The other direction, and how the two sides differ, is
+"""Reads pyarrow expressions as predicates: exactly, or Opaque. The other direction, and how the two sides differ, is
 `arrow`."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def names_read(expression: pc.Expression) -> set[str] | None:
 
 
 def _shown(expression: pc.Expression) -> str:
-    """For people: pyarrow cuts long texts where it prints them, inside a character too."""
+    """Return the expression's text for messages. pyarrow cuts long texts, even inside a character."""
     try:
         return " ".join(str(expression).split())
     except UnicodeDecodeError:
@@ -135,8 +135,8 @@ class _ArrowReader:
                 raise NotReadable
 
     def _is_null(self, node: Node) -> Predicate:
-        """IS NULL of a column, or of a condition: pyarrow gives a comparison NULL where a side of it is, and nowhere
-        else (what cannot be cast is an error)."""
+        """Read IS NULL of a column, or of a condition: in pyarrow a comparison is NULL exactly if one of its sides is
+        (a cast that fails is an error)."""
         try:
             return IsNull(self._column(node))
         except NotReadable:

@@ -21,7 +21,7 @@ _SYNONYMS: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "l
 
 
 def loses_nothing(source: str, target: str) -> bool:
-    """Both as Spark names types (`bigint`, `decimal(10,2)`)."""
+    """Return whether the cast preserves every value. Types are named as in Spark (`decimal(10,2)`)."""
     source, target = (_SYNONYMS.get(name, name) for name in (source.lower().strip(), target.lower().strip()))
     if source.replace(" ", "") == target.replace(" ", ""):
         return True
@@ -49,7 +49,7 @@ _EXACT_IN_FLOAT: Final = {
 
 
 def keeps_values(schema: pa.Schema, column: ColumnRef, target: str | pa.DataType) -> bool:
-    """Does casting the column of this schema to the type lose nothing? A column that is not there: no."""
+    """Return whether casting the column of this schema to the type loses nothing; False without the column."""
     source = field_type(schema, column)
     wanted = target if isinstance(target, str) else _spark_name(target)
     given = None if source is None else _spark_name(source)
@@ -68,13 +68,13 @@ def field_type(schema: pa.Schema, column: ColumnRef) -> pa.DataType | None:
 
 
 def _type_in(among: pa.Schema | pa.StructType, name: str) -> pa.DataType | None:
-    """By name and without a look at the others: a schema may have thousands."""
+    """Return the type of a field by its name, without a scan of the schema, which may have thousands of fields."""
     places = among.get_all_field_indices(name)
     return among.field(places[-1]).type if places else None
 
 
 def is_text(known: pa.DataType) -> bool:
-    """Is it a type of texts, or of bytes that Spark takes for one?"""
+    """Return whether the type is text, or bytes that Spark takes for text."""
     inner = known.value_type if pa.types.is_dictionary(known) else known
     texts = pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)
     return bool(texts or pa.types.is_binary(inner) or pa.types.is_large_binary(inner) or pa.types.is_binary_view(inner))

@@ -33,7 +33,7 @@ def fields_of(text: str) -> dict[str, str]:
 
 
 def json_type(text: str, depth: int = 0) -> Any:
-    """As Spark's JSON of a type has it; None for one that no condition is read of."""
+    """Return the type as in Spark's JSON; None for a type whose conditions are not read."""
     if text in _NAMES:
         return _NAMES[text] or text
     if _DECIMAL.fullmatch(text):

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 def to_duckdb(predicate: Predicate, schema: pa.Schema | None = None) -> Expression:
-    """For `relation.filter(...)`; its text is `to_sql(predicate, "duckdb", schema)`. Opaque raises ExpressionError."""
+    """Return `to_sql(predicate, "duckdb", schema)` for `relation.filter(...)`. ExpressionError for Opaque."""
     import duckdb
 
     return duckdb.SQLExpression(to_sql(predicate, "duckdb", schema))
 
 
 def from_duckdb(expression: Expression, schema: pa.Schema | None = None) -> Predicate:
-    """What cannot be read is Opaque, never an error. Without a `schema` literals are taken to be of their columns'
-    types."""
+    """Read a DuckDB expression. What cannot be read becomes Opaque, never an error. Without a `schema` literals are
+    taken to have their columns' types."""
     from .sql import parse
 
     try:
@@ -61,7 +61,7 @@ def _as_duckdb_compares(leaf: Leaf, schema: pa.Schema) -> Predicate:
 
 
 def _is_same(value: LiteralValue, known: pa.DataType) -> bool:
-    """Do both engines compare the value with a column of this type in the same way?"""
+    """Return whether both engines compare the value with a column of this type in the same way."""
     is_ = pa.types
     match value:
         case None | bool() | bytes():

@@ -22,8 +22,8 @@ _MICROS_IN_NANOS = (1 << 63) // 1000
 
 @dataclass(frozen=True, slots=True)
 class GridPlace:
-    """Where the literal lies: between the value `floor` and the next; or, without a floor, below or above all
-    values."""
+    """Position of a literal among the values of a grid: between `floor` and the next value; or, without a floor, below
+    or above all values."""
 
     floor: int | Decimal | dt.datetime | dt.time | None
     above: bool = False

@@ -67,7 +67,7 @@ def to_iceberg(predicate: Predicate, schema: pa.Schema | None = None) -> tuple[B
 
 
 class _IcebergWriter:
-    """Of a normal form: NOT stands on leaves only."""
+    """Writes a normal form, in which only leaves are negated, as an expression of pyiceberg."""
 
     def __init__(self, schema: pa.Schema | None, iceberg: Any) -> None:
         self.schema, self.iceberg = schema, iceberg
@@ -198,7 +198,7 @@ def _is_long(value: object) -> bool:
 
 
 def _is_held(known: pa.DataType, value: LiteralValue) -> bool:
-    """Is a number one of those that a column of floats can hold? What is no number, is none that is rounded."""
+    """Return whether a float column holds the number exactly. True for what is no number, and not rounded."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return True
     try:
@@ -208,7 +208,7 @@ def _is_held(known: pa.DataType, value: LiteralValue) -> bool:
 
 
 def _at_scale(known: pa.DataType, value: LiteralValue) -> Any:
-    """pyiceberg takes a decimal of the column's own scale alone; `on_grid` knows that nothing is lost."""
+    """Return the decimal at the column's scale, which pyiceberg requires; `on_grid` knows that nothing is lost."""
     if not isinstance(value, int | float | Decimal):
         raise NotReadable
     return Decimal(value).quantize(Decimal(1).scaleb(-known.scale), context=_EXACT)

@@ -1,4 +1,4 @@
-"""pyiceberg's boolean expressions as predicates. The other direction is `iceberg`.
+"""Reads pyiceberg's boolean expressions as predicates. The other direction is `iceberg`.
 
 Iceberg's readers differ on what `!=`, NOT IN and NOT STARTS WITH say of NULL. Where files are chosen such rows pass (a
 wider predicate, so a file is dropped only where no reader finds a row); where rows are, it is pyiceberg's own filter of
@@ -59,7 +59,7 @@ def from_iceberg(expression: BooleanExpression, schema: pa.Schema | None = None,
 
 
 def _narrowed(schema: pa.Schema) -> pa.Schema:
-    """With the types that columns may have had before they were widened."""
+    """Return the schema with the types that columns may have had before they were widened."""
 
     def narrow(known: pa.DataType) -> pa.DataType:
         if pa.types.is_struct(known):
@@ -101,7 +101,7 @@ class _IcebergReader:
                     return Opaque(str(expression))
 
     def _also_before(self, leaf: Predicate, expression: Any) -> Predicate:
-        """pyiceberg brings a literal to the type that a file has the column in."""
+        """Add the meaning of the leaf in older files: pyiceberg casts a literal to the column's type in each file."""
         assert self.before is not None
         other = self.before._leaf(expression)
         column = self._column(expression)
@@ -177,7 +177,7 @@ class _IcebergReader:
         return literal if wanted is None else literal.to(wanted)
 
     def _nearest(self, literal: Any, column: ColumnRef) -> Literal:
-        """Of a list, where one beyond all values is the greatest or the least of them: of floats as Arrow has it."""
+        """Read a literal of a list; one out of range becomes the type's limit, for floats as Arrow rounds."""
         if _beyond(literal):
             single = type(literal).__name__.startswith("Float")
             return Literal(float(np.float32(literal.value)) if single else literal.value)
@@ -204,7 +204,7 @@ class _IcebergReader:
                 raise NotReadable
 
     def _moment(self, micros: int, column: ColumnRef) -> dt.datetime:
-        """pyiceberg's timestamp literal forgets whether it had a zone: the column says."""
+        """Return the moment with the column's zone, if any, which pyiceberg's timestamp literal forgets."""
         known = None if self.schema is None else field_type(self.schema, column)
         if known is None or not pa.types.is_timestamp(known):
             raise NotReadable
@@ -212,7 +212,7 @@ class _IcebergReader:
 
 
 class _RowReader(_IcebergReader):
-    """In all three values what pyiceberg's filter says, which pyarrow applies as it stands."""
+    """Reads the exact meaning, in three values, of a pyiceberg row filter, which pyarrow applies as it is."""
 
     def _leaf(self, expression: Any) -> Predicate:
         column = self._column(expression)
@@ -269,7 +269,7 @@ _OPS = {
 
 
 def _is_zero(value: Literal) -> bool:
-    """Of floats: some readers tell -0.0, which is less, from 0.0, and pyiceberg does so in lists."""
+    """Return whether the value is a float zero. Some readers, and pyiceberg in lists, order -0.0 before 0.0."""
     return isinstance(value.value, float) and value.value == 0.0
 
 
@@ -278,8 +278,8 @@ def _is_infinite(literal: Any) -> bool:
 
 
 def _beyond(literal: Any) -> frozenset[Op] | None:
-    """Which comparisons hold for every value of the column's type, where the literal is above or below all of them;
-    None where it is not."""
+    """Return the comparisons that hold for every value of the column's type, if the literal is above or below all of
+    them; None otherwise."""
     match type(literal).__name__:
         case "IntAboveMax" | "LongAboveMax" | "FloatAboveMax":
             return frozenset({Op.LT, Op.LE})
@@ -290,7 +290,7 @@ def _beyond(literal: Any) -> frozenset[Op] | None:
 
 
 def _iceberg_type(known: pa.DataType) -> Any:
-    """pyiceberg's type of the same values; None where there is none."""
+    """Return pyiceberg's type of the same values; None if there is none."""
     from pyiceberg import types as ice
 
     if pa.types.is_decimal128(known) and known.scale >= 0:

@@ -1,5 +1,5 @@
-"""Where a condition is NULL, said of its columns, so that files can be proved out: `(a > 5) IS NULL` is `a IS NULL`,
-and by SQL's three values
+"""Rewrites IS NULL of a condition as a condition on its columns, so that files can be skipped. `(a > 5) IS NULL` is
+`a IS NULL`, and the rest follows from SQL's three values.
 
     (p AND q) IS NULL     no part is FALSE, some part is NULL
     (p OR q) IS NULL      no part is TRUE, some part is NULL
@@ -132,8 +132,8 @@ def _unknown(column: ColumnRef) -> Opaque:
 
 
 def is_plain(value: Literal, known: pa.DataType | None, timezone: str) -> bool:
-    """Does Spark compare a column of this type with the value without a cast of either that can give NULL, whatever
-    its mode?"""
+    """Return whether Spark, in any mode, compares a column of this type with the value without a cast that can give
+    NULL."""
     if known is None or not isinstance(coerce(value, known, timezone), Literal):
         return False
     is_ = pa.types
@@ -161,7 +161,7 @@ def is_plain(value: Literal, known: pa.DataType | None, timezone: str) -> bool:
 
 
 def are_plain(first: pa.DataType | None, other: pa.DataType | None) -> bool:
-    """The same for two columns."""
+    """Like `is_plain`, for a comparison of two columns."""
     if first is None or other is None or (physical_type(first) is None and not is_uuid(first)):
         return False
     if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in (first, other)):
@@ -170,7 +170,7 @@ def are_plain(first: pa.DataType | None, other: pa.DataType | None) -> bool:
 
 
 def _fits_in_all(value: Decimal, known: pa.DataType) -> bool:
-    """Has Spark's common type of both all digits of the column? One of 38 digits has not always."""
+    """Return whether Spark's common type keeps all digits of the column. With 38 digits it may not."""
     _sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         return False

@@ -189,7 +189,7 @@ class _PolarsReader:
         raise NotReadable
 
     def _is_null(self, node: Any) -> Predicate:
-        """IS NULL of a column, or of a condition, in which NaN is a value as any other."""
+        """Read IS NULL of a column, or of a condition, in which NaN is a value like any other."""
         try:
             return IsNull(self._column(node))
         except NotReadable:
@@ -247,8 +247,8 @@ def _unit(node: Any) -> str | None:
 
 
 def _of_cut(column: ColumnRef, op: Op, start: dt.datetime, end: dt.datetime) -> Predicate:
-    """What a comparison says of a column cut to the unit of a literal, which stands for all from `start` to before
-    `end`."""
+    """Return the predicate of a comparison with a column truncated to a unit. The literal covers the values from
+    `start` to before `end`."""
     from_start = Comparison(column, Op.GE, Literal(start))
     before_start, before_end = Comparison(column, Op.LT, Literal(start)), Comparison(column, Op.LT, Literal(end))
     from_end = Comparison(column, Op.GE, Literal(end))

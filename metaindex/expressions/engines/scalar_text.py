@@ -97,7 +97,7 @@ class ScalarWriter:
 
 
 def is_written_first(call: Scalar) -> bool:
-    """Is the function worked out before DuckDB is asked, as its own means something else, or there is none?"""
+    """Return whether the function is computed before DuckDB runs, whose own differs or does not exist."""
     if not isinstance(call, FunctionCall) or call.function == "cast":
         return False
     if call.function == "local_time":

@@ -1,4 +1,4 @@
-"""Spark's own predicate trees, from the JSON that `TreeNode.toJSON` writes, into predicates.
+r"""Spark's own predicate trees, from the JSON that `TreeNode.toJSON` writes, into predicates.
 
 By an allow-list of Catalyst's classes: what another version adds, and every function, is Opaque. Spark's JSON loses
 some values, so whoever holds the live tree adds these keys to its nodes (`spark.py` does; a Java rule may):
@@ -7,7 +7,7 @@ some values, so whoever holds the live tree adds these keys to its nodes (`spark
     Literal of timestamp         "micros": 1577836800000000     (the JSON prints local time, which an hour each autumn
                                                                 is two instants)
     InSet                        "values": [{"value": ..., "hex" or "micros": ...}, ...]
-    Like                         "escape": "\\\\"
+    Like                         "escape": "\\"
     UnresolvedAttribute          "parts": ["a", "b"]
 
 Without the key such a node is Opaque (a timestamp is read when a zone is given and the local time is one instant in
@@ -117,7 +117,7 @@ class _Expression:
 
 @lru_cache(1024)
 def _kind(name: str) -> str:
-    """Of a class of Spark's; empty where a function's name says it."""
+    """Return the kind of a node from its class in Spark; empty if a function's name tells it."""
     if name == _ANALYSIS + "UnresolvedFunction":
         return ""
     if name in (_ANALYSIS + "UnresolvedAttribute", _ANALYSIS + "UnresolvedExtractValue"):
@@ -381,7 +381,7 @@ def _columns(node: _Expression) -> Iterator[ColumnRef]:
 
 
 def _text(node: _Expression) -> str:
-    """For people: the classes and names, cut where it grows long."""
+    """Return the classes and names of an expression for messages, cut if there are many."""
     words: list[str] = []
     for inner in node.walk():
         label = inner.fields.get("name") if inner.kind == "AttributeReference" else None

@@ -56,7 +56,7 @@ def printed_columns(text: str) -> tuple[str, ...]:
 
 
 def closings(text: str) -> dict[int, int]:
-    """Of each bracket that is closed, where."""
+    """Map the position of each bracket to that of its closing bracket."""
     closing: dict[int, int] = {}
     opened: list[int] = []
     for bracket in re.finditer(r"[()]", text):
@@ -68,7 +68,7 @@ def closings(text: str) -> dict[int, int]:
 
 
 def first_operator(text: str, closing: Mapping[int, int], start: int, end: int) -> re.Match[str] | None:
-    """That stands in no bracket."""
+    """Return the first operator outside of brackets, or None."""
     at = start
     while (step := _STEP.search(text, at, end)) is not None:
         if step[0] != "(":
@@ -80,7 +80,7 @@ def first_operator(text: str, closing: Mapping[int, int], start: int, end: int) 
 
 
 def split(text: str, separator: str) -> Iterator[str]:
-    """At separators that stand in no bracket."""
+    """Yield the parts between separators that are outside of brackets."""
     start = depth = 0
     for part in re.finditer(rf"[(\[]|[)\]]|{re.escape(separator)}", text):
         if part[0] == separator:
@@ -93,7 +93,7 @@ def split(text: str, separator: str) -> Iterator[str]:
 
 
 def shown_text(text: str) -> str:
-    """For people, and alike for conditions that differ in values: those stand in quotes, columns have no numbers."""
+    """Return a condition's text for people, equal for conditions that differ in values alone."""
     text = text[:_MOST_SHOWN].replace("\0", "")
     call = _WHOLE_CALL.fullmatch(text)
     if call is not None:

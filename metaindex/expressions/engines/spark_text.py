@@ -47,8 +47,8 @@ class Unclear(ExpressionError):
 
 @dataclass(frozen=True, slots=True)
 class PrintedColumns:
-    """Of a scan: the types of its columns, as Spark's catalog writes them, and the filters that it pushed down, in
-    which lists of texts have another separator. `time_zone`: the session's."""
+    """Columns of a scan: their types, as Spark's catalog writes them, and the pushed filters, in which lists of texts
+    have another separator. `time_zone`: the session's."""
 
     types: Mapping[str, str]
     pushed: str = ""
@@ -56,7 +56,7 @@ class PrintedColumns:
 
 
 def printed_predicate(text: str, columns: PrintedColumns) -> Predicate:
-    """What a condition says. Unclear where its text does not tell."""
+    """Return the predicate of a printed condition. Raises Unclear if its text is ambiguous or incomplete."""
     if CUT.search(text):
         raise Unclear("a condition is told whole; the event log cuts it")
     if _REDACTED in text:
@@ -235,7 +235,7 @@ class _PrintedReader:
         return nodes
 
     def _type(self, column: _Nodes) -> Any:
-        """Of a column; None where nobody knows."""
+        """Return the type of a column; None if it is unknown."""
         if column[0]["class"].endswith("GetStructField"):
             type_ = column[-1]["dataType"]
             for node in reversed(column[:-1]):
@@ -255,7 +255,7 @@ class _PrintedReader:
         return literal | {"value": None if null and text == "null" and type_ not in ("string", None) else text}
 
     def _foreign(self, start: int, end: int, out: _Nodes) -> None:
-        """What is not understood, with its columns."""
+        """Append a node for an expression that is not understood, with its columns."""
         named = printed_columns(self.text[start:end])
         out.append({"class": "metaindex.Foreign", "num-children": len(named) + 1})
         shown = f"{_MARK}{shown_text(self.text[start:end])}{_MARK}"
@@ -264,7 +264,7 @@ class _PrintedReader:
 
 
 def _named_leaf(leaf: Leaf) -> Predicate:
-    """With the text of what is not understood."""
+    """Give an Opaque leaf the text of the part that is not understood."""
     said = leaf.text.split(_MARK) if isinstance(leaf, Opaque) else []
     return Opaque(said[1], leaf.columns) if isinstance(leaf, Opaque) and len(said) > 1 else leaf
 

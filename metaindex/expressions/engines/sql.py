@@ -92,7 +92,7 @@ def _is_column(dialect: str, name: str) -> bool:
 
 
 def condition_of(node: exp.Expression, dialect: str, timezone: str) -> Predicate:
-    """Of a condition inside a statement, as the parser has read it."""
+    """Return the predicate of a condition inside a parsed statement."""
     return _SqlReader(dialect, timezone, None, hex_is_binary=False).predicate(node)
 
 
@@ -109,7 +109,7 @@ _HEX_NUMBER: Final = re.compile(r"\b0[xX]")
 
 
 class _SqlReader:
-    """One walk over the parser's tree; `NotReadable` inside a node makes the nearest predicate Opaque."""
+    """Reads the parser's tree in one walk. `NotReadable` inside a node makes the nearest predicate Opaque."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _SqlReader:
             return Opaque(self._text(node), _columns(node))
 
     def _of_scalars(self, node: exp.Expression) -> Predicate:
-        """What compares more than a column and a value."""
+        """Read a comparison of more than a column and a value."""
         text, named = self._text(node), _columns(node)
         if self._scalars is None:
             return Opaque(text, named)
@@ -180,7 +180,7 @@ class _SqlReader:
         return Comparison(self._column(left), op, Literal(self._value(right)))
 
     def _of_two(self, node: exp.Expression, left: ColumnRef, right: ColumnRef) -> Predicate:
-        """What nobody answers but where it is NULL, which the types of both columns tell."""
+        """Read a comparison of two columns as Opaque, and note the pair, whose types tell when it is NULL."""
         opaque = self._of_scalars(node)
         if isinstance(opaque, Opaque) and are_plain(self._type(left), self._type(right)):
             self.pairs[opaque] = left, right
@@ -375,7 +375,7 @@ def _names(node: exp.Expression) -> list[exp.Expression]:
 
 
 def _type_name(to: exp.Expression) -> str:
-    """As Spark writes it; sqlglot would call a time of day a timestamp there."""
+    """Return the type's name as Spark writes it; sqlglot would write a time of day as a timestamp."""
     return "TIME" if to.this is exp.DataType.Type.TIME else str(to.sql(dialect="spark"))
 
 

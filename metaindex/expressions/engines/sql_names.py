@@ -1,4 +1,4 @@
-"""Which names does a query give itself? Such a name stands where a column's may: nobody looks for it in a table."""
+"""Names that a query defines itself, which may stand where a column's name does and are not looked for in a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every reader of a node of SQL needs: its name for people, its arguments, and who reads the nodes inside it."""
+"""Base of all readers of SQL nodes: a node's name for messages, its arguments, and the readers inside it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def only(node: exp.Expression, *known: str) -> None:
 
 
 def named(node: exp.Expression) -> str:
-    """As a person would name it."""
+    """Return a node's name for messages."""
     if isinstance(node, exp.Query | exp.Exists) or any(isinstance(part, exp.Query) for part in node.args.values()):
         return "a subquery"
     if isinstance(node, exp.Anonymous):

@@ -38,8 +38,8 @@ def plain_equality(text: str, is_column: Callable[[str], bool]) -> Predicate | N
 
 
 def plain_condition(text: str, is_column: Callable[[str], bool]) -> Predicate | None:
-    """The same for comparisons under AND, OR and parentheses, with the tree that the parser makes of them: a list is
-    flat, what stands in parentheses is one part."""
+    """Like `plain_comparison`, for comparisons under AND, OR and parentheses, with the tree that the parser makes: a
+    list is flat, a parenthesized condition is one part."""
     columns: dict[str, ColumnRef] = {}
     above: list[tuple[list[Predicate], list[Predicate]]] = []
     parts: list[Predicate] = []  # of the OR here
@@ -88,7 +88,7 @@ def _comparison(match: re.Match[str], column: ColumnRef, op: Op) -> Comparison:
 
 
 def reads_as_column(name: str, parse: Callable[[str], Predicate]) -> bool:
-    """Does the parser take `name = literal` for a comparison of a column of this name? It does not where the name is a
+    """Return whether the parser takes `name = literal` for a comparison with this column. It does not if the name is a
     word of the language."""
     try:
         return all(

@@ -1,5 +1,5 @@
-"""What one SELECT says by itself: columns, stars, groups and orders, and the parts that are worked out from literals
-alone."""
+"""Parts of one SELECT: columns, stars, groups and orders, and expressions of literals alone, which are evaluated
+here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUMS: Final = (exp.Cast, exp.Interval, exp.Literal, exp.Neg, exp.Paren, exp.Dat
 
 
 def stands_alone(select: exp.Select) -> bool:
-    """Can it not name columns of queries around it? A derived table and a WITH cannot."""
+    """Return whether it cannot name columns of enclosing queries: a derived table and a WITH cannot."""
     above = select.find_ancestor(exp.Select, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having)
     return isinstance(above, exp.CTE | exp.From) or (isinstance(above, exp.Join) and _is_source(select, above))
 
@@ -69,7 +69,7 @@ def plain_column(node: exp.Expression) -> ColumnRef | None:
 
 
 def stars_of(select: exp.Select) -> set[str]:
-    """Whose columns are all given: "*", or names of sources. EXISTS asks for none."""
+    """Return the sources whose columns are all selected: "*", or names of sources. EXISTS asks for none."""
     if isinstance(select.parent, exp.Exists):
         return set()
     stars: set[str] = set()

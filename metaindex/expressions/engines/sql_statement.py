@@ -60,12 +60,12 @@ _BRACKETS: Final = re.compile(
 
 
 def is_statement(text: str) -> bool:
-    """Does it begin as a statement does, and not as a condition?"""
+    """Return whether the text begins like a statement, and not like a condition."""
     return bool(_STATEMENT.match(text)) and not _IS_COMPARED.match(text)
 
 
 def statement_reads(text: str, dialect: str = "spark", *, timezone: str = "UTC") -> StatementReads:
-    """What the statement reads. ExpressionError where it cannot be read, or reads no table."""
+    """Return what a statement reads. ExpressionError if it cannot be parsed, or reads no table."""
     if _depth(text) > _DEEPEST:
         raise ExpressionError(f"a statement is nested {_DEEPEST} deep at most; it is nested deeper; flatten it")
     try:
@@ -80,7 +80,7 @@ def statement_reads(text: str, dialect: str = "spark", *, timezone: str = "UTC")
 
 
 def _said(error: Exception) -> str:
-    """What the parser has against it, and where."""
+    """Return the parser's message, with line and column."""
     first = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     what = " ".join(str(first.get("description") or error).split())
     what = _TOKEN.sub("something else", what)[:160].rstrip(".")
@@ -112,7 +112,7 @@ def _read(tree: exp.Expression | None, dialect: str, timezone: str) -> Statement
 
 
 def _query_written(command: exp.Insert | exp.Create) -> exp.Expression | None:
-    """Whose rows a command writes, with the WITH in front of the command."""
+    """Return the query whose rows a command writes, with the WITH in front of the command."""
     query: exp.Expression | None = command.expression
     for clause in ("with", "with_"):
         if isinstance(query, exp.Query) and command.args.get(clause) is not None:
@@ -127,7 +127,7 @@ def _limit(query: exp.Expression) -> int | None:
 
 
 class _Names:
-    """What stands in the FROM of one SELECT: names, and the tables behind them (None: of a query)."""
+    """Names in the FROM of one SELECT, with their tables (None: a subquery)."""
 
     def __init__(self, select: exp.Select, within: Set[str], around: _Names | None, queries: QueriesWithin) -> None:
         self.select, self.around = select, around
@@ -147,11 +147,11 @@ class _Names:
 
     @property
     def alone(self) -> bool:
-        """Is a name without a table of the one that there is?"""
+        """Return whether an unqualified column can only belong to the single source."""
         return len(self.nodes) == 1 and self.around is None
 
     def place_of(self, ref: ColumnRef) -> tuple[int | None, ColumnRef] | None:
-        """Which of the sources has it, and its name there; None for any that might; nothing where it is of none."""
+        """Return the column's source (None: several might have it) and its name there; None if no source has it."""
         if ref not in self._placed:
             self._placed[ref] = self._place_of(ref)
         return self._placed[ref]
@@ -254,7 +254,7 @@ class _StatementReader:
         return [part for condition, every, some in conditions for part in _asked(condition, place, every, some)]
 
     def _asked_outside(self, names: _Names) -> list[Predicate]:
-        """What the queries around it that read this one alone ask of its one source, by the names of columns there."""
+        """Return the conditions that enclosing queries put on the one source of this query, by its columns' names."""
         asked: list[Predicate] = []
         way = [_within(names)]
         while (reader := self.readers.get(id(names.select))) is not None and len(way) <= _MOST_AROUND:
@@ -265,8 +265,8 @@ class _StatementReader:
         return asked
 
     def _conditions(self, names: _Names) -> Iterator[tuple[Predicate, Set[int], Set[int]]]:
-        """Each condition, the sources of which it holds, and those of them of which it does as far as it is true of
-        no NULL."""
+        """Yield each condition, the sources to whose rows it applies, and those among them for which it applies only if
+        it rejects NULL."""
         count = len(names.nodes)
         nullable: set[int] = set()
         for number, join in enumerate(names.joins, 1):
@@ -358,7 +358,7 @@ def _places(names: _Names, place: int, *, loose: bool) -> Own:
 
 
 def _within(names: _Names) -> Own:
-    """Which column of its first source one is that a query gives."""
+    """Return a function that maps an output column of the query to a column of its first source."""
     strict = _places(names, 0, loose=False)
 
     def own(node: exp.Expression) -> ColumnRef | None:
@@ -369,7 +369,7 @@ def _within(names: _Names) -> Own:
 
 
 def _along(way: Iterable[Own]) -> Own:
-    """One after the other."""
+    """Return the composition of the functions, in order."""
     steps = tuple(way)
 
     def own(ref: ColumnRef) -> ColumnRef | None:

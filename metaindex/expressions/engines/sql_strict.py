@@ -1,5 +1,5 @@
-"""What Spark's parser refuses and the parser here would read: a semicolon, elements that are missing in a list, IN of
-no list, brackets that are no index, and words of other databases.
+"""Rejects what Spark's parser refuses and sqlglot would accept: a semicolon, missing elements of a list, IN without a
+list, brackets that are no index, and words of other databases.
 
 Who writes `IN (1,)` has left something out, mostly by a program; what they meant is not for us to guess.
 """
@@ -87,7 +87,7 @@ def _wrong(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
 
 
 def _needs_elements(tokens: list[Token], closing: Token) -> bool:
-    """Do empty parentheses stand where no function is called?"""
+    """Return whether empty parentheses follow something else than a function's name."""
     at = next(number for number, token in enumerate(tokens) if token is closing) - 2
     return at < 0 or tokens[at].token_type in {TokenType.IN, TokenType.ANY, TokenType.ALL, TokenType.SOME, *_OPERATORS}
 

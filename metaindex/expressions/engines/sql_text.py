@@ -125,7 +125,7 @@ class _Dialect(ABC):
         return f"({name} IN ({', '.join(possible)}))" if possible else f"({name} != {name})"
 
     def _bytes_start_with(self, name: str, prefix: bytes) -> str:
-        """As a range: DuckDB has no prefix function for BLOB."""
+        """Write a prefix condition on bytes as a range: DuckDB has no prefix function for BLOB."""
         end = prefix.rstrip(b"\xff")
         if not end:
             return f"({name} >= {self.binary(prefix)})"
@@ -139,7 +139,7 @@ class _Dialect(ABC):
         return None if known is None else on_grid(known, value.value)
 
     def _held(self, column: ColumnRef, value: Literal) -> Literal:
-        """As the column holds it: a UUID may be 16 bytes there."""
+        """Return the literal in the column's own type: a UUID may be stored as 16 bytes."""
         known = self._type(column)
         if isinstance(value.value, UUID) and known is not None and is_bytes(known):
             return Literal(value.value.bytes)
@@ -236,7 +236,7 @@ class _Spark(_Dialect):
 
 
 class _SparkColumn(_Spark):
-    """For text that a session reads: its parser may take backslashes as they are
+    """Dialect for SQL text that a session parses: its parser may take backslashes literally
     (spark.sql.parser.escapedStringLiterals), and `${env:HOME}` for a variable."""
 
     def string(self, value: str) -> str:
@@ -283,7 +283,7 @@ class _DuckDB(_Dialect):
 
 
 class _DataFusion(_DuckDB):
-    """As deltalake reads conditions: names as they are written, texts without escapes, times by their text."""
+    """Dialect of deltalake's conditions: names as written, texts without escapes, times as text."""
 
     null_safe_eq = "IS NOT DISTINCT FROM"
 

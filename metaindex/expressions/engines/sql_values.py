@@ -1,4 +1,4 @@
-"""What a literal's text means in Spark SQL: numbers, typed strings, casts, LIKE patterns.
+"""Meaning of a literal's text in Spark SQL: numbers, typed strings, casts, LIKE patterns.
 
 Each reader takes the plain forms only and raises `NotReadable` for the rest (`DATE 'today'`, a cast that rounds), so
 that what is read is read exactly.

@@ -23,7 +23,7 @@ _SOURCE: Final = frozenset({"this", "db", "catalog", "alias", "version"})
 
 
 class QueriesWithin:
-    """Of a whole statement."""
+    """The WITH queries of a whole statement."""
 
     def __init__(self, tree: exp.Query) -> None:
         self._named: dict[int, Mapping[str, tuple[int, exp.CTE]]] = {}
@@ -32,7 +32,7 @@ class QueriesWithin:
         self._reads = Counter(map(id, self._ctes.values()))
 
     def is_named(self, table: exp.Expression) -> bool:
-        """Is it a name that a WITH says, and no table's?"""
+        """Return whether the name is defined by a WITH and so is no table's."""
         return id(table) in self._ctes
 
     def select_of(self, source: exp.Expression) -> exp.Select | None:
@@ -74,7 +74,7 @@ class QueriesWithin:
 
 
 def only_filters(select: exp.Select) -> bool:
-    """Does it filter and rename the rows of its one source, so that a filter of its columns may as well stand in it?"""
+    """Return whether it only filters and renames the rows of its one source, so that a filter may move into it."""
     source = select.args.get("from_") or select.args.get("from")
     if _has_more(select, _FILTERS_AND_RENAMES) or source is None or _has_more(source.this, _SOURCE):
         return False
@@ -84,8 +84,8 @@ def only_filters(select: exp.Select) -> bool:
 def column_within(
     select: exp.Select, source: str, own: Callable[[exp.Expression], ColumnRef | None]
 ) -> Callable[[ColumnRef], ColumnRef | None]:
-    """Which column of its source, whose name in it is `source`, one that the SELECT gives is. `own`: which one an
-    expression is."""
+    """Return a function that maps an output column of the SELECT to a column of its source, which the SELECT names
+    `source`. `own`: the source's column that an expression is, if any."""
     given: dict[str, ColumnRef | None] = {}
     every = False
     for part in select.expressions:
@@ -105,7 +105,7 @@ def column_within(
 
 
 def is_told(predicate: Predicate) -> bool:
-    """Does it say all by its columns, whose names may change?"""
+    """Return whether the predicate depends on columns alone, whose names may change."""
     return fold(predicate, lambda leaf: not isinstance(leaf, Opaque), lambda child: child, all, all)
 
 
@@ -119,6 +119,6 @@ def _has_more(node: exp.Expression, known: frozenset[str]) -> bool:
 
 
 def _renamed(node: exp.Expression) -> bool:
-    """Does its alias name its columns?"""
+    """Return whether the node's alias names its columns."""
     alias = node.args.get("alias")
     return isinstance(alias, exp.TableAlias) and bool(alias.args.get("columns"))

@@ -18,7 +18,7 @@ from .zones import fixed_offset, later_in_zone, zone_of
 
 
 class UnknownMeaning(Exception):
-    """What is asked may mean something else to another engine, or nobody knows; the text says which part."""
+    """Raised for an expression that is unknown, or ambiguous between engines; the text names the part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ScalarBuilder:
         )
 
     def cast(self, scalar: Scalar, t: pa.DataType) -> Scalar:
-        """As Spark casts."""
+        """Cast as Spark does."""
         source = scalar.type
         if source == t:
             return scalar
@@ -59,7 +59,7 @@ class ScalarBuilder:
         return folded(FunctionCall("local_time", (instant, text(self.zone)), CLOCK))
 
     def as_instant(self, clock: Scalar) -> Scalar:
-        """When clocks of the session's zone show that."""
+        """Return the instant at which clocks of the session's zone show the local time."""
         made = folded(FunctionCall("as_instant", (clock, text(self.zone)), INSTANT))
         if not isinstance(made, Fixed) and fixed_offset(self.zone) is None:
             raise UnknownMeaning(f"an instant by clocks of {self.zone}, where they change")

@@ -1,5 +1,5 @@
-"""Which texts have this one in lower (upper) case: few where it is short and ASCII. So `lower(s) = 'ab'` is
-`s IN ('ab', 'Ab', 'aB', 'AB')`, which every source of statistics answers.
+"""Finds the texts whose lower (upper) case is a given text: few if it is short and ASCII. So `lower(s) = 'ab'` is `s IN
+('ab', 'Ab', 'aB', 'AB')`, which every source of statistics answers.
 
 Beyond ASCII itself few characters have ASCII in another case, most of them several letters; Unicode adds none to them.
 """
@@ -47,7 +47,7 @@ def variants(text: str, *, upper: bool) -> tuple[str, ...] | None:
 
 
 def beginnings(text: str, *, upper: bool) -> tuple[str, ...]:
-    """With one of these begins each text that begins with this one in that case; none where nothing is known."""
+    """Return the prefixes, in any case, of all texts that begin with `text` in that case; empty if unknown."""
     ascii_part = text[: next((at for at, c in enumerate(text) if not c.isascii()), len(text))]
     if ascii_part != (ascii_part.upper() if upper else ascii_part.lower()):
         return ()

@@ -89,7 +89,7 @@ def _among(asked: Scalar, values: list[Scalar]) -> Solved | None:
 
 
 def _beginning(pattern: str, escape: str) -> str:
-    """What stands before the first wildcard."""
+    """Return the pattern's text before the first wildcard."""
     beginning, at = [], 0
     while at < len(pattern) and pattern[at] not in ("%", "_"):
         at += pattern[at] == escape
@@ -99,7 +99,7 @@ def _beginning(pattern: str, escape: str) -> str:
 
 
 def _begins(texts: tuple[str, ...], asked: ColumnValue, opaque: Opaque) -> Predicate:
-    """With one of these begins what a pattern is like."""
+    """Add the prefix conditions that a match of the pattern implies."""
     if asked.type != STRING or not all(texts) or not texts:
         return opaque
     starts = tuple(StartsWith(asked.column, text) for text in texts)

@@ -1,5 +1,5 @@
-"""What has no column is worked out when it is read: `now() - INTERVAL 1 HOUR` is an instant. What cannot be (a sum that
-does not fit, a year beyond Python's) stays, and says so when rows are read."""
+"""Evaluates expressions without columns when they are read: `now() - INTERVAL 1 HOUR` is an instant. What cannot be (a
+sum that does not fit, a year beyond Python's) stays, and says so when rows are read."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _of(result: pa.DataType, *wanted: Wanted) -> Signature:
 
 
 def _fitted(t: pa.DataType, wanted: tuple[pa.DataType, ...]) -> pa.DataType | None:
-    """As Spark casts an argument without being told: NULL, and an integer to a wider one."""
+    """Return the type that Spark casts an argument to implicitly: NULL, or an integer to a wider one."""
     if t in wanted:
         return t
     if t == NULL:
@@ -184,7 +184,7 @@ def _divided(signature: Signature, duckdb: str, spark: str) -> KnownFunction:
 
 
 def _whole(duckdb: str) -> str:
-    """Of a double, as Java makes a long of one: NaN is 0, and what is beyond them the outermost."""
+    """SQL that converts a double to a long as Java does: NaN is 0, out of range the nearest limit."""
     return (
         "(CASE WHEN isnan({0}) THEN 0 WHEN {0} >= 9223372036854775808 THEN 9223372036854775807"
         f" WHEN {{0}} < -9223372036854775808 THEN -9223372036854775808 ELSE CAST({duckdb} AS BIGINT) END)"

@@ -22,7 +22,7 @@ class ColumnValue:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The same value in every row. Instants are aware datetimes in UTC."""
+    """A constant: the same value in every row. Instants are aware datetimes in UTC."""
 
     value: Literal
     type: pa.DataType
@@ -46,7 +46,7 @@ def inputs(scalar: Scalar) -> tuple[ColumnValue, ...]:
 
 
 def renamed(scalar: Scalar, name: Callable[[ColumnValue], ColumnValue]) -> Scalar:
-    """The same of other columns."""
+    """Return the scalar with its columns replaced."""
     match scalar:
         case ColumnValue():
             return name(scalar)

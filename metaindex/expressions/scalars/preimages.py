@@ -99,7 +99,7 @@ def _between_cuts(op: Op, inner: Scalar, first: Any, second: Any, *, exact: bool
 
 
 def _around(op: Op, inner: Scalar, clock: dt.datetime) -> Solved | None:
-    """What an instant must be for clocks somewhere to show more, or less, than that."""
+    """Return bounds on an instant from a comparison of its local time, whatever the time zone."""
     low, high = _SIDES.get(op, _BOTH if op is Op.EQ else (False, False))
     at = clock.replace(tzinfo=dt.UTC)
     made = [_solved(Op.GE, inner, at - _FURTHEST)] if low else []
@@ -109,7 +109,7 @@ def _around(op: Op, inner: Scalar, clock: dt.datetime) -> Solved | None:
 
 
 def _keeps_values(source: pa.DataType, target: pa.DataType) -> bool:
-    """Is a value the same in both types, and its order?"""
+    """Return whether the cast preserves values and their order."""
     if is_integer(source):
         return bool(is_integer(target) and source.bit_width <= target.bit_width)
     return bool(source == pa.float32() and target == pa.float64())
@@ -209,7 +209,7 @@ _MAY_RAISE: Final = frozenset({"+", "-"})
 
 
 def _of_beginning(op: Op, call: FunctionCall, value: str) -> Solved | None:
-    """Of the first n characters of a text. They never fall as the text grows, byte by byte."""
+    """Solve a comparison of a text's first n characters, which never fall as the text grows, byte by byte."""
     inner, start, length = call.arguments[0], _argument(call, 1), _argument(call, 2)
     if not isinstance(inner, ColumnValue) or start != 1 or length < 1:
         return None

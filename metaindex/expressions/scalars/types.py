@@ -57,7 +57,7 @@ def known_type(t: pa.DataType) -> pa.DataType | None:
 
 
 def _held_alike(t: pa.DataType) -> bool:
-    """Is a value inside a list, map or struct the same to DuckDB as to Spark? Instants there are not looked at."""
+    """Return whether DuckDB and Spark show a value in a list, map or struct alike; not supported for instants."""
     if pa.types.is_struct(t):
         return all(_held_alike(t.field(i).type) for i in range(t.num_fields))
     known = known_type(t)
@@ -136,7 +136,7 @@ def _is_exact_in_double(t: pa.DataType) -> bool:
 
 
 def casts(source: pa.DataType, target: pa.DataType) -> bool:
-    """Is a cast of one to the other the same in both engines, as `written` writes it, or an error?"""
+    """Return whether the cast, as `written` writes it, gives the same value in both engines, or an error in both."""
     if source in (target, NULL):
         return True
     if is_integer(source):
@@ -154,7 +154,7 @@ def casts(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def duckdb_name(t: pa.DataType) -> str:
-    """Of a type that values have, for a cast."""
+    """Return DuckDB's name of a type, for a cast."""
     return f"DECIMAL({t.precision},{t.scale})" if pa.types.is_decimal(t) else _NAMES[t][0]
 
 

@@ -43,7 +43,7 @@ def start_of_next(unit: str, start: dt.datetime) -> dt.datetime:
 
 
 def later_by_months(moment: dt.datetime, months: int) -> dt.datetime:
-    """The same day of the month, or the month's last one where it has no such day."""
+    """Return the same day of the month some months later, or the last day of a month without such a day."""
     month = moment.year * 12 + moment.month - 1 + months
     year, month = month // 12, month % 12 + 1
     return moment.replace(year=year, month=month, day=min(moment.day, _days(year, month)))

@@ -13,7 +13,7 @@ _UTC: Final = frozenset({"UTC", "Z", "GMT", "Etc/UTC", "Etc/GMT", "+00:00", "-00
 
 
 def fixed_offset(zone: str) -> dt.timedelta | None:
-    """What clocks there are ahead of UTC by, where they never change; None for a zone where they do."""
+    """Return a time zone's offset to UTC if it never changes; None if it does."""
     if zone in _UTC:
         return dt.timedelta(0)
     offset = _OFFSET.fullmatch(zone)

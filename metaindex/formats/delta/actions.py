@@ -81,7 +81,7 @@ _CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-pr
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a reader must understand."""
+    """Features that a reader must support to read the table."""
 
     min_reader_version: int
     reader_features: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the table says of itself."""
+    """The table's metadata action."""
 
     id: str
     schema_string: str
@@ -146,7 +146,7 @@ class Metadata:
 
 @dataclass(slots=True)
 class Commit:
-    """What one commit (or the JSON top level of a checkpoint) says, in the order of its lines."""
+    """Actions of one commit (or of the JSON top level of a checkpoint), in the order of its lines."""
 
     files: list[tuple[bool, FileKey, FileAction]] = field(default_factory=list)  # True: add
     protocol: Protocol | None = None

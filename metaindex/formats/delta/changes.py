@@ -35,7 +35,7 @@ _TRIES = 3  # bases whose commit is looked at: the nearest below the target, the
 
 
 def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Changes | None:
-    """See `metaindex.formats.changes.ServesChanges`."""
+    """Return the changes since a base; see `metaindex.formats.changes.ServesChanges`."""
     base = _proved(ref, bases, to)
     if base is None:
         return None
@@ -59,7 +59,7 @@ def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Chang
 
 
 def _commits(ref: TableRef, versions: range) -> Iterator[tuple[Commit, bytes]]:
-    """In order; of an object store some at a time, for there reading is waiting."""
+    """Yield the commits in order. From an object store several are read in parallel."""
 
     def commit_of(version: int) -> tuple[Commit, bytes]:
         return read_commit(ref.storage, ref.path, version)
@@ -73,7 +73,7 @@ def _commits(ref: TableRef, versions: range) -> Iterator[tuple[Commit, bytes]]:
 
 @dataclass(slots=True)
 class _Said:
-    """What the commits said so far."""
+    """Content of the commits read so far."""
 
     live: dict[str, tuple[FileKey, FileAction]] = field(default_factory=dict)  # by path
     sizes: dict[str, int] = field(default_factory=dict)  # of every path named, what was said last
@@ -167,7 +167,7 @@ def _gone(said: _Said, schema: pa.Schema) -> FileTable:
 
 
 def _counted(ref: TableRef, to: Version) -> int | None:
-    """How many files the version checksum says there are, where there is one."""
+    """Return the number of files in the version checksum, if there is one."""
     try:
         said = parse_json(ref.storage.read(f"{LOG}/{int(to.id):020d}.crc"))
     except (StorageError, ValueError):

@@ -62,7 +62,7 @@ class CheckpointReader:
 
 
 def open_checkpoint(storage: Storage, table: str, files: CheckpointFiles) -> CheckpointReader:
-    """What the checkpoint says of the table, and which files hold its adds."""
+    """Open a checkpoint: what it says of the table, and which files hold its adds."""
     out = CheckpointReader(storage, table, files.version)
     sidecars: list[str] = []
     for info in files.files:
@@ -188,7 +188,7 @@ def _adds(batch: Batch, number: int, partitioned: bool) -> pa.Table:
 
 
 def _counted(batch: Batch, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array:
-    """numRecords of the struct; of the JSON where a row has no struct."""
+    """Return numRecords from the struct, or from the JSON for rows without a struct."""
     records = cast_to(child(parsed, "numRecords"), pa.int64())
     if not texts or not records.null_count:
         return records
@@ -197,7 +197,7 @@ def _counted(batch: Batch, parsed: pa.Array, rows: Any, texts: bool) -> pa.Array
 
 
 def _deletion_vectors(dv: pa.Array | None, count: int) -> list[pa.Array]:
-    """id, cardinality, storage, path, offset, size."""
+    """Return the fields id, cardinality, storage, path, offset, size."""
     text, small, big = pa.string(), pa.int32(), pa.int64()
     if dv is None or dv.null_count == count:
         types = (text, big, text, text, small, small)

@@ -60,7 +60,7 @@ def kept(values: Any, mask: npt.NDArray[np.bool_]) -> Any:
 
 
 def cast_to(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """The same values as another type; ArrowInvalid where one does not fit."""
+    """Cast to another type. Raises ArrowInvalid if a value does not fit."""
     return values if values.type == type_ else compute("cast", values, options=CastOptions.safe(type_))
 
 
@@ -75,7 +75,7 @@ def child(values: pa.Array, field: int | str) -> pa.Array:
 
 
 def present(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where a value stands."""
+    """Mask of the values that are not null."""
     valid = valid_mask(values)
     return np.ones(len(values), np.bool_) if valid is None else valid
 
@@ -113,7 +113,7 @@ def int64_values(values: pa.Array) -> tuple[Rows, npt.NDArray[np.bool_]]:
 
 
 def map_values(maps: pa.Array, key: str) -> pa.Array:
-    """What every row's map holds under `key`: null where it holds null or has no such key."""
+    """Return each row's map value under `key`: null if the value is null or the key is missing."""
     count = len(maps)
     if count == 0:
         return pa.nulls(0, pa.string())

@@ -66,7 +66,7 @@ def _at_the_end(size: Words) -> Mask:
 
 
 def _words(bounds: pa.Array, valid: Mask | None) -> Words:
-    """Of 16-byte bounds; 0 under a null."""
+    """Return 16-byte bounds as pairs of 64-bit words; 0 under a null."""
     offsets = np.frombuffer(bounds.buffers()[1], np.int32, len(bounds) + 1, bounds.offset * 4)
     there = np.ones(len(bounds), np.bool_) if valid is None else valid
     words = np.zeros((len(bounds), 2), np.uint64)

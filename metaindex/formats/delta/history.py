@@ -1,4 +1,4 @@
-"""When versions were made: in-commit timestamps where the table has them, else the commits' file times, made strictly
+"""Timestamps of versions: in-commit timestamps if the table has them, else the commits' file times, made strictly
 increasing."""
 
 from __future__ import annotations

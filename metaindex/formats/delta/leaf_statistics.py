@@ -19,8 +19,8 @@ Column = tuple[tuple[str, ...], pa.DataType]
 
 @dataclass(frozen=True, slots=True)
 class LeafStatistics:
-    """One column's statistics as written: bounds in the physical domain, null counts, and whether the bounds are said
-    to be loose."""
+    """Statistics of one column as written: bounds in the physical domain, null counts, and whether the writer marked
+    the bounds as loose."""
 
     lower: pa.Array
     upper: pa.Array

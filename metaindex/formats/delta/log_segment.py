@@ -1,4 +1,4 @@
-"""Which files of `_delta_log` make a version.
+"""Files of `_delta_log` that make up a version.
 
 A version is a complete checkpoint at or below it plus every commit after that checkpoint. Log compaction files
 (`N.M.compacted.json`) are never read: they may hold an add and a remove of one key, and commits say the same. A
@@ -52,7 +52,7 @@ class CheckpointFiles:
 
 @dataclass(frozen=True, slots=True)
 class LogListing:
-    """What a listing of the log showed: commits and complete checkpoints by version."""
+    """Result of a listing of the log: commits and complete checkpoints by version."""
 
     commits: dict[int, ObjectInfo] = field(default_factory=dict)
     checkpoints: dict[int, CheckpointFiles] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class LogListing:
 
 @dataclass(frozen=True, slots=True)
 class LogSegment:
-    """What makes one version: a checkpoint or none, and the commits behind it."""
+    """Files of one version: a checkpoint or none, and the commits after it."""
 
     version: int
     checkpoint: CheckpointFiles | None
@@ -89,7 +89,7 @@ class LogSegment:
 
     @property
     def files(self) -> tuple[object, ...]:
-        """What the version is made of, as it was listed: two segments that differ here may say different things."""
+        """Return the listed files of the version: segments that differ here may have different content."""
         return (self.version, self.checkpoint, *(self.listing.commits.get(v) for v in self.commits))
 
 
@@ -104,7 +104,7 @@ def commit_number(id_: str) -> int | None:
 
 
 def list_log(storage: Storage, start_after: str = "") -> LogListing:
-    """One listing of the log's own folder."""
+    """List the log's own folder once."""
     return read_listing(storage.list(LOG, recursive=False, start_after=start_after))
 
 
@@ -137,18 +137,18 @@ def read_listing(infos: Iterable[ObjectInfo]) -> LogListing:
 
 
 def has_log(storage: Storage, folder: str = "") -> bool:
-    """Is there any commit or checkpoint?"""
+    """Return whether the log holds a commit or checkpoint."""
     log = f"{folder}/{LOG}" if folder else LOG
     return any(_NAME.match(_name(info.path)) for info in storage.list(log, recursive=False))
 
 
 def log_of_nothing(storage: Storage, folder: str = "") -> bool:
-    """Is there a log's folder, and no commit in it?"""
+    """Return whether there is a log folder without a commit in it."""
     return LOG in storage.folders(folder) and not has_log(storage, folder)
 
 
 def without_commits(table: str) -> str:
-    """What is said of one whose log is a folder without commits: no format opens it."""
+    """Return the error text for a table whose log is a folder without commits, which no format opens."""
     return (
         f"the files of a Delta table are those that its commits name; {LOG} of {table!r} holds no commit; restore the"
         f" log, or remove {LOG} where this never was a Delta table"
@@ -176,8 +176,8 @@ def find_segment(storage: Storage, table: str, version: int | None = None) -> Lo
 
 
 def following(storage: Storage, version: Version) -> bool:
-    """Can the log be followed commit by commit from a version: is its commit there as it was, and no checkpoint known
-    behind it?"""
+    """Return whether the log can be followed commit by commit from a version: its commit is unchanged, and no later
+    checkpoint is known."""
     number, hint = int(version.id), _last_checkpoint(storage)
     if hint is not None and hint > number:
         return False
@@ -215,7 +215,7 @@ def commit_fingerprint(data: bytes) -> str:
 
 
 def stored_commit_fingerprint(storage: Storage, version: int) -> str:
-    """The same without reading the whole of a large commit. ObjectNotFoundError where there is no such commit."""
+    """Like `commit_fingerprint`, but reads only the edges of a large commit. ObjectNotFoundError without one."""
     path = commit_path(version)
     head = storage.read(path, 0, 2 * _EDGE)
     if len(head) < 2 * _EDGE:

@@ -1,4 +1,4 @@
-"""One Parquet file of the log (a checkpoint, a part of it, a sidecar): opened so that its damage has a name."""
+"""Opens one Parquet file of the log (a checkpoint, a part of it, a sidecar), so that errors name a damaged one."""
 
 from __future__ import annotations
 

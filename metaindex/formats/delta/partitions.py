@@ -110,8 +110,8 @@ def _physical(items: list[Any], domain: pa.DataType) -> pa.Array:
 
 
 def shown_values(leaf: Leaf, texts: pa.Array, time_zone: str) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-    """What a reader in a time zone shows of a partition column in every file, and where that is known; None: of this
-    type nothing is."""
+    """Return the values of a partition column as a reader in a time zone shows them, one per file, and which of them
+    are known; None if values of the type are never known."""
     codes, said = _coded(texts)
     casts = [None if text is None else cast(text, leaf.type) for text in said]
     values = [v.instant(time_zone) if isinstance(v, LocalMicros) else v for v in casts]

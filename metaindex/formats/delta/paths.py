@@ -23,7 +23,7 @@ _FILE_URI = re.compile(r"^file:(?://(?:localhost)?)?(?=/)")
 
 
 def decoded(raw: str) -> str:
-    """One path. Absolute local ones lose their `file:` so that every spelling of one file is one key."""
+    """Return one decoded path. Absolute local paths lose their `file:`, so that every spelling of a file is one key."""
     if _SCHEME.match(raw):
         path = _inner_unquote(_FILE_URI.sub("", raw))
         if not path.startswith("/"):
@@ -48,7 +48,7 @@ def _inner_unquote(text: str) -> str:
 
 
 def decoded_column(raw: pa.Array) -> pa.Array:
-    """The same for a column of strings; only the rows that need it are touched one by one."""
+    """Decode a column of paths; only rows that need it are decoded one by one."""
     from .columns import strings, where
 
     if _all_plain(raw):
@@ -68,7 +68,7 @@ def decoded_column(raw: pa.Array) -> pa.Array:
 
 
 def _all_plain(raw: pa.Array) -> bool:
-    """One look at the bytes of all paths: is there nothing to decode in any?"""
+    """Return whether no path needs decoding, by one look at the bytes of all paths."""
     if len(raw) == 0:
         return True
     data = raw.buffers()[2]

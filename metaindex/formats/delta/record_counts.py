@@ -1,5 +1,5 @@
-"""How many records an add action says that its file has: the first number of its statistics, read without parsing them
-where writers put it first."""
+"""Record counts that add actions state: the first number of the statistics, read without parsing them if the writer put
+it first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREFIX_MASK = np.uint64(2**48 - 1)  # six bytes of the second word
 
 
 def numbers_of_records(stats: pa.Array) -> pa.Array:
-    """numRecords of every text: null where it is not said, or makes no sense."""
+    """Return numRecords of every text: null if it is missing or invalid."""
     count = len(stats)
     if count == 0 or stats.null_count == count:
         return pa.nulls(count, pa.int64())

@@ -22,7 +22,7 @@ from .log_segment import LogSegment, commit_fingerprint, commit_path, stored_com
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a version says of the table, before any file is looked at."""
+    """Statements of a version about the table, before any file is read."""
 
     protocol: Protocol
     metadata: Metadata
@@ -42,7 +42,7 @@ class ReplayedFiles:
 
 
 def read_commit(storage: Storage, table: str, version: int) -> tuple[Commit, bytes]:
-    """One commit; a missing one is a gap in the log."""
+    """Read one commit. Raises CorruptTableError for a missing one, which is a gap in the log."""
     path = commit_path(version)
     try:
         data = storage.read(path)
@@ -98,7 +98,7 @@ def in_commit_timestamps(metadata: Metadata) -> bool:
 
 
 def version_fingerprint(storage: Storage, segment: LogSegment) -> str:
-    """Of the commit while it is there, of the checkpoint once it is cleaned."""
+    """Return the fingerprint of the version's commit, or of its checkpoint once the commit is cleaned up."""
     try:
         return stored_commit_fingerprint(storage, segment.version)
     except ObjectNotFoundError:

@@ -171,7 +171,7 @@ class _SchemaReader:
                 raise UnsupportedFeatureError(f"{self.table} has a column of type {other!r}, which is not supported")
 
     def in_files(self, f: Field) -> dict[str, str] | None:
-        """How files name a field inside a list or map: readers know it by its Arrow type only."""
+        """Return the metadata by which files name a field inside a list or map, known by its Arrow type only."""
         if self.mode == "none":
             return None
         named = {"delta.columnMapping.physicalName": f.source}

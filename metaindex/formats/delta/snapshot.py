@@ -60,7 +60,7 @@ class DeltaDetails:
         return [None if leaf.path[0].partition else next(of_data) for leaf in leaves]
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
-        """Of those inside a struct nothing: a writer may count the lists alone, and not the structs that are NULL."""
+        """Nothing is known inside a struct: a writer may count lists alone, and not the structs that are NULL."""
         return self.statistics.null_lists(leaf) if len(leaf.path) == 1 else None
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:

@@ -1,4 +1,4 @@
-"""What the log says of a column of every file, repaired for known faults of writers.
+"""Column statistics from the log, for every file, corrected for known faults of writers.
 
 fault or doubt                                    answer
 column outside the indexed ones, null, damaged    unknown
@@ -49,8 +49,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class LogStatistics:
-    """Where the statistics of a snapshot's files are: row `row[i]` of part `part[i]`, or of `loose` where part is
-    -1."""
+    """Location of each file's statistics: row `row[i]` of part `part[i]`, or of `loose` if the part is -1."""
 
     storage: Storage
     table: str
@@ -67,8 +66,8 @@ class LogStatistics:
         return self.many_bounds([leaf])[0]
 
     def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
-        """Of a list or map: where the log says that none is NULL. A count above 0 may be one of elements, or take empty
-        ones in, as footers do."""
+        """Return in which files no list or map is NULL. A count above 0 may count elements, or include empty lists, as
+        in footers."""
         (written,) = self._written([(leaf.source, pa.binary())])  # whose bounds are never read
         repaired = _repaired(written, self.with_deletes, self.record_count, pa.binary(), False)
         if repaired is None or repaired.null_count is None:
@@ -121,7 +120,7 @@ class LogStatistics:
 
 
 def _of_part(part: Any, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
-    """Of the part's `rows`, which ascend."""
+    """Return the statistics of some rows of a part, in ascending order."""
     pieces = []
     for batch in batches(part):
         first, last = np.searchsorted(rows, [batch.first_row, batch.first_row + batch.rows])
@@ -131,7 +130,7 @@ def _of_part(part: Any, rows: npt.NDArray[np.int64], columns: Sequence[Column]) 
 
 
 def _of_batch(batch: Batch, rows: npt.NDArray[np.int64], columns: Sequence[Column]) -> list[LeafStatistics]:
-    """From the parsed struct where the checkpoint has one, from the text where a row has only that."""
+    """Return statistics of a batch's rows: from the parsed struct if the checkpoint has one, else the text."""
     add = batch.part.schema_arrow.field("add").type
     texts = has_field(add, "stats")
     if not has_field(add, "stats_parsed"):

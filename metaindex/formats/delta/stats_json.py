@@ -31,8 +31,7 @@ _NOT_NUMBERS = r':\s*"(?:NaN|[+\-]?(?:Infinity|infinity|INF|Inf|inf))"'
 
 
 def read_leaves(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatistics]:
-    """What the texts say of each column. The texts are read once for all of them, but where some value is not as it
-    should be."""
+    """Parse each column's statistics from the texts. One pass reads all columns, unless a value is malformed."""
     chunks = [_read_chunk(stats.slice(start, CHUNK_ROWS), columns) for start in range(0, len(stats), CHUNK_ROWS)]
     if not chunks:
         return [LeafStatistics.unknown(0, type_) for _, type_ in columns]
@@ -49,7 +48,7 @@ def _read_chunk(stats: pa.Array, columns: Sequence[Column]) -> list[LeafStatisti
 
 
 def _schema(columns: Sequence[Column]) -> pa.Schema | None:
-    """Of the texts, as far as they speak of the columns. None where one column stands inside of another."""
+    """Return the schema of the texts, restricted to the columns. None if one column is inside another."""
     bounds = [(source, read_as) for source, type_ in columns if (read_as := json_type(type_)) is not None]
     counts, values = _nested([(source, pa.int64()) for source, _ in columns]), _nested(bounds)
     if counts is None or values is None:
@@ -82,7 +81,7 @@ def _read_column(stats: pa.Array, source: tuple[str, ...], type_: pa.DataType) -
 def _of_table(
     table: pa.Table, source: tuple[str, ...], type_: pa.DataType, nan: npt.NDArray[np.bool_]
 ) -> LeafStatistics:
-    """One column of texts that were read. `nan`: where some value was NaN."""
+    """Return the statistics of one column of parsed texts. `nan`: rows in which a value was NaN."""
     import pyarrow.compute as pc
 
     count = table.num_rows

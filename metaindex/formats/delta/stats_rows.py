@@ -31,12 +31,12 @@ def _parsed(text: str | None) -> Row:
 
 
 def parsed_rows(stats: pa.Array) -> list[Row]:
-    """What each text says, nothing where it says nothing that can be read."""
+    """Parse each text; one that cannot be read gives an empty row."""
     return [_parsed(text) for text in stats.to_pylist()]
 
 
 def read_rows(rows: Sequence[Row], source: tuple[str, ...], type_: pa.DataType) -> LeafStatistics:
-    """As `stats_json.read_leaves`, of texts that are parsed."""
+    """Like `stats_json.read_leaves`, from parsed texts."""
     lower: list[Any] = []
     upper: list[Any] = []
     nulls: list[int | None] = []
@@ -112,7 +112,7 @@ def _float32(number: float, raw: Any) -> float | None:
 
 
 def json_type(type_: pa.DataType) -> pa.DataType | None:
-    """How bounds of a type stand in JSON; None where it has none that may be believed."""
+    """Return the JSON type of a column's bounds; None if its bounds cannot be trusted."""
     is_ = pa.types
     if is_.is_boolean(type_) or is_.is_floating(type_) or is_.is_decimal(type_) or is_.is_string(type_):
         return type_

@@ -58,9 +58,9 @@ class DeltaFormat:
         return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
-        """See `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest is the one that none
-        follows. A listing is asked where the known one is not there any more, and where a checkpoint lies behind it:
-        then commits between may be cleaned."""
+        """Return the newest version; see `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest
+        is the one without a successor. The log is listed only if the known commit is gone, or a checkpoint follows it:
+        then commits between may have been cleaned up."""
         numbered = ((number, v) for v in known if (number := commit_number(v.id)) is not None)
         number, version = max(numbered, key=itemgetter(0), default=(0, None))
         if version is not None and following(ref.storage, version):
@@ -73,7 +73,7 @@ class DeltaFormat:
         return self.resolve(ref, At())
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
-        """See `metaindex.formats.protocol.TellsReading`."""
+        """Return how files are read; see `metaindex.formats.protocol.TellsReading`."""
         return {"file_format": "parquet"}
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
@@ -88,7 +88,7 @@ class DeltaFormat:
         )
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        """See `metaindex.formats.changes.ServesChanges`."""
+        """Return the changes since a base; see `metaindex.formats.changes.ServesChanges`."""
         from .changes import changes_from_log
 
         return changes_from_log(ref, bases, self.resolve(ref, target))

@@ -49,7 +49,7 @@ def first_that_says(
 
 
 def is_whole(reader: Mapping[str, str]) -> bool:
-    """Is a file one text, not a line a row?"""
+    """Return whether a file is one text instead of a line per row."""
     return "true" in (reader.get("multiline", "").lower(), reader.get("wholefile", "").lower())
 
 
@@ -92,7 +92,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def begins_as(text: bytes) -> str:
-    """What a text is by its first bytes, and what is said to have it read; empty where they tell nothing."""
+    """Return what a text is, judging by its first bytes, and the cure that makes it readable; empty if unknown."""
     like = next((said for mark, said in _OTHER_BEGINNINGS.items() if text.startswith(mark)), "")
     if not like and (text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in text[:4]):
         like = f"UTF-16 or UTF-32: write it in UTF-8, or say encoding= and schema=, and {CURE}"

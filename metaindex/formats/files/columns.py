@@ -13,7 +13,7 @@ STRETCH = 1 << 20
 
 
 def numbers(values: Sequence[int]) -> pa.Array:
-    """int64, without nulls."""
+    """Return int64 values without nulls."""
     return from_vector(np.array(values, np.int64), None, pa.int64())
 
 
@@ -29,7 +29,7 @@ def long_texts(values: Sequence[str | None]) -> pa.ChunkedArray:
 
 
 def repeated(text: str, count: int) -> pa.Array:
-    """The same text everywhere."""
+    """Return an array that repeats one text."""
     data = text.encode()
     offsets = np.arange(count + 1, dtype=np.int32) * len(data)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data * count)])

@@ -57,7 +57,7 @@ def _csv_columns(read: Sequence[tuple[str, pa.Table]], reader: Mapping[str, str]
 
 
 def look_for_data(storage: Storage, paths: Sequence[str], reader: Mapping[str, str], schema: pa.Schema) -> None:
-    """See `check_header`, of columns that the user names. What cannot be read is the business of whoever reads it."""
+    """Run `check_header` for columns that the user names. Unreadable files are skipped: reading them raises."""
     for path in paths:
         try:
             table = _csv_text(text_of(storage, path, reader, 1 << 16), path, reader, named=True)
@@ -67,7 +67,7 @@ def look_for_data(storage: Storage, paths: Sequence[str], reader: Mapping[str, s
 
 
 def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool = False) -> pa.Table:
-    """All columns of the beginning of a file as texts, under what its header says. `named`: does the user say which
+    """Return all columns in the beginning of a file as texts, named by its header. `named`: does the user say which
     there are?"""
     import pyarrow.csv as csv
 
@@ -146,8 +146,8 @@ _ENDED = rb"(?:\r\n|\r|\n)"
 
 
 def _without_comments(text: bytes, reader: Mapping[str, str]) -> bytes:
-    """Without the lines that the parser passes over: comments, and before the first row blank ones. In quotes that go
-    over lines (multiLine) a line may begin like one, so that only the first ones are taken for some."""
+    """Remove the lines that the parser skips: comments, and blank lines before the first row. In quotes that go over
+    lines (multiLine) a line may begin like one, so that only the first ones are taken for some."""
     mark = re.escape(reader.get("comment", "").encode())
     comment = mark + rb"[^\r\n]*+" if mark else rb"(?!)"
     blank = rb"(?!)" if is_whole(reader) else _IN_LINE
@@ -159,7 +159,7 @@ def _without_comments(text: bytes, reader: Mapping[str, str]) -> bytes:
 
 
 def _check_utf8(text: bytes, path: str) -> None:
-    """Before Arrow parses it: what is no text in a row is decoded where no error can be caught."""
+    """Raise CorruptTableError unless the text is UTF-8, before Arrow decodes it where no error can be caught."""
     if not is_utf8(text):
         like = begins_as(text)
         raise CorruptTableError(
@@ -199,6 +199,6 @@ def _header(reader: Mapping[str, str]) -> bool:
 
 
 def _header_names(names: Sequence[str]) -> list[str]:
-    """As Spark names them: nameless columns `_c<place>`, columns of one name with their place behind."""
+    """Return the names as Spark assigns them: nameless columns are `_c<place>`, duplicates get their place appended."""
     folded = [alike(n) for n in names]
     return [f"_c{i}" if not n else f"{n}{i}" if folded.count(folded[i]) > 1 else n for i, n in enumerate(names)]

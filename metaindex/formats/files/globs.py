@@ -1,9 +1,9 @@
-"""Patterns of names as Hadoop reads them, hence Spark: in paths, and in `pathGlobFilter`.
+r"""Patterns of names as Hadoop reads them, hence Spark: in paths, and in `pathGlobFilter`.
 
     *        any characters but "/"          [ab] [a-z] [^a] [!a]   one character of these, none of these
     ?        one character                   {a,b}                  one of these; outside of file names also with "/"
                                                                     inside
-    \\x       the character x itself
+    \x       the character x itself
 
 There is no pattern for "at any depth": `**` is refused, as Spark reads it as `*` and other tools do not.
 """
@@ -19,7 +19,7 @@ _SPECIAL = frozenset("{}[]*?\\")
 
 
 def has_pattern(text: str) -> bool:
-    """Does some character of the path mean more than itself?"""
+    """Return whether a character of the path is special in patterns."""
     return not _SPECIAL.isdisjoint(text)
 
 
@@ -35,7 +35,7 @@ def literal(part: str) -> str | None:
 
 
 def matcher(pattern: str) -> re.Pattern[str]:
-    """What one part of a path, or a file's name, is held against (`fullmatch`)."""
+    """Return the pattern that one part of a path, or a file's name, is matched against (`fullmatch`)."""
     out: list[str] = []
     open_ = 0
     at, end = 0, len(pattern)

@@ -1,5 +1,5 @@
-"""Does a CSV file begin with the names of its columns? Where nobody has said so, the first row is not taken for names
-that looks like data: a row of every file would be lost without a word.
+"""Decides whether a CSV file begins with the names of its columns. Unless an option tells, a first row that looks like
+data is not taken for names: a row of every file would be lost without a word.
 
 What tells: a column of numbers, days, times or truths whose first row is none has a name there; one whose first row is
 one, too, has data there. Of texts alone a first row that comes again further down, in a row that is another one, is
@@ -62,8 +62,8 @@ def _is_data(first: Sequence[str], rest: pa.Table, schema: pa.Schema | None) -> 
 
 
 def _comes_again(first: Sequence[str], rest: pa.Table) -> bool:
-    """Does one of the texts stand in its column again? Rows that are all of the first row again are headers of files
-    that were put together."""
+    """Return whether a text occurs again in its column. Rows equal to the first row are headers of concatenated
+    files."""
     same = [pc.fill_null(pc.equal(column, name), False) for name, column in zip(first, rest.columns, strict=False)]
     if not same:
         return False

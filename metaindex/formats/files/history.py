@@ -42,7 +42,7 @@ _PUTS = 4  # tries where a store does not answer
 
 @dataclass(frozen=True, slots=True)
 class KeptListing:
-    """One kept listing: when it was taken, its id, where it is."""
+    """A kept listing: when it was taken, its id, and its path."""
 
     timestamp_ms: int
     id: str
@@ -51,8 +51,8 @@ class KeptListing:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a kept listing holds: the files and their format, the folders below which partitions are looked for, and the
-    columns of the data files (partition columns apart; None: they were read under other options)."""
+    """Content of a kept listing: the files and their format, the folders below which partitions are looked for, and the
+    columns of the data files (without partition columns; None: they were read under other options)."""
 
     timestamp_ms: int
     file_format: str
@@ -62,7 +62,7 @@ class Recalled:
 
 
 def _place(ref: TableRef) -> tuple[Storage, str]:
-    """Where listings are kept. Beside the table, as overwriting a folder empties it."""
+    """Return where listings are kept: beside the table, since overwriting a folder empties it."""
     if ref.history is not None:
         return ref.history, ""
     root = ref.storage.root
@@ -72,7 +72,7 @@ def _place(ref: TableRef) -> tuple[Storage, str]:
 
 
 def remembered(ref: TableRef) -> Sequence[KeptListing]:
-    """All kept listings, oldest first."""
+    """List all kept listings, oldest first."""
     storage, folder = _place(ref)
     listings = []
     for info in storage.list(folder, recursive=False):
@@ -181,7 +181,7 @@ def forget(ref: TableRef, whole: Callable[[FileTable], bool]) -> int:
 
 
 def _reader(ref: TableRef) -> bytes:
-    """What the columns were read with."""
+    """Fingerprint of the options that the columns were read with."""
     options = FilesOptions.of(ref.options)
     given = None if options.schema is None else str(options.schema)
     return json.dumps([options.format, given, sorted(options.reader.items())]).encode()

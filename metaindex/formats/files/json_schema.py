@@ -45,7 +45,7 @@ def json_schema(storage: Storage, paths: Sequence[str], newest: str, reader: Map
 
 
 def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str, str]) -> dict[str, pa.DataType]:
-    """Of one file, by its text."""
+    """Infer the columns of one file from its text."""
     if not text.strip():
         return {}
     try:
@@ -165,7 +165,7 @@ def _is_number(t: pa.DataType) -> bool:
 
 
 def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """Of two that are not the same."""
+    """Return the common type of two different number types."""
     decimals = [t for t in (a, b) if pa.types.is_decimal(t)]
     if pa.float64() in (a, b) or not decimals:
         return pa.float64()
@@ -186,7 +186,7 @@ def _inside(t: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.
 
 
 def _lines_of(text: bytes) -> bytes:
-    """One object, or an array of them, as JSON lines."""
+    """Convert one object, or an array of objects, to JSON lines."""
     start = text.lstrip()
     value, _ = json.JSONDecoder().raw_decode(start.decode())
     return "\n".join(json.dumps(item) for item in (value if isinstance(value, list) else [value])).encode()

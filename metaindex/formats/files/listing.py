@@ -47,7 +47,7 @@ class Listing:
 
     @property
     def starts(self) -> list[int]:
-        """Where in each folder's name partitions may begin."""
+        """Return for each folder where partitions may begin in its name."""
         return starts_of(self.folders, self.bases)
 
     def in_roots(self) -> Listing:
@@ -55,7 +55,7 @@ class Listing:
         return self._take([i for i, f in enumerate(self.folder) if self.folders[f] in self.roots])
 
     def sorted(self) -> Listing:
-        """In path order; roots of several folders are walked one after the other."""
+        """Sort by path; the roots of several folders are walked one after the other."""
         if all(a < b for a, b in pairwise(self.paths)):
             return self
         order = sorted(range(len(self)), key=self.paths.__getitem__)
@@ -95,8 +95,8 @@ class Listing:
         return compute("binary_join_element_wise", first, changed, repeated("-", len(changed)))
 
     def fingerprint(self) -> str:
-        """xxh3_128 over every file's path, size, time and etag, in path order: `path \\0 size \\0 time \\0 etag`, a
-        line each."""
+        r"""Return xxh3_128 over every file's path, size, time and etag, in path order: `path \0 size \0 time \0 etag`,
+        a line each."""
         digest = xxhash.xxh3_128()
         for at in range(0, len(self), STRETCH):
             end = at + STRETCH
@@ -110,7 +110,7 @@ class Listing:
         return str(digest.hexdigest())
 
     def same_files(self, other: Listing) -> bool:
-        """Is it a listing of the same files: as they are, of one fingerprint?"""
+        """Return whether the other listing has the same files, with the same fingerprints."""
         return (
             self.local == other.local
             and self.paths == other.paths
@@ -122,8 +122,8 @@ class Listing:
         )
 
     def racy(self) -> pa.Array:
-        """Which files may still change without a sign. Object stores change an object's etag with its bytes: none
-        there. A time in the future is somebody's invention; when the bytes changed is asked then."""
+        """Mask of the files that may change without changing their fingerprint. Object stores change an object's etag
+        with its bytes: none there. For a modification time in the future, the change time decides."""
         if not self.local:
             return from_truths(np.zeros(len(self), np.bool_))
         since, invented = self.taken_ns - RACY_NS, self.taken_ns + RACY_NS
@@ -132,7 +132,7 @@ class Listing:
 
 
 def starts_of(folders: Sequence[str], bases: Collection[str]) -> list[int]:
-    """Where each folder's name goes on behind the deepest base above it."""
+    """Return for each folder where its name continues after the deepest base above it."""
     if set(bases) == {""}:
         return [0] * len(folders)
     known = set(bases)

@@ -1,4 +1,4 @@
-"""What the user says beside the path of plain files, and how the files are then to be read.
+"""Options of plain files, and how the files are read under them.
 
 Names are those of Spark's readers, case does not matter; `format`, `schema` and `glob` are ours. CSV files have a
 header unless `header=False` says otherwise (Spark's own default is none: what is passed on to a reader always says it).
@@ -95,14 +95,14 @@ class FilesOptions:
 
     @property
     def telling(self) -> Mapping[str, str]:
-        """Those of `reader` that say another thing than is meant where nothing is said: CSV files have a header, and
-        others none to speak of; a schema that is said is not inferred."""
+        """The entries of `reader` that differ from the defaults. CSV files have a header by default; a `schema`
+        excludes `inferSchema`."""
         inferred = set() if self.schema is None else {"inferschema"}
         return {name: value for name, value in self.with_inferred.items() if name not in inferred}
 
     @property
     def with_inferred(self) -> Mapping[str, str]:
-        """The same as it was once told: with what is said of inferring a schema beside one."""
+        """The options as older versions stored them: including `inferSchema` beside a schema."""
         return {name: value for name, value in self.reader.items() if (name, value.lower()) != ("header", "true")}
 
     def read_options(self, file_format: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What is kept of a table of plain files, and where: beside it, as overwriting a folder empties it."""
+"""Files kept about a table of plain files. They are beside it, since overwriting a folder empties it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from .globs import escape, expand, has_pattern, literal, matcher
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Where everything is relative to, and which files and folders below it are the table: patterns, in order."""
+    """The folder that paths are relative to, and the patterns of the table's files and folders below it."""
 
     storage: Storage
     patterns: tuple[str, ...]
@@ -65,8 +65,8 @@ def roots_of(
 
 
 def match(storage: Storage, pattern: str) -> list[tuple[str, bool]]:
-    """What fits: paths relative to the storage's root, in order, and whether each is a folder. NotATableError where
-    nothing does."""
+    """Return the matches of a pattern: paths relative to the storage's root, in order, and whether each is a folder.
+    Raises NotATableError if there is none."""
     fits = [fit for spelled in expand(pattern) for fit in _matches(storage, spelled)]
     if not fits:
         raise NotATableError(
@@ -102,7 +102,7 @@ def _absolute(text: str) -> str:
 
 
 def _exists(name: str, storage_options: Mapping[str, str] | None) -> bool:
-    """Is there a file or folder of this very name?"""
+    """Return whether a file or folder of exactly this name exists."""
     if "://" not in name:
         return os.path.lexists(name)
     return bool(_kinds(storage_for(name, storage_options)[0], "", ""))
@@ -132,7 +132,7 @@ def _base(parts: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _kinds(storage: Storage, folder: str, name: str) -> list[bool]:
-    """Whether the name is a folder; nothing where it does not exist. On object stores it may be both."""
+    """Return whether the name is a folder; empty if it does not exist. On object stores it may be both."""
     path = f"{folder}/{name}".strip("/")
     if isinstance(storage, LocalStorage):
         where = storage.uri(path)
@@ -161,7 +161,7 @@ def _children(storage: Storage, folder: str) -> Iterator[tuple[str, bool]]:
 
 
 def denied(error: OSError, where: str) -> StorageError:
-    """What hinders a listing, naming the folder or file."""
+    """Return the error of a failed listing, naming the folder or file."""
     if isinstance(error, PermissionError):
         return StoragePermissionError(
             f"cannot list {where!r}: permission denied; check the owner and mode of the folder"

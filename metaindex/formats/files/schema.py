@@ -54,8 +54,8 @@ def data_schema(
 def goes_without_header(
     storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
 ) -> bool:
-    """Is a header that is said of the files what is meant where nobody says it? Not of those whose first row looks like
-    data, nor of files without a header. Raises what reading them raises."""
+    """Return whether an explicit header setting is redundant, as the default reads the files in the same way. False if
+    the first row looks like data, or the files have no header. Raises what reading them raises."""
     unsaid = replace(options, reader=options.telling)
     if file_format != "csv" or unsaid.reader == options.reader:
         return False
@@ -169,8 +169,8 @@ def _united(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def merged(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
-    """All columns of all files, in order of appearance. As in Spark, a column has one type in all files, but decimals
-    of one scale, which take the widest."""
+    """Merge the columns of all files, in order of appearance. As in Spark, a column has one type in all files, but
+    decimals of one scale, which take the widest."""
     fields: dict[str, pa.Field] = {}
     seen: dict[str, str] = {}
     for path, schema in schemas:

@@ -16,8 +16,8 @@ _WORDS = {t: word for word, t in reversed(TYPES.items())}
 
 @lru_cache(maxsize=64)
 def schema_said(schema: object) -> str:
-    """One text for all that name the same columns, in the same order, with the same types: a schema text, or where none
-    says it (a type that Spark has not), what `parse_ddl` refuses."""
+    """Return one text for all schemas with the same columns, in the same order, with the same types: a schema text, or
+    if there is none (a type that Spark lacks), one that `parse_ddl` refuses."""
     try:
         named = parse_ddl(schema) if isinstance(schema, str) else schema
     except UnsupportedFeatureError:

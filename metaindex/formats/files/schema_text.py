@@ -150,7 +150,7 @@ class _Reading:
         return kind in ("sign", "word", "end") and found.lower() == text
 
     def _is(self, text: str) -> bool:
-        """Does this stand here? It is taken then."""
+        """Consume the text if it is next, and return whether it was."""
         here = self._peek(text)
         self._at += here and text != ""
         return here

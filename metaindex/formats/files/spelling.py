@@ -1,5 +1,4 @@
-"""Which reader options there are, and how their names are spelled, as Spark documents them: Spark itself keeps them in
-small letters."""
+"""Reader options and the spelling of their names, as Spark documents them: Spark itself keeps them in lower case."""
 
 from __future__ import annotations
 

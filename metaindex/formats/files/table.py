@@ -62,8 +62,8 @@ class FilesFormat:
         self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
 
     def detect(self, ref: TableRef, passed: Passed | None = None) -> bool:
-        """One file of data among others makes a table, which opening it refuses by their names. `passed`: is told what
-        lies there beside data."""
+        """Return whether there is a table: one data file among others suffices, and opening such a folder refuses the
+        others by name. `passed`: is told what lies there beside data."""
         files = some_files(ref.storage, ref.patterns, passed)
         first = next(files, None)
         if first is None or _options(ref).format is not None or _format_of_file(ref, first) is not None:
@@ -113,7 +113,7 @@ class FilesFormat:
         return fingerprint
 
     def _present_if(self, ref: TableRef, options: FilesOptions, at: At) -> Resolved | None:
-        """What is there now, where it is the version asked by its id though nobody kept it."""
+        """Return the present version if it has the id that is asked for, although it was not kept."""
         try:
             present = self._present(ref, options) if at.version is not None else None
         except NotATableError:
@@ -123,7 +123,7 @@ class FilesFormat:
 
 @dataclass(frozen=True, slots=True)
 class FilesDetails:
-    """What plain files say beyond their listing: partition values from folder names."""
+    """Details of plain files beyond their listing: partition values from folder names."""
 
     parts: Partitions
     folder: pa.Array  # of each file: row of `parts`
@@ -183,8 +183,8 @@ def version_named(ref: TableRef, id_: str) -> Version:
 
 
 def is_named(ref: TableRef, version: Version) -> bool:
-    """Is this the version of its id? An index of before may call it otherwise: a header that was said, and that a
-    schema was inferred that was said, made another."""
+    """Return whether this is the version with its id. An older index may have another id for it: one made with an
+    explicit default header, or with `inferSchema` beside a schema."""
     options = _options(ref)
     readers = (options.telling, options.with_inferred, options.reader)
     return version in (_named(options.schema, reader, version.id) for reader in readers)
@@ -289,7 +289,7 @@ def _snapshot(
 
 
 def _refuse_partitions_amid(schema: Schema) -> None:
-    """Of columns that files say themselves: readers count the places of those that are no partition."""
+    """Refuse partition columns that files hold before others: CSV columns are found by place without them."""
     columns = list(schema)
     last = max((at for at, field in enumerate(columns) if not field.partition), default=-1)
     amid = [field.name for field in columns[: max(last, 0)] if field.partition]
@@ -302,7 +302,7 @@ def _refuse_partitions_amid(schema: Schema) -> None:
 
 
 def _by_tabs(files: FileTable) -> bool:
-    """Are the columns of a CSV table that does not say so separated by tabs, as the names of all its files say?"""
+    """Return whether a CSV table without a separator option has tabs, by the names of all its files."""
     named = pc.match_substring_regex(files.paths, r"(?i)\.tsv(\.[^/]*)?$")
     some = bool(pc.any(named).as_py())
     if some and not pc.all(named).as_py():
@@ -356,7 +356,7 @@ def _one_format(ref: TableRef, paths: Sequence[str]) -> str:
 
 
 def _ending(path: str) -> str:
-    """What of a file's name says its format: the last part, and the one before where that is a compression."""
+    """Return the part of a file's name that tells its format: the last suffix, and one before a compression."""
     parts = path.rpartition("/")[2].split(".")[1:]
     kept = parts[-2:] if parts and parts[-1].lower() in (*SUFFIXES, *REFUSED) else parts[-1:]
     return "".join(f".{part}" for part in kept)

@@ -1,4 +1,4 @@
-"""Which type do texts have, by the forms that Spark's inferSchema knows?"""
+"""Infers types of texts by the forms that Spark's inferSchema knows."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _AT_ONCE = 4096  # files of a folder
 
 @dataclass(slots=True)
 class Passed:
-    """What a look for data files went past: any file, hidden ones too; one that is named as data and has no byte."""
+    """Files that a search for data files skipped: any file, even a hidden one; an empty file named as data."""
 
     anything: bool = False
     empty: str = ""
@@ -208,8 +208,8 @@ class _Walk:
                     self._walk(path, shown + name, here)
 
     def _entries(self, where: str, stack: ExitStack) -> dict[str, os.DirEntry[str]]:
-        """What may be data in a folder, by name. The folder stays open while its files are looked at, where the system
-        finds them faster so: by their names alone."""
+        """Return the entries of a folder that may be data, by name. The folder stays open while its files are looked
+        at, where the system finds them faster so: by their names alone."""
         opened = os.open(where, os.O_RDONLY | os.O_CLOEXEC) if os.scandir in os.supports_fd else None
         if opened is not None:
             stack.callback(os.close, opened)
@@ -332,7 +332,7 @@ def _local_files(where: str, shown: str, passed: Passed) -> Iterator[str]:
 
 
 def _data_files(storage: Storage, folder: str, passed: Passed) -> Iterator[str]:
-    """Some data files below a folder, one after the other."""
+    """Yield data files below a folder, one at a time."""
     if isinstance(storage, LocalStorage):
         yield from _local_files(storage.uri(folder).rstrip("/") or "/", f"{folder}/" if folder else "", passed)
         return

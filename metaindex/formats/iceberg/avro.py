@@ -28,7 +28,7 @@ _MAGIC = b"Obj\x01"
 
 @dataclass(frozen=True, slots=True)
 class AvroFile:
-    """One decoded file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's
+    """A decoded Avro file: its rows in physical types (dates are day numbers, decimals big-endian bytes), the writer's
     schema and the header's key-value metadata. `names`: all fields of a row, those that were not asked for too."""
 
     rows: pl.DataFrame
@@ -38,9 +38,9 @@ class AvroFile:
 
 
 def read_avro(data: bytes, name: str, *, inline: str = "", only: Collection[str] | None = None) -> AvroFile:
-    """All records of the container in `data`; `name` says in errors which file it is. The fields of the record `inline`
-    stand among the top ones, as `inline.field`. Of the fields in `only` those that are there are decoded, the others
-    passed over; None: all."""
+    """Decode all records of the container in `data`; `name` names the file in errors. The fields of the record `inline`
+    become top-level ones, as `inline.field`. Of the fields in `only`, those that exist are decoded and the others
+    skipped; None: all."""
     try:
         import polars
         from polars.exceptions import PanicException, PolarsError

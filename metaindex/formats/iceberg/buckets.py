@@ -60,7 +60,7 @@ class Buckets:
     count: int
 
     def hold(self, hashes: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which of `files` may hold a value of these hashes."""
+        """Mask of the `files` that may hold a value with one of these hashes."""
         return np.isin(self.buckets, [(hashed & 0x7FFFFFFF) % self.count for hashed in hashes])
 
 
@@ -119,8 +119,8 @@ def hashes_of(values: Sequence[Literal], of: pa.DataType) -> list[int] | None:
 
 
 def hashed_bytes(value: PhysicalValue, of: pa.DataType) -> bytes | None:
-    """What the specification hashes of a value in its physical domain; None for types that are not hashed. Nanoseconds
-    count as microseconds, as the domain has them."""
+    """Return the bytes that the specification hashes for a value in its physical domain; None for types that are not
+    hashed. Nanoseconds count as microseconds, as the domain has them."""
     if pa.types.is_decimal(of):
         unscaled = value if isinstance(value, int) else decode_wide(value) if isinstance(value, bytes) else None
         return None if unscaled is None else _shortest(unscaled)

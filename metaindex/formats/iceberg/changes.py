@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 class TouchedDetails(IcebergDetails):
-    """Of files picked from the manifests that some commits wrote: `data` says in which of their live entries (`entry`)
-    each stands."""
+    """Details of files picked from the manifests that some commits wrote: `data` gives each file's live entry
+    (`entry`)."""
 
     @property
     def statistics(self) -> ManifestStatistics:
@@ -59,8 +59,8 @@ def changes_from_commits(
     commit_of: Callable[[SnapshotInfo], str],
     schema_of: Callable[[Sequence[int]], Schema],
 ) -> Changes | None:
-    """See `formats.changes.ServesChanges`. `commit_of` is the fingerprint of a commit, `schema_of` the schema given the
-    specs of live files."""
+    """Return the changes since a base; see `formats.changes.ServesChanges`. `commit_of` is the fingerprint of a commit,
+    `schema_of` the schema given the specs of live files."""
     import polars as pl
 
     target = selected.snapshot
@@ -146,9 +146,9 @@ def _named(
 
 
 def _adds_up(before: list[Manifest], after: list[Manifest], order: pl.DataFrame, added: pl.DataFrame) -> bool:
-    """Do the files of the base make as many as the target has, with what the commits name? Not where a commit lists
-    none of its deletions, as PyIceberg before 0.10 where it merges manifests. A file was live at the base if the first
-    word on it is that it was deleted."""
+    """Return whether the base's files and the named ones add up to the target's. They do not if a commit lists none of
+    its deletions, as PyIceberg before 0.10 does when it merges manifests. A file was live at the base if it is first
+    named as deleted."""
     import polars as pl
 
     counts = [m.live_files for m in before if m.content == DATA]

@@ -22,8 +22,8 @@ _BY_URI = ("rest", "hive", "sql")
 
 
 def identifier_of(name: object) -> Any:
-    """What pyiceberg loads a table by. Its own reading of a text parts it at each dot; here a part of which a dot is a
-    letter stands between backticks, as in SQL."""
+    """Return the identifier by which pyiceberg loads a table. Its own reading of a text parts it at each dot; here a
+    part of which a dot is a letter stands between backticks, as in SQL."""
     if isinstance(name, str) and "`" in name:
         with suppress(ExpressionError):  # else it is a letter of the name
             return parse_path(name)

@@ -1,4 +1,4 @@
-"""Which delete files apply to which data files, and what they delete.
+"""Matches delete files to data files, and loads what they delete.
 
     delete                          applies to a data file when
     deletion vector (Puffin)        it names the file, and is not older; it takes the place of all position delete files
@@ -175,7 +175,7 @@ class DeleteLoader:
         return self._equality[key]
 
     def _merged(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EqualityDelete, ...]:
-        """One set of rows for each set of columns."""
+        """Merge the rows into one set for each set of columns."""
         by_ids: dict[tuple[int, ...], list[pa.Table]] = {}
         leaves: dict[tuple[int, ...], tuple[Leaf, ...]] = {}
         for row in rows:

@@ -1,5 +1,5 @@
-"""What an Iceberg catalog says of the store where a table lies, as storage options: endpoint, region and credentials,
-those too that a REST catalog hands out for one table.
+"""Storage options from an Iceberg catalog: endpoint, region and credentials, including those that a REST catalog hands
+out for one table.
 
 Keys are those of Iceberg's FileIO configuration (pyiceberg's "FileIO" page).
 """

@@ -1,5 +1,5 @@
-"""Which metadata file is the table's current one: by the version hint, which may lag behind, else by the highest number
-in `metadata/`."""
+"""Finds the table's current metadata file: by the version hint, which may lag behind, else by the highest number in
+`metadata/`."""
 
 from __future__ import annotations
 

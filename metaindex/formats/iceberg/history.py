@@ -35,7 +35,7 @@ class LogDiff:
 def log_diff(
     storage: Storage, place: Place, metadata: TableMetadata, base: Snapshot, target: SnapshotInfo | None
 ) -> LogDiff | None:
-    """What the commits after `base` up to `target` changed; None where they can't say."""
+    """Return what the commits after `base` up to `target` changed; None if they cannot tell."""
     import polars as pl
 
     if base.files.table.schema.names != ICEBERG_FILE_SCHEMA.names or base.table != place.root:
@@ -96,8 +96,8 @@ def _commits(metadata: TableMetadata, base: str, target: SnapshotInfo | None) ->
 def _changes(
     storage: Storage, place: Place, metadata: TableMetadata, commits: Sequence[SnapshotInfo]
 ) -> tuple[pl.DataFrame, list[Manifest]] | None:
-    """What each commit's own data manifests say that it added and deleted, commit by commit, and all manifests of the
-    last one; None where a manifest does not say which commit wrote it."""
+    """Return what each commit's own data manifests list as added and deleted, commit by commit, and all manifests of
+    the last one; None if a manifest does not tell which commit wrote it."""
     import polars as pl
 
     frames = []

@@ -1,8 +1,7 @@
-"""Where an Iceberg table's objects are. Metadata names everything by absolute location, spelled as the writer liked
+"""Locations of an Iceberg table's objects. Metadata names everything by absolute location, spelled as the writer liked
 ("file:/x", "file:///x" and "/x" are one place, as are s3, s3a and s3n); a table that was copied to another folder still
 names the old one. `Place` turns each location into what storage opens and into the path that a `FileTable` shows:
-relative to the root when below it, absolute otherwise (data outside the table's folder is legal in Iceberg).
-"""
+relative to the root when below it, absolute otherwise (data outside the table's folder is legal in Iceberg)."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _CLIMBING = "a relative location in Iceberg metadata lies below the table; {!r} 
 
 
 def normal(location: str) -> str:
-    """One spelling of a location, without a slash at its end."""
+    """Return the canonical spelling of a location, without a trailing slash."""
     plain = _S3.sub("s3:", _FILE.sub("", location))
     return plain.rstrip("/") or "/"
 
@@ -55,8 +54,8 @@ class Place:
         return below if below and not _climbs(below) else plain
 
     def open(self, location: str) -> str:
-        """What storage is given: absolute, below the root where the table was moved. CorruptTableError for what no
-        store has as a name."""
+        """Return the path that storage opens: absolute, below the root if the table was moved. CorruptTableError for
+        what no store has as a name."""
         if "\0" in location:
             raise CorruptTableError(
                 f"a location in Iceberg metadata is a path; {location!r} in {self.root} is none; restore the metadata"

@@ -43,7 +43,7 @@ PATH_FIELD_ID = 2147483546  # of `file_path` in position delete files
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One row of a manifest list."""
+    """A row of a manifest list."""
 
     location: str
     length: int | None
@@ -120,9 +120,9 @@ def read_manifests(
 
 
 def named_by(snapshot_id: int) -> pl.Expr:
-    """Which entries of the manifests that a commit wrote say what that commit did. A deleted file is listed by the
-    commit that deleted it alone, and its entry must have that commit's id; PyIceberg before 0.10 leaves the id of the
-    commit that added the file."""
+    """Return the condition on the entries that tell what a commit did, in the manifests that it wrote. A deleted file
+    is listed by the commit that deleted it alone, and its entry must have that commit's id; PyIceberg before 0.10
+    leaves the id of the commit that added the file."""
     import polars as pl
 
     return (pl.col("status") == DELETED) | ((pl.col("status") == ADDED) & (pl.col("snapshot_id") == snapshot_id))

@@ -49,7 +49,7 @@ class PartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotInfo:
-    """One snapshot as the metadata file lists it. Very old V1 snapshots name their manifests themselves instead of a
+    """A snapshot as the metadata file lists it. Very old V1 snapshots name their manifests themselves instead of a
     manifest list."""
 
     id: int
@@ -65,7 +65,7 @@ class SnapshotInfo:
 
 @dataclass(frozen=True, slots=True)
 class TableMetadata:
-    """What one metadata file says."""
+    """Content of one metadata file."""
 
     file: str
     format_version: int

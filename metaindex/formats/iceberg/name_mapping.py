@@ -36,8 +36,8 @@ def mapping_text(metadata: TableMetadata) -> str | None:
 
 
 def mapped_names(metadata: TableMetadata) -> Mapping[int, tuple[str, ...]] | None:
-    """Of each field id the names that it may have. None where the table does not say: without a mapping, or with one
-    that nobody can read."""
+    """Return the names that each field id may have. None if the table does not tell: without a mapping, or with an
+    unreadable one."""
     try:
         text = mapping_text(metadata)
     except CorruptTableError:
@@ -50,13 +50,13 @@ def mapped_names(metadata: TableMetadata) -> Mapping[int, tuple[str, ...]] | Non
 
 
 def mapping_sign(metadata: TableMetadata) -> str:
-    """What tells this mapping from another, "" where there is none."""
+    """Return a sign that differs for different mappings, "" if there is none."""
     text = metadata.properties.get(NAME_MAPPING)
     return "" if text is None else xxhash.xxh64_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def mapping_suffix(metadata: TableMetadata) -> str:
-    """What it adds to the sign of a file."""
+    """Return what the mapping adds to the sign of a file."""
     sign = mapping_sign(metadata)
     return f"-{sign}" if sign else ""
 

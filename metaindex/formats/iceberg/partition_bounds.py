@@ -1,4 +1,4 @@
-"""What the files' partition values say of a column, as `ColumnBounds` (the table of rules is in `transforms`)."""
+"""Bounds from the files' partition values, as `ColumnBounds` (the table of rules is in `transforms`)."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _masked(values: Ints, known: Bools) -> pa.Array:
 
 
 def _raised(low: pa.Array, width: int) -> pa.Array:
-    """low + width - 1, without running over."""
+    """Return low + width - 1, without overflow."""
     raised = np.minimum(vector(low, np.int64), _INT64_MAX - width + 1) + (width - 1)
     return from_vector(raised, valid_mask(low), pa.int64())
 

@@ -78,9 +78,9 @@ def file_table(
 
 
 def sign_of_entry(metadata: TableMetadata) -> pl.Expr:
-    """What tells a file from another of the same path and size: its data sequence number, and the snapshot that added
-    it. V1 numbers no commits: there the snapshot alone tells. Both stay what they are when manifests are rewritten, and
-    when a table is upgraded. Where columns may be found by a name mapping, a file is what that makes of it, too."""
+    """Return what distinguishes files of the same path and size: the data sequence number, and the adding snapshot. V1
+    numbers no commits: there the snapshot alone does. Both survive rewritten manifests and an upgrade of the table. If
+    a name mapping may find columns, its sign is part of it, too."""
     import polars as pl
 
     told = [pl.col("sequence_number"), pl.col("snapshot_id")]
@@ -114,7 +114,7 @@ class IcebergDetails:
     _statistics: ManifestStatistics | None = field(default=None)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """In another process statistics are decoded when they are asked for there."""
+        """Pickle without the decoded statistics, which another process decodes on demand."""
         return IcebergDetails, tuple(getattr(self, f.name) for f in fields(self) if f.name != "_statistics")
 
     @property
@@ -144,8 +144,8 @@ class IcebergDetails:
         return identity_values(self.data, self.metadata.specs, leaf)
 
     def initial_default(self, field_id: int) -> tuple[bool, object]:
-        """What the schemas say of files that lack the column, whatever their partitions say: is it known, and the
-        value. It never changes."""
+        """Return whether the value of a column that a file lacks is known, and the value, from the schemas alone,
+        whatever their partitions hold. It never changes."""
         for content in [self.metadata.schemas[self.metadata.current_schema_id], *self.metadata.schemas.values()]:
             leaf = leaf_by_id(read_schema(content, self.metadata.location), field_id)
             if leaf is not None:

@@ -51,7 +51,7 @@ class ManifestStatistics:
     _maps: dict[str, _Map] = field(default_factory=dict)
 
     def bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        """What the manifests say of the column; None: nothing, of any file."""
+        """Return the column's bounds from the manifests; None if they have none for any file."""
         field_id = leaf.field.field_id
         if field_id is None:
             return None
@@ -118,7 +118,7 @@ class ManifestStatistics:
 
 @dataclass(frozen=True, slots=True)
 class _Map:
-    """One map of all files, unfolded: its keys and values, and where each file's begin."""
+    """A map of all files, flattened: its keys and values, and which file each belongs to."""
 
     keys: npt.NDArray[np.int32]
     values: pa.Array
@@ -242,7 +242,7 @@ def decimals(wide: npt.NDArray[np.uint8], known: Bools, of: pa.DataType) -> pa.A
 def _trusted(
     lower: pa.Array | None, upper: pa.Array | None, of: pa.DataType
 ) -> tuple[pa.Array | None, pa.Array | None]:
-    """Both unknown where one is NaN or they cross: such a writer knew no order."""
+    """Return both bounds as unknown if one is NaN or they cross: the writer had no valid order."""
     if lower is None or upper is None:
         if pa.types.is_floating(of):
             lower, upper = (None if bound is None else _known(bound, ~_nan(bound)) for bound in (lower, upper))

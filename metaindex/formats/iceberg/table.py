@@ -69,7 +69,7 @@ class IcebergFormat:
         return version_of(metadata, select(metadata, at))
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
-        """See `metaindex.formats.protocol.TellsReading`."""
+        """Return how files are read; see `metaindex.formats.protocol.TellsReading`."""
         return read_options(_metadata(ref))
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
@@ -113,7 +113,7 @@ class IcebergFormat:
         )
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        """See `metaindex.formats.changes.ServesChanges`."""
+        """Return the changes since a base; see `metaindex.formats.changes.ServesChanges`."""
         metadata = _metadata(ref)
         selected = select(metadata, target)
 
@@ -211,8 +211,8 @@ def _from_here(location: str) -> str:
 
 
 def _place(ref: TableRef, metadata: TableMetadata) -> Place:
-    """Where the table is: where its metadata claims, unless it was found elsewhere and nothing is at the claimed
-    place."""
+    """Return the table's location: the one in its metadata, unless it was opened elsewhere and nothing is at
+    that one."""
     claimed = metadata.location
     if ref.options.get("catalog") is not None:
         return Place.of(_from_here(claimed), claimed)

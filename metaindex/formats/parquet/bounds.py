@@ -1,4 +1,4 @@
-"""From the raw statistics of row groups to the bounds of files, whole columns at a time."""
+"""Combines raw statistics of row groups into bounds of files, whole columns at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GREGORIAN_MICROS = -2208988800000000
 
 @dataclass(slots=True)
 class RawColumn:
-    """One column over the row groups of many files of one layout, as the footers say it. None: not said."""
+    """A column over the row groups of many files of one layout, as in their footers. None: missing there."""
 
     place: Found
     lower: list[Any] = field(default_factory=list)
@@ -44,7 +44,7 @@ class RawColumn:
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """The same over files: bounds in the physical domain (None: the type has none), counts, and doubts by ordinal in
+    """A column over files: bounds in the physical domain (None: the type has none), counts, and doubts by ordinal in
     `DOUBTS` (-1: none)."""
 
     lower: pa.Array | None
@@ -138,7 +138,7 @@ def _is_exact(file: FileType, table: pa.DataType) -> bool:
 
 
 def _misfit(table: pa.DataType) -> Doubt:
-    """What it means that a bound is said and yet is none."""
+    """Return the doubt of a bound that is stated but has no valid value."""
     return Doubt.NAN if pa.types.is_floating(table) else Doubt.OTHER_TYPE
 
 
@@ -253,7 +253,7 @@ def _extreme(values: pa.Array, use: Flags, keep: Flags, starts: Ints, groups: In
 
 
 def _reduce(how: np.ufunc, values: npt.NDArray[Any], starts: Ints, groups: Ints, empty: Any) -> npt.NDArray[Any]:
-    """`how` over each file's row groups; `empty` for files without any."""
+    """Reduce each file's row groups by `how`; `empty` for files without any."""
     out = np.full(len(groups), empty, values.dtype)
     some = groups > 0
     if some.any():

@@ -1,5 +1,5 @@
-"""What of a Parquet footer's row groups may be asked of Arrow: its accessors end the process where a footer contradicts
-itself, or where a column is encrypted.
+"""Decides what may be requested from Arrow about a footer's row groups: its accessors end the process if a footer
+contradicts itself, or a column is encrypted.
 
 Every column of every row group is walked before the first is asked. A column of a known form costs some microseconds
 (three patterns and a loop over its statistics); any other is read as Thrift, field by field, which is also what the
@@ -40,8 +40,8 @@ _CHUNK: Kinds = {3: _DATA, 8: _STRUCT}
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Of the columns of one file, by their ordinals: those that are encrypted, and the (row group, column) whose
-    statistics are not to be asked."""
+    """Columns of one file that are not requested from Arrow: the encrypted ones, by ordinal, and the (row group,
+    column) pairs whose statistics are unusable."""
 
     encrypted: frozenset[int] = frozenset()
     unstated: frozenset[tuple[int, int]] = frozenset()
@@ -49,8 +49,8 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class LeafForm:
-    """What the schema says of a column that its row groups must agree with. `width`: bytes of a value, 0 where they
-    vary."""
+    """Form of a column in the schema, to which its row groups must agree. `width`: bytes of a value, 0 where
+    they vary."""
 
     physical: int
     width: int
@@ -179,7 +179,7 @@ def _of(what: type, value: Any) -> None:
 
 
 def _known_form(walk: Compact, form: LeafForm) -> int | None:
-    """The same by patterns, for what writers write; None where they do not say, and the walk may be anywhere then."""
+    """Like `_any_form`, by patterns of common writers; None if they do not match, and the walk may then be anywhere."""
     data = walk.data
     head = _HEAD(data, walk.at)
     if head is None or head[1] != _TYPES[form.physical]:

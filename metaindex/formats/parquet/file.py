@@ -1,4 +1,4 @@
-"""One Parquet footer: read from the file's end, its schema told once for all files that share it, its raw statistics
+"""A Parquet footer: read from the file's end, its schema parsed once for all files that share it, its raw statistics
 collected."""
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def open_footer(read: Callable[[int, int], bytes], size: int) -> tuple[bytes, pq
 
 
 def askable(read: Callable[[int, int], bytes], size: int) -> Chunks:
-    """What of a file's row groups Arrow may be asked for, whoever opened the file."""
+    """Return what Arrow may be asked about a file's row groups, whoever opened the file."""
     return askable_in(_tail(read, size)[1])
 
 
 def askable_in(footer: bytes) -> Chunks:
-    """The same, of a footer that was read."""
+    """Like `askable`, from a footer that was already read."""
     root, end = read_schema(footer)
     return look(footer, end, forms_of(root))
 
@@ -122,8 +122,7 @@ class Layouts:
         return file_schema
 
     def typed_ending(self, created_by: str, columns: int) -> bytes:
-        """What the footers of this writer end with, where they say that bytes were compared in the order of their
-        type."""
+        """Return the end of this writer's footers if they state that bytes were compared in the order of their type."""
         suffix = self.suffixes.get((created_by, columns))
         if suffix is None:
             suffix = self.suffixes[created_by, columns] = type_defined_order(created_by, columns)

@@ -50,8 +50,8 @@ _FAILURES = (CorruptTableError, StorageError, UnsupportedFeatureError, pa.ArrowE
 
 @dataclass(frozen=True, slots=True)
 class FooterColumn:
-    """One leaf over the files asked. `doubt`: sentence of `Doubt` where the bounds are unknown, null where they (or
-    "all NULL") are known.
+    """A leaf over the files of a request. `doubt`: sentence of `Doubt` where the bounds are unknown, null where they
+    (or "all NULL") are known.
 
     `present`: does the file hold the column (null: unknown)? Counts and sizes are null where the file could not be
     read, and zero where it has no such column.
@@ -66,8 +66,8 @@ class FooterColumn:
     doubt: pa.Array
 
     def needs_scan(self) -> pa.Array:
-        """Would reading the column's values tell more: bounds or null count unknown, or the NaN count of a column of
-        numbers that may hold NaN?"""
+        """Return whether reading the column's values would tell more: bounds or null count are unknown, or the NaN
+        count of a column of numbers that may hold NaN."""
         import pyarrow.compute as pc
 
         unknown = pc.or_(pc.is_valid(self.doubt), pc.is_null(self.bounds.null_count))
@@ -78,7 +78,7 @@ class FooterColumn:
 
 @dataclass(frozen=True, slots=True)
 class FooterStatistics:
-    """What the footers of `paths` say. `failures`: why a file could not be read, null where it was."""
+    """Statistics from the footers of `paths`. `failures`: why a file could not be read, null where it was."""
 
     paths: tuple[str, ...]
     num_rows: pa.Array

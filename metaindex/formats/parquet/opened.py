@@ -1,5 +1,4 @@
-"""What a Parquet file's footer says, as a reader needs it: parsed once, and held for the next query where the file is
-still the one it was read from.
+"""Parquet footers as a reader needs them: parsed once, and cached for the next query while the file is unchanged.
 
 A local file may be replaced under its name, in place or by another. So a footer is taken again only for a file of the
 same size, time, inode and time of change, looked at after the file was opened; and none is held of a file that was
@@ -50,8 +49,8 @@ class FileShape:
     _followed: tuple[tuple[Any, ...], Any] | None = None
 
     def following(self, key: tuple[Any, ...], make: Callable[[], _T]) -> _T:
-        """What follows from the columns and `key`: the last is kept, as queries of a handle mostly ask for the same
-        columns. `make` may raise: nothing is kept then."""
+        """Return a value derived from the columns and `key`. The last one is cached, since queries of a handle mostly
+        use the same columns. `make` may raise: nothing is kept then."""
         held = self._followed
         if held is not None and held[0] == key:
             followed: _T = held[1]
@@ -62,8 +61,8 @@ class FileShape:
 
 
 class FileFooter:
-    """One footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who reads
-    statistics from it, where they were read apart."""
+    """A parsed footer. Immutable; what follows from it is worked out when first asked for. `raw`: its bytes, for who
+    reads statistics from it, where they were read apart."""
 
     def __init__(self, metadata: FileMetaData, shape: FileShape, raw: bytes = b"") -> None:
         self.metadata = metadata
@@ -72,12 +71,12 @@ class FileFooter:
 
     @cached_property
     def size_bytes(self) -> int:
-        """In memory, about."""
+        """Approximate size in memory."""
         return _OVERHEAD + _PARSED * int(self.metadata.serialized_size)
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
-        """Of each row group: the file's first row in it, and its bytes uncompressed. Behind the last one: the number of
+        """Return each row group's first row in the file, and its uncompressed bytes. The last entry holds the number of
         all rows."""
         out, first = [], 0
         for number in range(self.metadata.num_row_groups):
@@ -88,7 +87,7 @@ class FileFooter:
 
     @cached_property
     def julian(self) -> bool:
-        """Did Spark write dates and timestamps by the Julian calendar?"""
+        """True if Spark wrote dates and timestamps by the Julian calendar."""
         keys, schema = self.metadata.metadata, self.metadata.schema
         if in_older_calendar(keys):
             return True
@@ -178,15 +177,15 @@ def open_file(
 
 
 def _lately_changed(info: ObjectInfo) -> bool:
-    """By the time of the last change where the file's sign tells it, which nobody can set back, and by that of its
-    bytes."""
+    """Return whether the file changed too recently, by its change time if its etag has one, which nobody can set back;
+    True without one."""
     changed = (info.etag or "").rpartition("-")[2]
     since = time.time_ns() - RACY_NS
     return not changed.isdecimal() or len(changed) > 20 or int(changed) > since
 
 
 class RowGroupChoice(Protocol):
-    """Which row groups of a file are read."""
+    """Choice of the row groups that are read from a file."""
 
     def open(
         self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None

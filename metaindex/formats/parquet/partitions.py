@@ -80,7 +80,7 @@ class PartitionValues:
         return self._offered[key]
 
     def value(self, field: Field, row: int) -> pa.Scalar:
-        """The same, or a refusal."""
+        """Like `known`, but raises ScanError if the value is unknown."""
         known = self.known(field, row)
         if known is not None:
             return known

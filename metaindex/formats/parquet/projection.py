@@ -30,7 +30,7 @@ _VARIANT = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.bi
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """How the files of a table name its columns."""
+    """Naming of columns in a table's files."""
 
     ignore_case: bool  # Spark's own readers do; Iceberg does not
     mapped: bool  # the table's names are not those in files
@@ -79,7 +79,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """How to find the table's fields among those of one file. `where` names the file in errors."""
+    """Finds the table's fields among those of one file. `where` names the file in errors."""
 
     where: str
     names: FileNames
@@ -119,7 +119,7 @@ class Projection:
         return self._struct(wanted, values) if wanted.children else self._value(wanted.type, values, wanted.name)
 
     def missing(self, wanted: Field, count: int) -> pa.Array:
-        """What a file without the column shows."""
+        """Return the column that a file without it shows. Raises ScanError if its default is unknown."""
         if not wanted.default_known:
             raise ScanError(
                 f"a file without a column shows the column's default; that of {wanted.name!r} is not known and"
@@ -233,7 +233,7 @@ def carries_ids(fields: Sequence[pa.Field]) -> bool:
 
 
 def constant(value: object, type_: pa.DataType, count: int) -> pa.Array:
-    """One value for every row."""
+    """Return an array with one value for every row."""
     if value is None:
         return pa.nulls(count, type_)
     if isinstance(value, pa.Scalar):
@@ -247,7 +247,7 @@ def _structs(children: list[pa.Array], fields: list[pa.Field], like: pa.Array) -
 
 
 def _unsliced(values: pa.Array) -> pa.Array:
-    """The same values in buffers of their own: offsets of a slice do not go with a mask."""
+    """Copy a slice into buffers of its own: the offset of a slice does not go with a mask."""
     if values.offset == 0:
         return values
     return pa.concat_arrays([values, values.slice(0, 0)])
@@ -308,8 +308,8 @@ def _conversion(stored: pa.DataType, target: pa.DataType) -> Callable[[pa.Array]
 
 
 def _instants(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Both kinds of timestamps are read as the number that stands in the file; nanoseconds are cut as Spark cuts them,
-    towards the past."""
+    """Read both kinds of timestamps as the number stored in the file; nanoseconds are truncated as Spark does, towards
+    the past."""
     if values.type.unit == "ns" and target.unit == "us":
         values = pc.floor_temporal(values, unit="microsecond")
     plain = values.cast(pa.timestamp(values.type.unit)) if values.type.tz else values

@@ -90,8 +90,7 @@ def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> No
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How the table's columns are read from a file: what follows from its footer, the columns and how files name
-    them."""
+    """Mapping from a file's columns to the table's, derived from its footer, the columns and the names in files."""
 
     with_ids: bool
     places: tuple[int | None, ...]  # of each of the table's columns, among those of the file
@@ -114,7 +113,7 @@ class _Plan:
 
 
 class _ColumnReader:
-    """One file's columns, as the table's."""
+    """Reads one file's columns as the table's."""
 
     def __init__(self, file: OpenedFile, fields: tuple[Field, ...], names: FileNames, where: str) -> None:
         self._file = file.reader
@@ -192,7 +191,7 @@ class _ColumnReader:
 
 
 def _fits(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Does every value of one type fit the other, of numbers whose conversion looks at each value?"""
+    """Return whether every value of one type fits the other, for numbers whose conversion checks each value."""
     if pa.types.is_integer(stored) and pa.types.is_integer(target):
         return bool(stored.bit_width <= target.bit_width)
     if pa.types.is_decimal(stored) and pa.types.is_decimal(target):
@@ -218,7 +217,7 @@ def _leaves(reader: ParquetReader, in_file: tuple[pa.Field, ...], names: frozens
 
 
 def _is_as_it_is(field: Field, stored: pa.Field) -> bool:
-    """Is the file's column the table's to the type? What has fields inside is looked through."""
+    """Return whether the file's column has exactly the table's type. Nested types are read field by field."""
     return not field.children and not pa.types.is_nested(stored.type) and bool(stored.type.equals(field.type))
 
 

@@ -28,7 +28,7 @@ _UNITS = {1: "ms", 2: "us", 3: "ns"}
 
 
 class Coding(Enum):
-    """How a statistic's raw value becomes a value of the file's type."""
+    """Decoding of a statistic's raw value to the file's type."""
 
     NUMBER = auto()  # int, float or bool as it is
     UNSIGNED = auto()  # an integer whose sign bit is a digit
@@ -56,7 +56,7 @@ class FileType:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One element of the schema tree. `column`: the ordinal of the leaf among the file's columns, None for groups."""
+    """An element of the schema tree. `column`: the ordinal of the leaf among the file's columns, None for groups."""
 
     name: str
     field_id: int | None

@@ -1,4 +1,4 @@
-"""What of a Parquet footer is to be believed, column by column.
+"""Decides which values of a Parquet footer are trusted, column by column.
 
 Every rule here is a wrong answer that a real system has given: signed order of byte arrays (PARQUET-686), corrupt
 binary statistics of old writers (PARQUET-251), INT96, decimals compared as unsigned bytes, NaN among floats. What is
@@ -65,7 +65,7 @@ class AbsentLeaf:
 
 
 def locate(leaf: Leaf, root: Node, created_by: str, typed_order: bool) -> Found | AbsentLeaf:
-    """Where the leaf is in files of one schema by one writer."""
+    """Return the leaf's place in files of one schema by one writer."""
     by_id = leaf.field.field_id is not None
     if by_id and all(n.field_id is None for n in _all(root)):
         # Readers find the column by a name mapping or by its place then: its name here proves nothing.
@@ -119,8 +119,8 @@ def _alike(node: Node, name: str) -> Sequence[Node]:
 
 
 def _by_mapping(leaf: Leaf, root: Node) -> tuple[Node, bool, bool] | AbsentLeaf:
-    """By the names that the table's mapping gives each field, as they are. What is not found may be found under the
-    next mapping: nothing is said of it."""
+    """Find the leaf by the names that the table's mapping gives each field. Nothing is claimed about a leaf that is not
+    found: the next mapping may find it."""
     finders: list[Finder] = []
     for field in leaf.path:
         if field.mapped is None:
@@ -153,8 +153,8 @@ def _descended(
 
 
 def _absent(leaf: Leaf, depth: int) -> AbsentLeaf:
-    """What a file without field `depth` of the path shows: that field's default. A default of a struct says nothing
-    of its fields, and a field with a default is NULL where the struct around it is."""
+    """Return what a file without field `depth` of the path shows: that field's default. A struct's default says nothing
+    about its fields, and a field with a default is NULL if the struct around it is."""
     field = leaf.path[depth]
     if not field.default_known or (field.default is not None and len(leaf.path) > 1):
         return AbsentLeaf(False, None, Doubt.NOT_MAPPED)
@@ -207,8 +207,8 @@ def _compares_as_numbers(application: str, version: tuple[int, ...]) -> bool:
 
 
 def converts(file: pa.DataType, table: pa.DataType) -> bool:
-    """Does every reader show a value of the file's type as the same value of the table's type (or its rounding, in
-    order)? The type at write time decides."""
+    """Return whether every reader shows a value of the file's type as the same value of the table's type (or its
+    rounding, in order). The type at write time decides."""
     is_ = pa.types
     while is_.is_dictionary(table):
         table = table.value_type

@@ -1,4 +1,4 @@
-"""What do the bytes of CSV and JSON files say, by the rules of Spark's readers? Asked by builders and by readers."""
+"""Content of CSV and JSON files by the rules of Spark's readers, for builders and readers."""
 
 from .reader import TextReader
 

@@ -1,4 +1,4 @@
-"""How a CSV file is written: the options of Spark's reader, and what ends its lines."""
+"""Dialect of a CSV file: the options of Spark's reader, and what ends its lines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CsvDialect:
 
 
 def line_end(block: bytes, start: int) -> int:
-    """Behind the line that begins at `start`; a \\r\\n may count as two ends, for the line between them is blank."""
+    r"""Behind the line that begins at `start`; a \r\n may count as two ends, for the line between them is blank."""
     ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
     if not ends:
         ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]
@@ -68,7 +68,7 @@ def line_end(block: bytes, start: int) -> int:
 
 
 def one_line_end(data: bytes, where: str) -> bytes:
-    """A multiLine file with \\n at the end of its lines. Spark takes the first line end of a file, in quotes or not,
+    r"""A multiLine file with \n at the end of its lines. Spark takes the first line end of a file, in quotes or not,
     for the end of all its lines; the others are characters like any other."""
     at = data.find(b"\r")
     if at < 0 or 0 <= data.find(b"\n") < at:

@@ -1,4 +1,4 @@
-"""Lines of a CSV file -> columns, with the rules of Spark's parser.
+r"""Lines of a CSV file -> columns, with the rules of Spark's parser.
 
     the line          is read as
     blank             left out (only blanks count as blank too)
@@ -6,7 +6,7 @@
     a                 a | NULL
     a,                a | NULL      an empty token is NULL, whatever nullValue says
     a,""              a | emptyValue, and that is NULL when it equals nullValue (both are empty by default)
-    "a\\"b"            a"b           the escape before a quote or before itself; before anything else it stays
+    "a\"b"            a"b           the escape before a quote or before itself; before anything else it stays
     "a" ,b            a | b
     a"b,c             a"b | c
     "a,b              a,b           a quote that is never closed ends with the line; refused with quotes or escapes
@@ -172,8 +172,8 @@ class CsvRows:
         return columns
 
     def _regular(self, data: np.ndarray[tuple[int], np.dtype[np.uint8]], over_lines: bool) -> bool:
-        """Does every quote open or close a whole field (or stand for itself, where it is doubled), on one line unless
-        fields go over lines?"""
+        """Return whether every quote opens or closes a whole field (or is a doubled quote), on one line unless fields
+        may span lines."""
         at = np.flatnonzero(data == ord(self._dialect.quote))
         if len(at) % 2:
             return False

@@ -27,8 +27,8 @@ class Encoding:
         return cls(codec_of(name or "utf-8") or "utf-8", name is not None, file_format == "json", whole)
 
     def shows_mark(self, data: bytes) -> bool:
-        """Is a byte-order mark at the beginning of a file that is read whole a character of it, which is no JSON? Where
-        no encoding is named, Spark looks for one in four bytes or more."""
+        """Return whether a byte-order mark at the beginning of a file read whole counts as a character, which is no
+        JSON. Without a named encoding, Spark looks for one in four bytes or more."""
         return self.json and (self.name == "utf-8" if self.said else data == codecs.BOM_UTF8)
 
     def utf8(self, data: bytes, where: str) -> bytes:

@@ -1,12 +1,12 @@
-"""Where a line of JSON breaks off inside the value of a column, and whether Spark goes on behind the break.
+r"""Finds where a line of JSON breaks off inside a column's value, and whether Spark goes on after the break.
 
 Spark's parser finds some mistakes only when a column's value is taken: in texts (a control character, an escape that is
 none, bytes that are no UTF-8, bytes that are no base64), and anywhere in lists and objects. The column is then NULL,
 and what stands behind the break is read as if the value had ended there:
 
-    {"a":"x\\q,"b":1}        a NULL, b 1
-    {"a":"caf\\xe9","b":1}   a NULL, b 1: the byte takes the quote for its second, and what follows is regular again
-    {"a":"x\\q","b":1}       no row of its own: a quote follows, where a comma or the end has to
+    {"a":"x\q,"b":1}        a NULL, b 1
+    {"a":"caf\xe9","b":1}   a NULL, b 1: the byte takes the quote for its second, and what follows is regular again
+    {"a":"x\q","b":1}       no row of its own: a quote follows, where a comma or the end has to
     {"a":[1 2],"b":1}       a NULL, b 1
 
 A query that does not ask for the column finds another break, or none. So nobody can say what a row has, and the file is
@@ -66,7 +66,7 @@ def _behind_bytes(raw: bytes, at: int) -> int:
 
 
 def goes_on(t: pa.DataType, begin: int, error: json.JSONDecodeError) -> bool:
-    """May Spark go on behind a break of the value that begins there, in a column of this type?"""
+    """Return whether Spark may go on after a break of the value that begins there, in a column of this type."""
     line, at = error.doc, error.pos
     match line[begin : begin + 1]:
         case '"' if at == begin:
@@ -90,5 +90,5 @@ def _behind_character(line: str, at: int) -> int:
 
 
 def is_infinity(error: json.JSONDecodeError) -> bool:
-    """Is what breaks the line a number to Spark?"""
+    """Return whether the text at the error is an infinity, which Spark reads as a number."""
     return error.doc.startswith(_INFINITIES, error.pos)

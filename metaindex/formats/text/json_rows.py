@@ -184,7 +184,7 @@ class JsonRows:
         return [self._typed(column, f, where) for column, f in zip(columns, fields, strict=True)]
 
     def _typed(self, column: pa.Array, field: Field, where: str) -> pa.Array:
-        """What Arrow has read (`_fast_type`), as values of the field's type."""
+        """Convert what Arrow read (`_fast_type`) to values of the field's type."""
         t = field.type
         if pa.types.is_temporal(t):
             return self._values.column(column, field, where)
@@ -309,7 +309,7 @@ def _hold_levels(text: bytes, where: str) -> None:
 
 
 def _fast_type(t: pa.DataType) -> pa.DataType | None:
-    """What Arrow is asked to read for a column; None: values of the type are read one by one. A day or a moment that is
+    """Return the type that Arrow reads for a column; None if its values are read one by one. A day or a moment that is
     none is NULL, and takes a list around it along: lists of those are read one by one."""
     if pa.types.is_struct(t):
         inner = [(t.field(i).name, _fast_type(t.field(i).type)) for i in range(t.num_fields)]

@@ -42,11 +42,11 @@ class Bad(Exception):
 
 
 class BadBytes(Bad):
-    """It is no base64: to Spark the whole array around the record is broken."""
+    """Raised for text that is no base64: to Spark the whole array around the record is broken."""
 
 
 def has_long_texts(line: bytes) -> bool:
-    """May a name in it, or a text, be longer than Spark's parser takes? For lines whose quotes come in pairs."""
+    """Return whether a name or text in it may be too long for Spark's parser. For lines with paired quotes."""
     if len(line) <= MOST_OF_NAME:
         return False
     plain = line.replace(b"\\\\", b"__").replace(b'\\"', b"__") if b"\\" in line else line
@@ -124,8 +124,8 @@ def holds_bytes(t: pa.DataType) -> bool:
 
 
 def are_bytes(value: Any) -> bool:
-    """Is every text of the value base64, or known to be none before its end? Of others Spark reads on behind their
-    closing quote."""
+    """Return whether every text of the value is base64, or clearly is not before its end. For any other text Spark
+    reads on after the closing quote."""
     match value:
         case _Number():
             return True
@@ -140,7 +140,7 @@ def are_bytes(value: Any) -> bool:
 
 
 def converter(t: pa.DataType, name: str, rules: ValueRules) -> Callable[[Any, str], object]:
-    """From a value and its text to what `array_of` takes; raises Bad."""
+    """Return a function from a value and its text to what `array_of` takes; it raises Bad."""
     is_ = pa.types
     if is_.is_string(t) or is_.is_large_string(t):
         return _text

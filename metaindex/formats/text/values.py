@@ -48,7 +48,7 @@ _REGULAR_TIMESTAMP = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?$"
 
 
 class Uncertain(Exception):
-    """What Spark makes of the text is not known here."""
+    """Raised if Spark's reading of the text is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ValueRules:
     local_pattern: TimePattern | None = None
 
     def column(self, texts: pa.Array, field: Field, where: str) -> pa.Array:
-        """One column of tokens as values of the field's type."""
+        """Convert one column of tokens to values of the field's type."""
         t = field.type
         if is_text(t):
             return texts.cast(t)
@@ -184,7 +184,7 @@ def _fit(pattern: TimePattern, s: str) -> re.Match[str] | None:
 
 
 def typed(values: list[object], t: pa.DataType) -> pa.Array:
-    """What the readers return as an array: days and microseconds by number, so that no year is beyond a calendar."""
+    """Build an array from the readers' results: days and microseconds by number, beyond any calendar's limit."""
     if pa.types.is_date32(t):
         return pa.array(values, pa.int32()).cast(t)
     if pa.types.is_timestamp(t):

@@ -34,7 +34,7 @@ RUNS = 4
 
 
 class Action(Protocol):
-    """One verb. Each is a file; this module runs them all alike."""
+    """A state change of an index. Each is a file; this module runs them all alike."""
 
     operation: Operation
     forward_only: (
@@ -64,8 +64,7 @@ class OtherVerb(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome(Shown):
-    """What became of an action: the entry it left, and what it did. `changed` is False where there was nothing to
-    do."""
+    """Result of an action: the entry it left, and what it did. `changed` is False if there was nothing to do."""
 
     index: str
     operation: str
@@ -147,7 +146,7 @@ def _begin(log: OperationLog, action: Action) -> tuple[IndexLogEntry, UnderWay]:
 
 
 def _verb(action: Action) -> str:
-    """What people asked for: the log is read by them."""
+    """Return the verb that the user called, for the readers of the log."""
     return action.verb if isinstance(action, OtherVerb) else action.operation.value
 
 

@@ -1,5 +1,5 @@
-"""How an entry gets onto the log: under the next number, again where the number was lost to another writer, and what is
-known where the storage does not answer."""
+"""Appends entries to the log: under the next number, again if another writer took it, and with a defined answer if the
+storage does not respond."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Ended(Exception):
 def amend(
     log: OperationLog, name: str, word: str, change: Callable[[IndexLogEntry | None], IndexLogEntry]
 ) -> IndexLogEntry:
-    """One entry that changes something at once: no operation is under way for it. `change` gets the latest entry and
-    gives the next one's content, or raises."""
+    """Append one entry that changes something at once, without an operation under way. `change` maps the latest entry
+    to the next one's content, or raises."""
     nonce = secrets.token_hex(8)
     for attempt in range(TRIES):
         latest = log.latest()
@@ -54,7 +54,7 @@ def amend(
 def end(
     log: OperationLog, mark: UnderWay, change: Callable[[IndexLogEntry], IndexLogEntry], written_by: str
 ) -> IndexLogEntry:
-    """One entry without the operation. Ended where it is not under way in the latest."""
+    """Append one entry without the operation. Raises Ended if it is not under way in the latest one."""
     for attempt in range(TRIES):
         latest = log.latest()
         if latest is None or all(u.nonce != mark.nonce for u in latest.under_way):
@@ -78,7 +78,7 @@ def end(
 
 
 def names(entry: IndexLogEntry, mark: UnderWay) -> bool:
-    """Does the entry's content name something that the operation wrote?"""
+    """Return whether the entry's content names something that the operation wrote."""
     content = entry.content
     objects = [segment.object for segment in content.segments] + [
         r.bits for r in content.versions if r.bits is not None
@@ -143,7 +143,7 @@ def pause(attempt: int) -> None:
 
 
 def who() -> str:
-    """This writer, for people."""
+    """Return the name of this writer for people."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 

@@ -34,7 +34,7 @@ _TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What a clean removed."""
+    """Counts of what a clean removed."""
 
     runs: int = 0
     objects: int = 0
@@ -165,8 +165,8 @@ def _lowest(latest: IndexLogEntry, keep_entries: int) -> int:
 
 
 class _Usage:
-    """When each run and version object went out of use, by the store's time (ns) of the entry that did not name it any
-    more."""
+    """Times when runs and version objects went out of use: the store's time (ns) of the first entry that no longer
+    names them."""
 
     def __init__(self, storage: Storage, stone: Tombstone, lowest: int) -> None:
         self._storage, self._lowest = storage, lowest
@@ -188,8 +188,8 @@ class _Usage:
             self.outdated = dict(self._until)
 
     def spared(self, latest: IndexLogEntry, horizon: int) -> set[str]:
-        """What may be in use: by the latest entry, by queries that took an entry after the horizon, by operations under
-        way."""
+        """Return names that may be in use: by the latest entry, by queries that took an entry after the horizon, or by
+        operations under way."""
         began = min((self._times.get(mark.began, 0) for mark in latest.under_way), default=horizon + 1)
         kept = {name for name, until in self._until.items() if until > horizon or until >= began}
         return self._names(latest.content) | kept | {run for mark in latest.under_way for run in mark.runs}
@@ -215,8 +215,8 @@ class _Usage:
 
 
 def _entries(log: OperationLog, numbers: list[int]) -> Iterator[tuple[int, IndexLogEntry]]:
-    """Those that can be read: of a damaged one of the past, behind which the log went on, nobody can have a run in
-    use."""
+    """Yield the readable entries. A damaged one in the past was followed by others, so nobody can have its runs
+    in use."""
     with ThreadPoolExecutor(_READS_AT_ONCE if "://" in log.storage.root else 1) as pool:
         for start in range(0, len(numbers), 1024):
             some = numbers[start : start + 1024]

@@ -77,7 +77,7 @@ class Create:
 
 
 def index_all(action: Create, snapshot: Snapshot, drop_runs: frozenset[str]) -> Change:
-    """One run of all files, and the version as its record."""
+    """Build one run of all files, and record the version."""
     rows = np.flatnonzero(~racy(snapshot))
     built = build_run(action.ref, snapshot, rows, action.kinds, action.builder, action.sink, action.progress)
     record = None
@@ -104,7 +104,7 @@ def record_of(built: BuiltRun, snapshot: Snapshot) -> VersionRecord:
 
 
 def notes_of(built: BuiltRun, settled: bool) -> tuple[str, ...]:
-    """What a user should know of a build."""
+    """Return the notes on a build for the user."""
     files, unread = built.ref.files, built.report.uncovered_files
     counts = [f"{files - unread:,} of {counted(files, 'file')}" if unread else counted(files, "file")]
     if built.ref.columns or not built.ref.keys:

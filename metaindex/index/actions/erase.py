@@ -143,7 +143,7 @@ class Erase:
 
 
 class _Holdings:
-    """For every run: the files that stay, and those whose values are blanked; and the versions that stay."""
+    """Contents of every run: the files that stay, and those whose values are blanked; and the versions that stay."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ def _absent(index: OpenIndex, run: RunRef, old: Mask, there: Callable[[pa.Table]
 
 
 def _moved(live: LiveFiles, moved: Sequence[Renumbering]) -> LiveFiles:
-    """The same files in the new ordinals."""
+    """Return the live files in the new ordinals."""
     dead, deletes = dict(live.dead), dict(live.deletes)
     for renumbering in moved:
         lives, marks = BitMap(), BitMap()
@@ -237,7 +237,7 @@ def _places(ordinals: Ordinals, bits: BitMap) -> BitMap:
 
 
 def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask]:
-    """Asks the lake for each file: is it there, of that size, and (plain files) of that time?"""
+    """Return a check of files in the lake: each exists, has that size, and (plain files) that time."""
 
     def there(files: pa.Table) -> Mask:
         return np.array([_is_there(storage, row, by_time=by_time) for row in files.to_pylist()], np.bool_)
@@ -246,7 +246,7 @@ def files_there(storage: Storage, *, by_time: bool) -> Callable[[pa.Table], Mask
 
 
 def all_there(there: Callable[[pa.Table], Mask], snapshot: Snapshot) -> Callable[[FileTable], bool]:
-    """Are all files of a listing in the lake? Those of the snapshot are."""
+    """Return a test whether all files of a listing exist. Those of the snapshot do."""
     known = file_ids(snapshot.files)
 
     def whole(files: FileTable) -> bool:

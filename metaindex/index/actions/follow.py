@@ -1,4 +1,4 @@
-"""From the files of a recorded version to those of another: which are known, which are new, which left.
+"""Compares the files of a recorded version with those of another: which are known, new, or gone.
 
 Two ways to see the table, one way through them:
 
@@ -51,8 +51,8 @@ class Seen:
 
 @dataclass(slots=True)
 class Followed:
-    """What became of the files. `fresh`: rows of the snapshot that no run knows. `removed` and `restored`: ordinals, by
-    run."""
+    """Changes of the files since the base. `fresh`: rows of the snapshot that no run knows. `removed` and
+    `restored`: ordinals, by run."""
 
     fresh: Ordinals
     removed: dict[str, BitMap]
@@ -95,8 +95,8 @@ class Unproved(Exception):
 
 
 def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
-    """`listed`: do runs without statistics (of a quick refresh) count as knowing their files? Raises Unproved,
-    DamagedIndexError."""
+    """Compare the files. `listed`: runs without statistics (of a quick refresh) count as knowing their files. Raises
+    Unproved, DamagedIndexError."""
     runs = [run for run in index.entry.content.runs if listed or not run.listed_only]
     snapshot, live = seen.snapshot, seen.live
     files = FileIdentities.of(snapshot)
@@ -172,7 +172,7 @@ def _left_log(
 
 
 def _holds(bits: object, run: RunRef, ordinals: Ordinals, *, inverted: bool = False) -> Mask:
-    """Which of the ordinals are in the run's bitmap; with `inverted`, which are not, and none where the run has no
+    """Mask of the ordinals in the run's bitmap; with `inverted`, of those not in it, and none if the run has no
     bitmap."""
     assert isinstance(bits, dict)
     held = bits.get(run.run)

@@ -1,4 +1,4 @@
-"""Which files a refresh is limited to: those of some partitions, or those below a folder."""
+"""Files that a refresh is limited to: those of some partitions, or those below a folder."""
 
 from __future__ import annotations
 

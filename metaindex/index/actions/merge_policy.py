@@ -1,5 +1,5 @@
-"""Which runs are merged, as data: size-tiered, so that no file's rows are rewritten more often than the logarithm of
-the number of files, and no merge rewrites everything."""
+"""Chooses the runs to merge, as data: size-tiered, so that no file's rows are rewritten more often than the logarithm
+of the number of files, and no merge rewrites everything."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def quick_groups(runs: Sequence[RunRef], policy: MergePolicy = QUICK) -> list[li
 
 
 def full_groups(runs: Sequence[RunRef]) -> list[list[RunRef]]:
-    """All runs, apart only where the bounds of a column are of different kinds."""
+    """Group all runs for merging, apart only if the bounds of a column are of different kinds."""
     return [group for group in mergeable(runs) if len(group) > 1]
 
 

@@ -63,7 +63,7 @@ class Optimize:
 
     @property
     def merges_rows(self) -> bool:
-        """Are rows of the table among what is merged? Known from `first_entry` on."""
+        """Return whether the merge includes rows of the table. Known from `first_entry` on."""
         return any(served_keys(run) for _, group in self._groups for run in group)
 
     def run(self, begun: IndexLogEntry) -> Change:

@@ -53,7 +53,7 @@ class Past:
     unread: list[str] = field(default_factory=list)
 
     def index(self) -> tuple[str, ...]:
-        """What was done, for people. A version that cannot be read is left out and told; what the index has stays."""
+        """Index the versions, and return notes. Unreadable versions are skipped and noted; what the index has stays."""
         for version in self._older():
             try:
                 self._index(version)

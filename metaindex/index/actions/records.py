@@ -54,7 +54,7 @@ class RecordWriter:
 
 
 def is_large(record: VersionRecord) -> bool:
-    """Are its bitmaps more than an entry is to hold?"""
+    """Return whether its bitmaps are too large for an entry."""
     return characters(record) > MAX_BITS
 
 

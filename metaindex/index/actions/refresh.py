@@ -153,8 +153,8 @@ def _another_table(index: OpenIndex, seen: Seen, target: Target) -> str | None:
 
 
 def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, Followed]:
-    """What became of the table's files since a recorded version: by what its log says changed, else by its whole
-    snapshot. `listed`: see `follow`."""
+    """Return what became of the table's files since a recorded version: from its log if that suffices, else from its
+    whole snapshot. `listed`: see `follow`."""
     seen = _seen_by_log(index, target)
     if seen is not None:
         try:

@@ -1,4 +1,4 @@
-"""What is removed from an index folder, and when that is safe.
+"""Removes objects from an index folder when that is safe.
 
 Names of runs are random and never used twice, so what was listed stays garbage. Hence: list first, then ask the log
 whether that still may go, then remove what was listed.
@@ -33,8 +33,8 @@ _KIND = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 @dataclass(slots=True)
 class OnStorage:
-    """What lies in an index folder beside its log: the objects of every run, whether an entry names it or not, and
-    those that no index writes."""
+    """Objects in an index folder outside of its log: those of every run, whether an entry names it or not, and those
+    that no index writes."""
 
     runs: dict[str, list[str]] = field(default_factory=dict)
     strange: list[str] = field(default_factory=list)
@@ -113,13 +113,13 @@ def remove_runs(storage: Storage, runs: Iterable[str]) -> None:
 
 
 def leftovers(storage: Storage) -> list[ObjectInfo]:
-    """What puts left that were killed, and what puts have that are under way."""
+    """List temporary files of killed puts, and of puts under way."""
     return list(storage.leftovers()) if isinstance(storage, KeepsLeftovers) else []
 
 
 def abandoned(left: Iterable[ObjectInfo], writing: Collection[str], now_ns: int) -> list[str]:
-    """Those whose writer cannot be writing any more: a run's, unless an operation under way writes it (asked after they
-    were listed); any other's when it is old."""
+    """Return leftovers whose writer must have ended: a run's, unless an operation under way writes it (read after the
+    listing); any other's once it is old."""
     out = []
     for info in left:
         run = _writer_of(info.path)
@@ -141,7 +141,7 @@ def out_of_reach(storage: Storage, entry: int) -> tuple[str, ...]:
 
 
 def _run_of(path: str) -> str:
-    """Of `<kind>/run=<run>/<object>`, however deep; empty for what has no folder of a run."""
+    """Return the run of `<kind>/run=<run>/<object>`, at any depth; empty for a path outside of a run's folder."""
     kind, _, below = path.partition("/")
     return run_of(kind, path) if "/" in below else ""
 

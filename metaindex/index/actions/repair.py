@@ -85,7 +85,7 @@ class Repair(Refresh):
 def _without(
     content: Content, bad: frozenset[str], history: tuple[tuple[VersionRecord, ...], tuple[Schema, ...]] | None
 ) -> Content:
-    """What the content will be when the change is applied, but for what it adds."""
+    """Return the content after the change, without what the change adds."""
     content = without_runs(content, bad) if bad else content
     if history is not None:
         content = replace(content, versions=(), segments=(), schemas=())

@@ -116,7 +116,7 @@ def build_run(
 
 
 def _with_keys(report: BuildReport, keyed: KeyBuild) -> BuildReport:
-    """What was built of statistics and of keys together. A file that neither could read is told once."""
+    """Combine the reports on statistics and on keys. A file that neither could read is listed once."""
     told = dict(report.uncovered)
     both = sum(path in told for path, _ in keyed.uncovered)
     return BuildReport(

@@ -41,20 +41,20 @@ class Target:
         return cls(format_, ref, at, snapshot.version, not racy(snapshot).any(), snapshot)
 
     def snapshot(self) -> Snapshot:
-        """All files."""
+        """Return all files."""
         if self._snapshot is None:
             self._snapshot = self.format.snapshot(self.ref, self.at)
         return self._snapshot
 
     def changes(self, bases: Sequence[Base]) -> Changes | None:
-        """What the log says changed since one of the versions, or None."""
+        """Return the changes since one of the versions from the log, or None."""
         if not bases or not isinstance(self.format, ServesChanges):
             return None
         return self.format.changes(self.ref, bases, self.at)
 
 
 def retains(format_: TableFormat, ref: TableRef) -> Callable[[Version], bool]:
-    """Can the table still read exactly this version?"""
+    """Return a check whether the table can still read exactly a version."""
 
     def retained(version: Version) -> bool:
         try:

@@ -1,6 +1,6 @@
-"""What a refresh does by the way, so that an index that is refreshed every minute for a year stays as fast: due merges
-of small runs (size-tiered), and old entries put behind a tombstone. Nothing that a query may read is removed: that is
-for `clean`. What goes wrong here is for the next refresh."""
+"""Upkeep that a refresh does, so that an index refreshed every minute for a year stays fast: due merges of small runs
+(size-tiered), and moving old entries behind a tombstone. Nothing that a query may read is removed: that is for `clean`.
+What goes wrong here is for the next refresh."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger("metaindex")
 def upkeep(
     log: OperationLog, name: str, entry: IndexLogEntry, cache: StoreCache, builder: Builder | None = None
 ) -> tuple[str, ...]:
-    """What was done, after the commit of a refresh by the builder."""
+    """Do the upkeep after a refresh's commit by the builder, and return notes on it."""
     notes: tuple[str, ...] = ()
     try:
         if quick_groups(entry.content.runs, ON_REFRESH):

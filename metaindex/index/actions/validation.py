@@ -1,4 +1,4 @@
-"""May an operation begin on top of an entry? Rule, fact, cure."""
+"""Checks whether an operation may begin on top of an entry. Errors give rule, fact, cure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the writer of a commit knows of it, so that a refresh that follows reads no data for it (RFC-27: metadata
-prepared with the data commit).
+"""Statistics that a commit's writer knows, so that the next refresh reads none of its data (RFC-27: metadata prepared
+with the data commit).
 
 A log says least, greatest and NULLs of a column; no log counts NaN, and without their count an index on floats answers
 little. Whoever has just written the rows can tell.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One commit: it made `version` of `before`, and every file that it added holds nothing but `rows` rows that its
-    writer had in hand. `without_nan`: top-level float columns of these rows in which no value is NaN."""
+    """A commit: it made `version` of `before`, and its added files hold only the writer's `rows` rows. `without_nan`:
+    top-level float columns of these rows in which no value is NaN."""
 
     before: str
     version: str
@@ -31,7 +31,7 @@ class Written:
 
     @classmethod
     def of(cls, before: str, version: str, data: pa.Table | pa.RecordBatch) -> Written:
-        """Of a commit of exactly these rows."""
+        """Return the statistics of a commit of exactly these rows."""
         names = [name for name in data.column_names if data.column_names.count(name) == 1]
         clean = frozenset(name for name in names if without_nan(data.column(name)))
         return cls(before, version, data.num_rows, clean)
@@ -48,8 +48,8 @@ class Written:
 
 
 def without_nan(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Is it a column of floats without NaN? A sum is NaN where a value is; where it is NaN for another reason (two
-    infinities), nothing is said."""
+    """Return whether the column has floats and no NaN. A sum is NaN if a value is; where it is NaN for another reason
+    (two infinities), the answer is False."""
     if not (pa.types.is_float32(values.type) or pa.types.is_float64(values.type)):
         return False
     total = compute("sum", values).as_py()

@@ -12,8 +12,7 @@ B = TypeVar("B")
 
 
 def in_turn(work: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[tuple[A, B]]:
-    """Each item with its result, in the order of the items; at most `threads` results are made before they are
-    taken."""
+    """Yield each item with its result, in the items' order; at most `threads` results are made ahead."""
     if threads <= 1:
         for item in items:
             yield item, work(item)

@@ -29,23 +29,23 @@ class BySize:
     name: str = "local"
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        """See `protocol.Builder`."""
+        """Build facts; see `protocol.Builder`."""
         return self._built(request, lambda builder: builder.facts(request, sink, progress))
 
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """See `protocol.Builder`."""
+        """Build keys; see `protocol.Builder`."""
         return self._built(request, lambda builder: builder.keys(request, plans, sink, progress))
 
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """See `protocol.Builder`."""
+        """Build rows; see `protocol.Builder`."""
         return self._built(request, lambda builder: builder.rows(request, plans, sink, progress))
 
     def _built(self, request: BuildRequest, build: Callable[[Builder], T]) -> T:
-        """By the session where the files are many, unless its workers cannot build: nobody asked for them."""
+        """Build by the session if the files are large; in this process if its workers fail, as no user chose them."""
         large = request.files.size_bytes > self.most_bytes
         builder = (self.running() if large else None) or self.here
         self.name = builder.name

@@ -1,4 +1,4 @@
-"""What can be known of many data files: the facts of every column, and which files are not to be relied on.
+"""Collects the facts of every column of many data files, and which files cannot be trusted.
 
 Both builders call this, the local one for all files and a Spark task for its share, so that what a file amounts to is
 decided in one place. A file that cannot be read whole, or is not what the snapshot says, has no facts at all: every
@@ -38,7 +38,7 @@ _FOREIGN = {".orc": "ORC", ".avro": "Avro"}
 
 @dataclass(frozen=True, slots=True)
 class FactScan:
-    """How the data files are read and what of them is asked: plain data, so that it travels to a Spark task."""
+    """Reading of data files for facts: plain data, which travels to Spark tasks."""
 
     leaves: tuple[Leaf, ...]
     file_format: str
@@ -222,7 +222,7 @@ def _footer_facts(columns: Sequence[FooterColumn], count: int) -> list[pa.Table]
 
 
 def _footer_bounds(column: FooterColumn) -> tuple[ColumnBounds, pa.Array]:
-    """What a footer says of a column, and how far it is trusted."""
+    """Return a column's bounds from a footer, and how far they are trusted."""
     bounds = column.bounds
     absent = pc.fill_null(pc.invert(column.present), False)
     nan_count, exact = bounds.nan_count, bounds.lower_exact
@@ -237,8 +237,8 @@ def _footer_bounds(column: FooterColumn) -> tuple[ColumnBounds, pa.Array]:
 
 
 def _to_scan(column: FooterColumn, scan_floats: bool) -> npt.NDArray[np.bool_]:
-    """Would the data say more than the footer did? Not where the file lacks the column, nor where a doubt is about what
-    the values mean and not about what they are."""
+    """Mask of the files whose data would tell more than the footer. False without the column, and if a doubt is about
+    the meaning of values."""
     wanted = column.needs_scan() if scan_floats else pc.is_valid(column.doubt)
     if not pc.any(wanted).as_py():
         return np.zeros(len(wanted), np.bool_)

@@ -20,8 +20,8 @@ from metaindex.index.kinds.facts import domain_of
 
 @dataclass(slots=True)
 class ColumnScan:
-    """One column of one file, added up batch by batch. `unfit`: why its values have no bounds; `unread`: why nothing is
-    known of it at all."""
+    """Statistics of one column of a file, accumulated by batches. `unfit`: why its values have no bounds; `unread`: why
+    nothing is known about it."""
 
     rows: int = 0
     nulls: int = 0
@@ -32,7 +32,7 @@ class ColumnScan:
     unread: str | None = None
 
     def add(self, values: pa.Array) -> None:
-        """One more batch."""
+        """Add a batch."""
         values = comparable(values)
         self.rows += len(values)
         self.nulls += values.null_count
@@ -48,7 +48,7 @@ class ColumnScan:
         self.greatest.append(high)
 
     def close(self) -> None:
-        """After the last batch: one pair of extremes is left."""
+        """Reduce to one pair of extremes after the last batch."""
         if len(self.least) > 1:
             self.least = [_extremes(pa.concat_arrays(self.least))[0]]
             self.greatest = [_extremes(pa.concat_arrays(self.greatest))[1]]
@@ -75,7 +75,7 @@ def bounds_of(scans: Sequence[ColumnScan], type_: pa.DataType) -> ColumnBounds:
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """The same values in a type that Arrow can order: extensions, dictionaries, views and half floats opened."""
+    """Return the values in a type that Arrow can order, without extensions, dictionaries, views and half floats."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     type_ = values.type

@@ -25,7 +25,7 @@ MEMORY_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class BuiltKey:
-    """One key, written: as the log entry names it, its parts, and the ordinals that are unkeyed."""
+    """A written key: as the log entry names it, its parts, and the ordinals that are unkeyed."""
 
     key: CoveredKey
     parts: Sequence[PartInfo]
@@ -35,7 +35,7 @@ class BuiltKey:
 def build_keys(
     request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, threads: int, progress: Progress | None
 ) -> KeyBuild:
-    """See `protocol.Builder.keys`. What does not fit in memory waits in a temporary folder."""
+    """Build all keys; see `protocol.Builder.keys`. What exceeds memory is spilled to a temporary folder."""
     files = request.files.table
     count = files.num_rows
     numbered = pa.table(
@@ -64,7 +64,7 @@ def build_keys(
 def key_build(
     built: Sequence[BuiltKey], sink: RunSink, request: BuildRequest, problems: dict[int, str], files_scanned: int
 ) -> KeyBuild:
-    """What was built of all keys, with the rows of `unkeyed`."""
+    """Combine what was built of all keys, with the rows of `unkeyed`."""
     unkeyed = write_unkeyed(sink, [(key.key.key_id, key.unkeyed) for key in built])
     paths = request.files.table.column("path")
     return KeyBuild(

@@ -1,4 +1,4 @@
-"""One data file that is read for its keys, whatever its format."""
+"""Data file that is read for its keys, in any format."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ParquetOpener:
         self._layouts = Layouts(self.leaves)
 
     def open(self, storage: Storage, path: str, size: int, *, ahead: bool) -> KeyFile:
-        """See `key_file.Opener`."""
+        """Open a file; see `key_file.Opener`."""
         source = storage.open_input(path)
         try:
             if source.size() != size:
@@ -69,7 +69,7 @@ class ParquetOpener:
 
 @dataclass(slots=True)
 class ParquetKeyFile(KeyFile):
-    """See `key_file.KeyFile`."""
+    """Parquet file read for its keys; see `key_file.KeyFile`."""
 
     source: pa.NativeFile
     file: pq.ParquetFile
@@ -84,7 +84,7 @@ class ParquetKeyFile(KeyFile):
         self.held = list(self._tables(sorted({place.index for place in self.places.values()})))
 
     def batches(self, wanted: set[str]) -> Batches:
-        """See `key_file.KeyFile`."""
+        """Yield batches; see `key_file.KeyFile`."""
         places = [self.places[name] for name in sorted(wanted)]
         metadata = self.file.metadata
         if not places:

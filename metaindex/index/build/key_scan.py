@@ -39,8 +39,8 @@ _TOLD_EVERY = 256
 
 @dataclass(frozen=True, slots=True)
 class KeyScan:
-    """How the data files are read for their keys: plain data, so that it travels to a Spark task. `partitions`: of each
-    partition column (by stable name) its value in each partition of the run, and for which partitions that is known."""
+    """Reading of data files for keys: plain data, which travels to Spark tasks. `partitions`: each partition column's
+    value (by stable name) in each partition of the run, and in which it is known."""
 
     plans: tuple[PlannedKey, ...]
     file_format: str
@@ -66,7 +66,7 @@ class KeyScan:
 
 @dataclass(slots=True)
 class KeyReport:
-    """What could not be keyed: by ordinal, why; which files could not be read at all; and how many files were
+    """Files that could not be keyed: the reasons by ordinal, the files that could not be read at all, and how many were
     opened."""
 
     problems: dict[int, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ def scan_keys(
 
 
 def _opener(source: KeyScan) -> Opener | str:
-    """What opens the data files; or why none can be read."""
+    """Return an opener of the data files, or the reason why none can be read."""
     match source.file_format:
         case "parquet":
             return ParquetOpener(source.leaves)
@@ -138,7 +138,7 @@ def _opener(source: KeyScan) -> Opener | str:
 
 
 def _constants(source: KeyScan, partition: int) -> dict[str, pa.Array | None]:
-    """Of each partition column one value, which every row of the file shows; None where it is not known."""
+    """Return each partition column's value, which all rows of the file share; None if it is unknown."""
     return {
         stable: values.slice(partition, 1) if known[partition].as_py() else None
         for stable, (values, known) in source.partitions.items()

@@ -35,7 +35,7 @@ class TextOpener:
         return cls(TextScanner.of(file_format, options, fields), leaves)
 
     def open(self, storage: Storage, path: str, size: int, *, ahead: bool) -> KeyFile:
-        """See `key_file.Opener`. Texts are read in their turn."""
+        """Open a file; see `key_file.Opener`. Texts are never read ahead."""
         actual = storage.head(path).size_bytes
         if actual != size:
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {actual}")
@@ -46,7 +46,7 @@ class TextOpener:
 
 @dataclass(slots=True)
 class TextKeyFile(KeyFile):
-    """See `key_file.KeyFile`. One row group."""
+    """Text file read for its keys, as one row group; see `key_file.KeyFile`."""
 
     scanner: TextScanner
     storage: Storage
@@ -55,7 +55,7 @@ class TextKeyFile(KeyFile):
     leaves: tuple[Leaf, ...]
 
     def batches(self, wanted: set[str]) -> Batches:
-        """See `key_file.KeyFile`."""
+        """Yield batches; see `key_file.KeyFile`."""
         leaves = [leaf for leaf in self.leaves if leaf.stable in wanted] or list(self.leaves[:1])
         if not leaves:
             yield [(0, 1)], {}  # whether it has rows is not worth reading it
@@ -75,8 +75,8 @@ class TextKeyFile(KeyFile):
         self._check([leaf for leaf in certain if present[leaf.stable] < rows], present)
 
     def _certain(self, leaves: list[Leaf]) -> tuple[list[Leaf], list[list[pa.Array]] | None]:
-        """Those that can be read, and their blocks where the file is small. Where one holds what Spark's reader is not
-        certain to take, each is tried by itself."""
+        """Return the leaves that can be read, with their blocks if the file is small. Where one holds what Spark's
+        reader is not certain to take, each is tried by itself."""
         held: list[list[pa.Array]] = []
         try:
             for values in columns_of(self.scanner.values, self.storage, self.path, leaves):
@@ -89,7 +89,7 @@ class TextKeyFile(KeyFile):
         return leaves, held if self.size <= _HELD else None
 
     def _check(self, leaves: list[Leaf], present: Mapping[str, int]) -> None:
-        """Is what is NULL of a column that is no text empty as a text too?"""
+        """Check that a NULL in a column of another type than text is empty as a text, too."""
         typed = [leaf for leaf in leaves if not (pa.types.is_string(leaf.type) or pa.types.is_large_string(leaf.type))]
         if not typed:
             return

@@ -40,7 +40,7 @@ class LocalBuilder:
     name = "local"
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        """See `protocol.Builder`."""
+        """Build facts; see `protocol.Builder`."""
         files = request.files.table
         source = FactScan.of(request, scans=self.scans)
         collected = _collected(request, source, self._threads(request), progress)
@@ -66,7 +66,7 @@ class LocalBuilder:
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """See `protocol.Builder`."""
+        """Build keys; see `protocol.Builder`."""
         from .key_build import build_keys
 
         return build_keys(request, plans, sink, self._threads(request), progress)
@@ -74,7 +74,7 @@ class LocalBuilder:
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """See `protocol.Builder`. Refused: rows are put into buckets and sorted by Spark."""
+        """Refuse to build rows, which only Spark puts into buckets and sorts; see `protocol.Builder`."""
         raise _not_here()
 
     def _threads(self, request: BuildRequest) -> int:
@@ -92,7 +92,7 @@ def _not_here() -> BuildError:
 
 
 def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactWriter:
-    """What writes the columns: those of few files at once."""
+    """Return the writer of facts, which takes all columns at once if the files are few."""
     ids = request.partitions.sort_by("partition_ord").column("partition_id").combine_chunks()
     if len(request.files) * len(request.leaves) > MOST_ROWS:
         return FACT_ROWS.writer(sink, request.partition_ord, ids)
@@ -101,7 +101,7 @@ def _writer(request: BuildRequest, collected: Collected, sink: RunSink) -> FactW
 
 
 def _collected(request: BuildRequest, source: FactScan, threads: int, progress: Progress | None) -> Collected:
-    """From the log where that is asked and enough, else from the files."""
+    """Collect facts from the log if that is allowed and enough, else from the files."""
     files = request.files.table.select(["path", "size_bytes"])
     if not request.trust_log:
         return collect(request.ref.storage, source, files.column("path"), files.column("size_bytes"), threads, progress)

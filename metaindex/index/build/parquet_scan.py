@@ -25,8 +25,7 @@ class AmbiguousLeafError(FormatError):
 
 
 def scan_parquet(storage: Storage, path: str, size: int, leaves: Sequence[Leaf]) -> list[ColumnScan]:
-    """All rows of the file, for each leaf. Raises ArrowException or StorageError where the file cannot be read
-    whole."""
+    """Scan all rows of the file for each leaf. Raises ArrowException or StorageError if it cannot be read whole."""
     with storage.open_input(path) as source:
         if source.size() != size:
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {source.size()}")
@@ -101,8 +100,8 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_old(metadata: pq.FileMetaData, type_: pa.DataType, int96: bool, least: pa.Array) -> bool:
-    """Is the least value before the calendar of today (of instants: before the zone offsets of today), and the file
-    perhaps in an older one?"""
+    """Return whether the least value predates today's calendar (an instant: today's zone offsets), and the file may use
+    an older one."""
     if pa.types.is_date32(type_):
         old = pc.less(least, _GREGORIAN_DAY)
     elif pa.types.is_timestamp(type_):
@@ -144,9 +143,9 @@ class FileColumns:
             self._by_name.setdefault(tuple(map(alike, names)), []).append((names, index))
 
     def locate(self, leaf: Leaf) -> _Hit | None:
-        """Where a leaf is: the names that lead to it and its number among the primitive columns; None where the file
-        has no such column. The rules are those of the footers' reader (`formats.footer_trust.locate`): field ids decide
-        where the table and the file have them, then the table's name mapping, else names (`formats.column_names`)."""
+        """Find a leaf: the names that lead to it and its number among the primitive columns; None if the file has no
+        such column. The rules are those of the footers' reader (`formats.footer_trust.locate`): field ids decide if the
+        table and the file have them, then the table's name mapping, else names (`formats.column_names`)."""
         number = leaf.field.field_id
         if number is not None and self._has_ids:
             hits = self._by_id.get(number, [])
@@ -163,7 +162,7 @@ _Hit = tuple[tuple[str, ...], int]
 
 
 def _is_mapped(names: tuple[str, ...], leaf: Leaf) -> bool:
-    """Do these names lead to the column by the table's name mapping?"""
+    """Return whether these names lead to the column by the table's name mapping."""
     if len(names) != len(leaf.path):
         return False
     return all(name in (field.mapped or ()) for name, field in zip(names, leaf.path, strict=True))
@@ -191,7 +190,7 @@ def _all_fields(level: list[pa.Field]) -> Iterator[pa.Field]:
 
 
 def _width(type_: pa.DataType) -> int:
-    """How many primitive columns a type takes in a Parquet file."""
+    """Return the number of primitive columns of a type in Parquet."""
     if isinstance(type_, pa.BaseExtensionType):
         return _width(type_.storage_type)
     if pa.types.is_struct(type_):

@@ -16,7 +16,7 @@ from .protocol import BuildRequest
 
 
 def partition_column(request: BuildRequest, leaf: Leaf) -> PartitionColumn:
-    """What the table says of a column whose value is the partition's."""
+    """Return what the table states about a partition column."""
     return PartitionColumn(
         leaf,
         request.snapshot.details.partition_bounds(leaf),
@@ -50,7 +50,7 @@ def partition_constants(request: BuildRequest, leaf: Leaf) -> tuple[pa.Array, pa
 
 
 def _without_value(request: BuildRequest, leaf: Leaf) -> npt.NDArray[np.bool_]:
-    """For each file: does its partition's text say that the column is NULL?"""
+    """Mask of the files whose partition text makes the column NULL."""
     names = {quote(name, safe="") for name in (leaf.field.name, leaf.field.source) if name}
     said = {f"{name}=__HIVE_DEFAULT_PARTITION__" for name in names}
     texts = request.partitions.sort_by("partition_ord").column("partition").to_pylist()

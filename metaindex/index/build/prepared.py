@@ -49,7 +49,7 @@ def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
 
 
 def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
-    """As `prepared`, all leaves at once."""
+    """Like `prepared`, for all leaves at once."""
     count = len(request.files)
     facts = _stated(request, request.leaves, _log_bounds(request.snapshot.details, request.leaves))
     whole = pa.concat_tables([stated.select(_ASKED) for stated in facts]) if facts else None

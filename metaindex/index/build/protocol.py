@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """What to build: the files of one run in ordinal order, and the columns to cover."""
+    """Input of a build: the files of one run in ordinal order, and the columns to cover."""
 
     ref: TableRef
     snapshot: Snapshot
@@ -52,7 +52,7 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a builder wrote, and what it could not know."""
+    """Result of a build: what was written, and what is unknown."""
 
     parts: tuple[PartInfo, ...]
     uncovered: tuple[tuple[str, str], ...] = ()  # (path, why): the file's rows are UNKNOWN (the first hundred)
@@ -88,8 +88,8 @@ class Builder(Protocol):
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """As `keys`, for rows that are read in the table's place: every physical row of the request's files
-        but those of unkeyed ones. BuildError where the builder builds none."""
+        """Build rows that are read in the table's place, like `keys`: every physical row of the request's files except
+        unkeyed ones. Raises BuildError if the builder cannot."""
 
 
 @runtime_checkable
@@ -97,11 +97,11 @@ class MergesRows(Protocol):
     """A builder that writes the pieces of a merge elsewhere than in the threads of this process."""
 
     def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-        """See `kinds.pieces.WritesPieces`."""
+        """Merge rows; see `kinds.pieces.WritesPieces`."""
 
 
 def pieces_written_by(builder: object, progress: Progress | None) -> WritesPieces:
-    """Who writes the pieces of merges: the `Builder`, where it is one that can; else threads of this process."""
+    """Return the writer of merged pieces: the `Builder` if it can, else threads of this process."""
     if isinstance(builder, MergesRows):
         return partial(builder.merge_rows, progress=progress)
 

@@ -25,8 +25,8 @@ from .protocol import BuildRequest
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One to be read. `modified_ms`: of plain files, which may be replaced in place; `rows`: where the table's log says
-    how many; `kind`: see the module."""
+    """Data file to be read. `modified_ms`: of plain files, which may be replaced in place; `rows`: if the table's log
+    has their number; `kind`: see the module."""
 
     path: str
     size_bytes: int
@@ -37,8 +37,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class CommonValues:
-    """By kind of files: of each partition column (by its place in the plan) its value and where that is known; and the
-    fields whose default is another than the table's."""
+    """Values shared by a kind of files: each partition column's value (by its place in the plan) and whether it is
+    known; and the fields whose default differs from the table's."""
 
     values: Mapping[int, tuple[pa.Array, pa.Array]]
     fields: Mapping[tuple[int, int], Field]  # by kind and place
@@ -73,7 +73,7 @@ class CommonValues:
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """How rows are read."""
+    """Reader of rows: a plan, the names in files, and shared values."""
 
     plan: RowPlan
     names: FileNames

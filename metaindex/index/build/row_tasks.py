@@ -1,5 +1,5 @@
-"""What runs in Spark's Python workers for rows that are read in the table's place: rows out of data files, and sorted
-rows into parts. No Spark is imported here.
+"""Runs in Spark's Python workers to build covering indexes: rows out of data files, and sorted rows into parts. No
+Spark is imported here.
 
 Every file ends in a *tally*, a row without values whose `_mi_row` says what became of it: so that the driver knows of
 each file that it was read once, and of how many rows, and can tell whether all of them were written.
@@ -120,7 +120,7 @@ class SampledRows:
 
 
 def _sampled(columns: Sequence[pa.Array], first: int, ordinal: int, every: int, schema: pa.Schema) -> pa.RecordBatch:
-    """Those rows whose number is a multiple of `every`. `first`: the number of the first."""
+    """Return the rows whose number is a multiple of `every`. `first`: the first row's number."""
     at = np.arange(-first % every, len(columns[0]), every)
     some = [column.take(pa.array(at)) for column in columns]
     lineage = [pa.repeat(pa.scalar(ordinal, pa.int32()), len(at)), pa.array(at + first, pa.int64())]
@@ -159,7 +159,7 @@ def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
 
 
 def gathered(place: int, value: object) -> pa.RecordBatch:
-    """One row of GATHERED."""
+    """Return a row of GATHERED."""
     return pa.RecordBatch.from_arrays(
         [pa.array([place], pa.int32()), pa.array([pickle.dumps(value)], pa.binary())], schema=GATHERED
     )
@@ -167,7 +167,7 @@ def gathered(place: int, value: object) -> pa.RecordBatch:
 
 @dataclass(slots=True)
 class RowTaskReport:
-    """What a task wrote and was told. `rows`: by the files that they are of."""
+    """Report of a task on what it wrote and read. `rows`: by their files."""
 
     parts: list[WrittenPart] = field(default_factory=list)
     rows: RowSum = field(default_factory=RowSum)

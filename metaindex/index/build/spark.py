@@ -69,7 +69,7 @@ class SparkBuilder:
     name = "spark"
 
     def facts(self, request: BuildRequest, sink: RunSink, progress: Progress | None = None) -> BuildReport:
-        """See `protocol.Builder`."""
+        """Build facts; see `protocol.Builder`."""
         say = progress or _silent
         with _on_spark(self.spark, request.only_spark):
             source = FactScan.of(request)
@@ -96,7 +96,7 @@ class SparkBuilder:
     def keys(
         self, request: BuildRequest, plans: Sequence[PlannedKey], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """See `protocol.Builder`."""
+        """Build keys; see `protocol.Builder`."""
         from .spark_keys import KeyJob, held_bytes_for, tasks_for
 
         with _on_spark(self.spark, request.only_spark):
@@ -107,14 +107,14 @@ class SparkBuilder:
     def rows(
         self, request: BuildRequest, plans: Sequence[RowPlan], sink: RunSink, progress: Progress | None = None
     ) -> KeyBuild:
-        """See `protocol.Builder`."""
+        """Build rows; see `protocol.Builder`."""
         from .spark_rows import RowJob
 
         with _on_spark(self.spark, only_spark=True):
             return RowJob(self.spark, request, sink, self.files_per_task).run(plans, progress or _silent)
 
     def merge_rows(self, merge: RowMerge, progress: Progress | None = None) -> Sequence[MergedPiece]:
-        """See `protocol.MergesRows`."""
+        """Merge rows; see `protocol.MergesRows`."""
         from .spark_rows_merge import merge_on_spark
 
         with _on_spark(self.spark, only_spark=False):  # threads here merge them, too

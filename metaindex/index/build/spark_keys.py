@@ -59,7 +59,7 @@ _STEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class _KeyTaskReport:
-    """What a task tells of its files."""
+    """Report of a task on its files."""
 
     problems: dict[int, str]
     uncovered: int
@@ -69,7 +69,7 @@ class _KeyTaskReport:
 
 @dataclass(frozen=True, slots=True)
 class KeyJob:
-    """All keys of a run."""
+    """Builds all keys of a run."""
 
     spark: SparkSession
     request: BuildRequest
@@ -100,7 +100,7 @@ class KeyJob:
         return replace(built_keys, uncovered_files=sum(report.uncovered for report in scanned))
 
     def _collect(self, files: DataFrame, count: int) -> tuple[list[list[Gathered]], list[_KeyTaskReport]]:
-        """What the tasks gathered of each key, and what they tell."""
+        """Return what the tasks gathered of each key, and their reports."""
         source = KeyScan.of(self.request, self.plans)
         task = CollectTask(self.request.ref.storage, source, self.sink, count, self.held_bytes // len(self.plans))
 
@@ -193,14 +193,14 @@ class FinishTask:
 
 
 def tasks_for(request: BuildRequest, files_per_task: int) -> int:
-    """How many tasks read the files: by their number and by their size."""
+    """Return the number of tasks that read the files, by number and size of the files."""
     count = len(request.files)
     by_size = min(count, -(-_data_bytes(request) // _TASK_BYTES))
     return max(1, min(_MOST_TASKS, max(-(-count // files_per_task), by_size)))
 
 
 def held_bytes_for(request: BuildRequest) -> int:
-    """What a task may hold, where nobody says."""
+    """Return the default limit on what a task holds in memory."""
     return max(LEAST_HELD, min(_MOST_HELD, _data_bytes(request) // _HELD_SHARE))
 
 
@@ -209,12 +209,12 @@ def _data_bytes(request: BuildRequest) -> int:
 
 
 def spill_of(sink: RunSink, limit_bytes: int) -> Spill:
-    """Where the tasks of a run put what they found, each under names of its own."""
+    """Return the spill folder of a run's tasks, which use names of their own."""
     return Spill(sink.storage, run_folder(SPILLS, sink.run), limit_bytes)
 
 
 def _remove_spills(sink: RunSink) -> None:
-    """What a store does not remove now is garbage, for `clean`, and no reason to fail."""
+    """Remove the spills. What remains after an error is garbage for `clean`, and no reason to fail."""
     with suppress(StorageError), ThreadPoolExecutor(16 if "://" in sink.storage.root else 1) as pool:
         paths = [info.path for info in sink.storage.list(run_folder(SPILLS, sink.run))]
         list(pool.map(sink.storage.delete, paths))

@@ -1,4 +1,4 @@
-"""How far Spark's tasks are, told while a call waits for them."""
+"""Reports the progress of Spark's tasks while a call waits for them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | 
 
 
 def _tasks(context: SparkContext, tag: str) -> tuple[int, int]:
-    """Of the jobs with the tag: tasks that are done, and tasks of the stages that have begun. Others may never: what
-    they would do, a job before has done."""
+    """Return finished tasks and all tasks of the started stages of the tag's jobs. Stages that never start are skipped
+    ones, done by an earlier job."""
     tracker = context.statusTracker()
     infos = [tracker.getStageInfo(stage) for stage in stage_ids(context, tag)]
     begun = [stage for stage in infos if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks)]

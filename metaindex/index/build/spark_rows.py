@@ -66,17 +66,17 @@ class RowsToStore(Protocol):
 
     @property
     def tallied(self) -> bool:
-        """Does each file end in a tally?"""
+        """True if each file ends in a tally."""
 
     @property
     def known(self) -> Mapping[int, str]:
         """Files that are in doubt before any is read, and why."""
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
-        """Of these files: `RowPlan.travels`."""
+        """Return the rows of these files as `RowPlan.travels`."""
 
     def sample(self, ordinals: Ordinals) -> pa.Table:
-        """Some `SAMPLE_ROWS` of these files: `travelling` columns."""
+        """Sample about `SAMPLE_ROWS` rows of these files, in `travelling` columns."""
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
         """Why files are in doubt: those of them that are."""
@@ -84,7 +84,7 @@ class RowsToStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BuiltRows:
-    """What one plan asks for, written."""
+    """Written rows of one plan."""
 
     key: CoveredKey
     parts: tuple[PartInfo, ...]
@@ -93,7 +93,7 @@ class BuiltRows:
 
 @dataclass(frozen=True, slots=True)
 class RowJob:
-    """All plans of a run."""
+    """Builds all plans of a run."""
 
     spark: SparkSession
     request: BuildRequest
@@ -154,7 +154,7 @@ class RowJob:
                 )
 
     def _sample(self, plan: RowPlan) -> pa.Table:
-        """Some rows of files from the first to the last."""
+        """Sample rows of files spread from first to last."""
         count = len(self.request.files)
         if not count:
             return travelling(plan).empty_table()
@@ -178,7 +178,7 @@ class RowJob:
         return [result for _, result in sorted(results, key=lambda pair: pair[0]) if isinstance(result, RowTaskReport)]
 
     def _stored_bytes(self, plan: RowPlan) -> int:
-        """Of the data files, in the columns that are stored."""
+        """Estimate the data files' bytes in the stored columns."""
         size = int(pc.sum(self.request.files.table.column("size_bytes")).as_py() or 0)
         columns = max(1, len(self.request.snapshot.schema.leaves()))
         return size * min(len(plan.columns), columns) // columns
@@ -241,7 +241,7 @@ class FileRows:
 
 
 def key_build_of(built: Sequence[BuiltRows], request: BuildRequest, sink: RunSink) -> KeyBuild:
-    """What was built of all plans, with the rows of `unkeyed`."""
+    """Combine what was built of all plans, with the rows of `unkeyed`."""
     paths = request.files.paths
     why: dict[int, str] = {}
     for built_rows in built:

@@ -27,7 +27,7 @@ _MOST_TASKS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """Some pieces, to be written. A damaged part fails the task: Spark tries again, as a store may have given no
+    """Task that writes merged pieces. A damaged part fails the task: Spark tries again, as a store may have given no
     answer, and then the merge fails."""
 
     merge: RowMerge
@@ -64,6 +64,6 @@ def merge_on_spark(spark: SparkSession, merge: RowMerge, progress: Progress) -> 
 
 
 def tasks_for(sizes: Sequence[int], at_once: int) -> int:
-    """How many tasks merge pieces of so many bytes: by their sum, as many as can run at a time at least, and none
-    without a piece."""
+    """Return the number of tasks that merge pieces of so many bytes: by their sum, at least as many as run at a time,
+    and no more than pieces."""
     return min(len(sizes), _MOST_TASKS, max(at_once, -(-sum(sizes) // _TASK_BYTES)))

@@ -42,7 +42,7 @@ _LOOKED_AT = 8 << 20
 
 @dataclass(frozen=True)
 class TextRows:
-    """See `spark_rows.RowsToStore`."""
+    """Rows of text files; see `spark_rows.RowsToStore`."""
 
     spark: SparkSession
     request: BuildRequest
@@ -71,7 +71,7 @@ class TextRows:
         return cls(spark, request, plan, source, pa.table(columns), known)
 
     def frame(self, ordinals: Ordinals) -> DataFrame:
-        """See `spark_rows.RowsToStore`. A row of no file of the request has no ordinal, which fails the build."""
+        """Return the rows (`spark_rows.RowsToStore`). A row of another file has no ordinal, which fails the build."""
         plan, rows = self.plan, self._rows(ordinals)
         if plan.travels == travelling(plan):
             return rows
@@ -99,7 +99,7 @@ class TextRows:
         return joined.select(*travelling(self.plan).names)
 
     def sample(self, ordinals: Ordinals) -> pa.Table:
-        """See `spark_rows.RowsToStore`."""
+        """Sample rows; see `spark_rows.RowsToStore`."""
         schema = travelling(self.plan)
         some = ordinals[np.linspace(0, len(ordinals) - 1, min(len(ordinals), _SAMPLE_FILES)).astype(np.int64)]
         size = int(pc.sum(self.request.files.table.column("size_bytes").take(pa.array(some))).as_py() or 0)
@@ -108,7 +108,7 @@ class TextRows:
         return few_rows(rows, schema)
 
     def doubts(self, ordinals: Ordinals) -> dict[int, str]:
-        """See `spark_rows.RowsToStore`. Of the first file it is told why, too, where our reader finds that out."""
+        """Return reasons for doubt (`spark_rows.RowsToStore`), the first file's with details if our reader has any."""
         why = dict.fromkeys(sorted(ordinals.tolist()), "it has records that Spark does not parse")
         for first in [*why][:1]:
             if said := self._said_of(self.request.files.paths[first].as_py()):

@@ -71,7 +71,7 @@ def sql_schema(schema: pa.Schema) -> str:
 
 
 def struct(schema: pa.Schema) -> StructType:
-    """The same as a type of Spark's, nested columns too."""
+    """Return the schema as a Spark type, with nested columns."""
     import json
 
     from pyspark.sql.types import StructType

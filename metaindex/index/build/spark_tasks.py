@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: functions from Arrow batches to Arrow batches. No Spark is imported here.
+"""Functions from Arrow batches to Arrow batches that run in Spark's Python workers. No Spark is imported here.
 
 `ReadTask` reads files and says the rows of their facts; `WriteTask` writes sorted rows as parts of a run. Both are the
 local builder's own code over a share of the files, so the two builders agree.

@@ -73,7 +73,7 @@ def text_rows(spark: SparkSession, request: BuildRequest, source: FactScan, file
 
 @dataclass(frozen=True, slots=True)
 class CheckTask:
-    """Are the files what the snapshot says? And the keys by which their groups are found."""
+    """Task that checks files against the snapshot, and returns the keys by which their groups are found."""
 
     storage: Storage
 
@@ -160,7 +160,7 @@ class TextTask:
 
 
 def _aggregate(spark: SparkSession, source: FactScan, uris: list[str], *, texts: bool) -> DataFrame:
-    """One row a file: `key` and the aggregates of every leaf; with `texts`, only how many texts there are."""
+    """Return one row per file: `key` and the aggregates of every leaf; with `texts`, only the number of texts."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     frame = text_frame(spark, source, uris, [as_text(field) for field in source.fields] if texts else source.fields)
@@ -202,13 +202,13 @@ def text_frame(spark: SparkSession, source: FactScan, uris: list[str], fields: S
 
 
 def as_name(uri: str) -> str:
-    """A path that Spark's readers take for a name: characters of patterns are escaped. (Their option against patterns,
-    `__globPaths__`, reads the other files twice as soon as one path has such a character.)"""
+    """A path that Spark's readers take for a name: characters of patterns are escaped. Their option against patterns,
+    `__globPaths__`, reads the other files twice as soon as one path has such a character."""
     return re.sub(r"([][{}*?\\])", r"\\\1", uri)
 
 
 def withour_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows with `key` in our form."""
+    """Yield the rows with `key` in our form."""
     for batch in batches:
         keys = pa.array([spark_key(uri) for uri in batch.column("key").to_pylist()], pa.string())
         place = batch.schema.get_field_index("key")
@@ -216,7 +216,7 @@ def withour_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def spark_key(uri: str) -> str:
-    """Of `_metadata.file_path`: percent-encoded."""
+    """Return our key of a percent-encoded `_metadata.file_path`."""
     return our_key(unquote(uri))
 
 

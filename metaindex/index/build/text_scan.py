@@ -34,7 +34,7 @@ class TextScanner:
         return cls(TextReader(file_format, options, Schema(fields)), TextReader(file_format, options, texts))
 
     def __call__(self, storage: Storage, path: str, size: int, leaves: Sequence[Leaf]) -> list[ColumnScan]:
-        """All rows of the file, for each leaf."""
+        """Scan all rows of the file for each leaf."""
         actual = storage.head(path).size_bytes
         if actual != size:
             raise pa.ArrowInvalid(f"the snapshot says {size} bytes, the file has {actual}")
@@ -97,7 +97,7 @@ def _descend(values: pa.Array, leaf: Leaf) -> pa.Array:
 
 
 def as_text(field: Field) -> Field:
-    """The same column with every primitive below it a text."""
+    """Return the column with every primitive in it as text."""
     if field.children:
         children = tuple(as_text(child) for child in field.children)
         type_ = pa.struct([pa.field(child.name, child.type) for child in children])

@@ -22,7 +22,7 @@ def facts_together(
     compressed: Sequence[pa.Array | None] | None = None,
     uncompressed: Sequence[pa.Array | None] | None = None,
 ) -> list[pa.Table]:
-    """For the bounds of each column in `count` files, what `facts_of` makes of them."""
+    """Return `facts_of` of each column's bounds in `count` files, computed together."""
     out: dict[int, pa.Table] = {}
     kinds = [(domain_of(column.type), pa.types.is_floating(column.type)) for column in bounds]
     for kind in dict.fromkeys(kinds):

@@ -1,4 +1,4 @@
-"""Which Python do Spark's workers run, and what does it have? One task asks, once an application, before one fails in
+"""Checks the Python of Spark's workers and its packages: one task asks, once per application, before another fails with
 pages of traces.
 
 The question is a text, so that a worker without metaindex can answer it."""
@@ -41,7 +41,7 @@ def answers(_):
 
 @dataclass(frozen=True, slots=True)
 class WorkerPython:
-    """What a worker said. `missing`: packages that it cannot import. `metaindex_version`: empty where it has none."""
+    """Answer of a worker. `missing`: packages that it cannot import. `metaindex_version`: empty if not installed."""
 
     executable: str
     missing: tuple[str, ...]
@@ -77,7 +77,7 @@ def cure(only_spark: bool) -> str:
 
 
 def asked(context: SparkContext, only_spark: bool) -> WorkerPython:
-    """By one task. WorkerError where no worker of this Python can be started at all. `only_spark`: see `cure`."""
+    """Ask a worker by one task. Raises WorkerError if none of this Python can be started. `only_spark`: see `cure`."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -100,7 +100,7 @@ def asked(context: SparkContext, only_spark: bool) -> WorkerPython:
 
 
 def _question() -> Callable[[Any], Any]:
-    """Of no module that can be imported, so that it travels as it is and not by its name."""
+    """Return a function of no importable module, so that it is pickled by value and not by name."""
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(_QUESTION, names)  # noqa: S102 - a text of this file
     function: Callable[[Any], Any] = names["answers"]

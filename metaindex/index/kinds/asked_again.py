@@ -17,7 +17,7 @@ MOST_VALUES = 1_000
 
 
 class AskedAgain:
-    """See `checks.KeyCheck`. What the index names and is in no row cannot be seen so."""
+    """Checks a key by looking up the files' values (`checks.KeyCheck`). Superfluous entries go unnoticed."""
 
     def __init__(self, reader: KeyReader, files: int) -> None:
         self._reader, self._files = reader, files
@@ -50,7 +50,7 @@ class AskedAgain:
                 yield ordinal, LACKS.format(f"{lost:,}")
 
     def _named(self, row: tuple[object, ...], ordinal: int) -> bool:
-        """Does a look-up name the file, or leave the question open?"""
+        """Return whether a look-up finds the file, or leaves the question open."""
         try:
             asked = [literal(value) for value in row]
         except MetaIndexError:

@@ -58,7 +58,7 @@ class UnkeyedValuesError(MetaIndexError):
 
 
 class Absent(Enum):
-    """What a literal can be besides a value."""
+    """Result for a literal that is no value."""
 
     NO_VALUE = auto()  # no value of the column's type equals it
 
@@ -67,8 +67,8 @@ NO_VALUE: Final = Absent.NO_VALUE
 
 
 def answers_for(stored: pa.DataType, now: pa.DataType) -> bool:
-    """May keys of values written under one type answer for a column that now has another? Only where every reader shows
-    each old value as the same value of the new type."""
+    """Return whether keys of one type may answer for a column that now has another: only if every reader shows each old
+    value as the same value of the new type."""
     if stored == now:
         return physical_type(now) is not None
     if convert_bounds(ColumnBounds(stored, None, None), now) is None:
@@ -303,8 +303,8 @@ def hash_each_list(
 
 
 def _hash_plain(values: list[object], t: pa.DataType) -> Hashes | None:
-    """Of integers for an integer column, or texts for one of texts: kinds of which every one is its own physical value.
-    None: not so."""
+    """Hash integers for an integer column, or texts for a text column, which are their own physical values. None for
+    others."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and is_.is_integer(t) and not is_.is_uint64(t):
         try:

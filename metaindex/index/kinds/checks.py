@@ -1,4 +1,4 @@
-"""What is found wrong with stored rows: by themselves, or beside the files that they are of."""
+"""Checks of stored rows: by themselves, or against the files that they come from."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ class KeyCheck(TakesRows, Protocol):
         """The ordinals that would be unkeyed."""
 
     def wrong(self, ordinals: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """What is not so of these files, all of which ended."""
+        """Yield what is wrong about these files, all of which have ended."""

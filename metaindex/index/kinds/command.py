@@ -1,4 +1,4 @@
-"""What of `metaindex create` asks for a kind: its options, in a group that says what it is for."""
+"""Command line options of a kind in `metaindex create`, in a group that says what it is for."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class KindCommand(Protocol[T_co]):
         """Adds the options."""
 
     def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T_co]:
-        """What they ask for. `alone`: no option of another kind does. ArgumentError for options that do not fit."""
+        """Return the kinds of these options. `alone`: no other kind has one. ArgumentError for bad combinations."""
 
 
 class Keys(Generic[T]):
-    """One option that can be repeated, each time with a key: `--values a,b`. `make`: the kind, of keys and of what
-    more is said; `title` and `text` are for a person."""
+    """Option that can be repeated, each time with a key: `--values a,b`. `make`: the kind, of keys and of what more is
+    said; `title` and `text` are for a person."""
 
     ONE_EACH = "of this column; can be repeated"
     """Of a kind whose keys are one column each, `text`."""
@@ -34,7 +34,7 @@ class Keys(Generic[T]):
 
     @classmethod
     def named(cls, name: str, docstring: str | None, make: Callable[..., T], text: str = "") -> Self:
-        """That of a kind which says no more than its name."""
+        """Return the option of a kind that needs only its name."""
         return cls(make, f"--{name.replace('_', '-')}", f"{name}: {_first_sentence(docstring)}", text)
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ class Keys(Generic[T]):
         """Adds options of its own."""
 
     def said(self, args: argparse.Namespace) -> dict[str, Any]:
-        """What these options say, as arguments of the kind."""
+        """Return the options as arguments of the kind."""
         return {}
 
     def kinds(self, args: argparse.Namespace, alone: bool) -> Sequence[T]:
@@ -66,7 +66,7 @@ class Keys(Generic[T]):
 
 
 def value_of(args: argparse.Namespace, option: str) -> Any:
-    """What was given for an option."""
+    """Return the value given for an option."""
     return getattr(args, option.removeprefix("--").replace("-", "_"))
 
 

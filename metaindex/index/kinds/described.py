@@ -46,8 +46,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """Where a column of the predicate stands in a run: its id, its type at write time and its type at the asked
-    version."""
+    """A predicate's column in a run: its id, its type at write time and its type at the queried version."""
 
     column_id: int
     stored: pa.DataType
@@ -71,8 +70,8 @@ class PartitionColumn:
 
 @dataclass(slots=True)
 class MergedFiles:
-    """What is held of the files of a run that is merged of several, by ordinal, and of its partitions, by number.
-    `ordinals`: by source, the new ordinal of each of its files, -1 where it is left out."""
+    """Files of a merged run, by ordinal, and its partitions, by number. `ordinals`: by source, the new ordinal of each
+    of its files, -1 if it is dropped."""
 
     ordinals: list[Ordinals]
     partition_ord: Ordinals
@@ -92,7 +91,7 @@ class FactWriter(Protocol):
         """The next column, whose values are those of partitions."""
 
     def close(self) -> list[PartInfo]:
-        """All parts."""
+        """Return all parts."""
 
 
 class FactSource(PruningStatistics[Mask], Protocol):
@@ -113,7 +112,7 @@ class FactRows(ABC):
     @classmethod
     @abstractmethod
     def writer(cls, sink: RunSink, partition_ord: Ordinals, partition_ids: pa.Array) -> FactWriter:
-        """What writes those of a run. `partition_ord`: of each file; `partition_ids`: by partition number."""
+        """Return the writer of a run's rows. `partition_ord`: by file; `partition_ids`: by partition number."""
 
     @classmethod
     @abstractmethod
@@ -125,7 +124,7 @@ class FactRows(ABC):
         leaves: Sequence[Leaf],
         facts: list[pa.Table],
     ) -> FactWriter:
-        """As `writer`, for few files and columns (`facts.MOST_ROWS`), whose facts are all there."""
+        """Return a writer for few files and columns (`facts.MOST_ROWS`), given all of their facts."""
 
     @classmethod
     @abstractmethod
@@ -142,7 +141,7 @@ class FactRows(ABC):
     @classmethod
     @abstractmethod
     def aggregated(cls, rows: DataFrame) -> DataFrame:
-        """Of rows of files those of partitions, by Spark."""
+        """Aggregate rows of files to those of partitions, by Spark."""
 
     @classmethod
     @abstractmethod
@@ -153,7 +152,7 @@ class FactRows(ABC):
     @classmethod
     @abstractmethod
     def partition_source(cls, run: RunReader, columns: Mapping[ColumnRef, StoredColumn]) -> FactSource:
-        """As `source`, of each partition as if it were one file."""
+        """Like `source`, with each partition treated as one file."""
 
     @classmethod
     @abstractmethod
@@ -183,12 +182,12 @@ class FactRows(ABC):
     def wrong(
         cls, run: RunReader, column: CoveredColumn, type_: pa.DataType, ordinals: Ordinals, truth: pa.Table
     ) -> Iterator[tuple[int, str]]:
-        """Of some files, whose facts are the `truth`, which ones the stored rows do not say, and what is not so."""
+        """Yield the files whose stored rows contradict their facts, the `truth`, and the difference."""
 
     @classmethod
     @abstractmethod
     def of_column(cls, run: RunReader, column: CoveredColumn, partition: str | None) -> pa.Table:
-        """What is stored of a column of every file (of one partition, by its text), by `ordinal`."""
+        """Return the stored rows of a column for every file (of one partition, by its text), by `ordinal`."""
 
 
 class FactKind(Kind):
@@ -206,7 +205,7 @@ class FactKind(Kind):
 
     @abstractmethod
     def narrowed(self, columns: Sequence[str]) -> FactKind:
-        """The same of these columns alone."""
+        """Return the kind limited to these columns."""
 
     @abstractmethod
     def leaves(self, schema: Schema) -> list[Leaf]:
@@ -215,7 +214,7 @@ class FactKind(Kind):
 
 
 def footers_tell(leaf: Leaf) -> bool:
-    """Do footers of Parquet files tell all facts of the column? Of floats they do not tell NaN."""
+    """Return whether Parquet footers tell all facts of the column. They do not tell NaN of floats."""
     return (
         physical_type(leaf.type) is not None
         and not pa.types.is_floating(leaf.type)
@@ -224,7 +223,7 @@ def footers_tell(leaf: Leaf) -> bool:
 
 
 def fact_kinds(kinds: Sequence[Kind]) -> list[FactKind]:
-    """Those that keep facts of columns."""
+    """Return the kinds that keep facts of columns."""
     return [kind for kind in kinds if isinstance(kind, FactKind)]
 
 

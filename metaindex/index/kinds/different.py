@@ -14,13 +14,13 @@ from .values.encoding import CUT, doubles, encode_values
 
 
 def keys_type(type_: pa.DataType) -> pa.DataType:
-    """Of `value_keys`."""
+    """Return the type of `value_keys`."""
     return pa.int64() if physical_type(plain_type(type_)) == pa.int64() else pa.large_binary()
 
 
 def value_keys(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Of values that are no NULL what is the same where they are equal, of `keys_type`; of a long text it is the whole
-    text. UnkeyedValuesError for a value that has none."""
+    """Return keys, of `keys_type`, that are equal if the values are, without NULL; for a long text the whole text.
+    UnkeyedValuesError for a value without a key."""
     type_ = plain_type(type_)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -30,7 +30,7 @@ def value_keys(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def key_floats(keys: pa.Array) -> pa.Array | None:
-    """Of keys of floats the doubles: 0.0 for either zero, and one NaN. None where some are no such keys."""
+    """Return the doubles of float keys: 0.0 for either zero, and one NaN. None if some are no such keys."""
     try:
         words = vector(keys.cast(pa.binary(8)), np.uint8, 8).reshape(-1, 8).copy().view(">u8").ravel()
     except pa.ArrowException:
@@ -39,7 +39,7 @@ def key_floats(keys: pa.Array) -> pa.Array | None:
 
 
 def may_be_cut(keys: pa.Array) -> Mask:
-    """Which of an index's keys may be of a text that was cut."""
+    """Mask of the index's keys that may be of a truncated text."""
     if keys.type == pa.int64():
         return np.zeros(len(keys), np.bool_)
     return np.asarray(numbers(pc.binary_length(keys)) >= CUT)

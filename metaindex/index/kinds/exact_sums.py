@@ -28,7 +28,7 @@ def scale_of(type_: pa.DataType) -> int:
 
 
 class SumOfFile:
-    """See `of_files.OfFile`."""
+    """Sums a file's values; see `of_files.OfFile`."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self._type = plain_type(type_)
@@ -48,8 +48,8 @@ class SumOfFile:
 
 
 def sum_of(values: pa.Array) -> int:
-    """Of integers, or unscaled of decimals, none of which is NULL. Halves of words are added apart: below 2^31 rows
-    nothing overflows."""
+    """Sum integers, or unscaled decimals, without NULLs. Halves of words are added separately: below 2^31 rows nothing
+    overflows."""
     type_ = values.type
     if not len(values):
         return 0

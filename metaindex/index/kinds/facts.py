@@ -1,7 +1,7 @@
-"""What is known of a column in N files: its **facts**, an Arrow table of N rows in file order (`facts_schema`), with
-the bounds in the one physical domain of the column's type. Footers give facts, scans give facts, absent columns give
-facts; they are put together row by row (`replace_rows`). Builders find them; the kind that keeps them says how they are
-stored (`described.FactRows`).
+"""Facts: what is known of a column in N files, as an Arrow table of N rows in file order (`facts_schema`), with the
+bounds in the one physical domain of the column's type. Footers give facts, scans give facts, absent columns give facts;
+they are put together row by row (`replace_rows`). Builders find them; the kind that keeps them says how they are stored
+(`described.FactRows`).
 
 What a row of facts promises (see `states`): the state is never a guess, the counts that are not null are true whatever
 the state, and each bound encloses. A pair of bounds that contradicts itself is dropped: the row is UNKNOWN.
@@ -152,7 +152,7 @@ def successors(prefixes: npt.NDArray[np.uint8]) -> pa.Array:
 
 
 def told(leaf: Leaf, without_nan: frozenset[str]) -> bool:
-    """Is it a float column of which the writer says that no value is NaN?"""
+    """Return whether the writer states that the column, of floats, has no NaN."""
     return len(leaf.parts) == 1 and leaf.parts[0] in without_nan and pa.types.is_floating(leaf.type)
 
 
@@ -199,7 +199,7 @@ def sure(mask: pa.Array) -> pa.Array:
 
 
 def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One contiguous array."""
+    """Return one contiguous array."""
     if isinstance(values, pa.ChunkedArray):
         return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
     return values

@@ -1,5 +1,4 @@
-"""What the kinds that key values share: how a key is built from the files of a run, and what a look-up of one key
-answers.
+"""Common base of kinds that key values: how a key is built from the files of a run, and how it is looked up.
 
 A key is one column or several together. Its rows are about *physical* rows: those in a file's bytes, deleted or not. Of
 a file that could not be read for the key, or whose values of it do not mean for certain what the table's reader shows,
@@ -79,9 +78,10 @@ def part_number(place: int, part: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Where a collector puts what it cannot hold. Plain data but for the storage, so that it travels to a task.
-    `folder`: on Spark that of the run, which the collectors of all keys and tasks share. `limit_bytes`: what one may
-    hold in memory. Who closes a collector finds the folder empty; what was handed over is removed with the folder."""
+    """Temporary storage of a collector for what exceeds its memory. Plain data but for the storage, so that it
+    travels to a task. `folder`: on Spark that of the run, which the collectors of all keys and tasks share.
+    `limit_bytes`: what one may hold in memory. A closed collector leaves the folder empty; what was handed over
+    is removed with the folder."""
 
     storage: Storage
     folder: str
@@ -97,7 +97,7 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a collector found in its share of the files: plain data that travels from a task. `spills`: sorted objects
+    """Result of a collector for its share of the files: plain data that travels from a task. `spills`: sorted objects
     in the spill's storage; the rest is the kind's own."""
 
     spills: tuple[str, ...]
@@ -147,7 +147,7 @@ class AddsGroups(Protocol):
     """Takes several row groups in one call: it does with whole arrays what else it does piece by piece."""
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
-        """As `add` for each row group and so many rows, one behind the other."""
+        """Add row groups with their numbers of rows, one after the other, like `add`."""
 
 
 def add_groups(collector: TakesRows, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
@@ -169,7 +169,7 @@ class KeyFinisher(Protocol):
 
     @property
     def ranges(self) -> int:
-        """How many ranges there are; 0 where nothing is to be written."""
+        """Return the number of ranges; 0 if nothing is to be written."""
 
     def write(self, number: int) -> list[PartInfo]:
         """The parts of one range, with numbers (`KeyPlan.number`) that no other range has. In the order of the ranges
@@ -181,8 +181,8 @@ class KeyFinisher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a look-up found in one run: a truth for every file, or the units (sorted, each once) that hold a value.
-    Unkeyed files are not in it: who asks adds them."""
+    """Result of a look-up in one run: a mask of all files, or the units (sorted, each once) that hold a value. Unkeyed
+    files are not in it: who asks adds them."""
 
     files: Mask | None = None
     units: Units | None = None
@@ -218,7 +218,7 @@ class Hits:
 
     @property
     def size_bytes(self) -> int:
-        """In memory, about."""
+        """Approximate size in memory."""
         return 500 + (0 if self.files is None else self.files.nbytes) + (0 if self.units is None else self.units.nbytes)
 
     def groups(self, ordinal: int, groups: int) -> Mask | None:
@@ -234,27 +234,27 @@ class Hits:
 
 
 class KeyReader(Protocol):
-    """One key of one run, to be looked up. Each answer errs towards more files; None where the kind cannot answer such
-    a question. A look-up reads the root (entry and manifest, cached), a footer (cached) and what holds the key: at most
-    3 reads where one row group holds it."""
+    """Looks up one key of one run. Each answer errs towards more files; None where the kind cannot answer such a
+    question. A look-up reads the root (entry and manifest, cached), a footer (cached) and what holds the key: at most 3
+    reads where one row group holds it."""
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        """Where one of the values may be: each has a literal (no NULL) for every column of the key."""
+        """Find where one of the values may be: each has a literal (no NULL) for every column of the key."""
 
     def between(self, interval: Interval) -> Hits | None:
-        """Where a non-null, non-NaN value inside the interval may be. Of keys of one column."""
+        """Find where a non-null, non-NaN value inside the interval may be, for a key of one column."""
 
     def other(self, values: Sequence[Literal]) -> Hits | None:
-        """Where a non-null value (NaN is one) that equals none of the values may be. Of keys of one column."""
+        """Find where a non-null value (or NaN) that equals none of these may be, for a key of one column."""
 
     def null(self) -> Hits | None:
-        """Where NULL may be. Of keys of one column."""
+        """Find where NULL may be, for a key of one column."""
 
     def value(self) -> Hits | None:
-        """Where a value (NaN is one) may be. Of keys of one column."""
+        """Find where a value (or NaN) may be, for a key of one column."""
 
     def nan(self) -> Hits | None:
-        """Where NaN may be. Of keys of one column."""
+        """Find where NaN may be, for a key of one column."""
 
 
 @runtime_checkable
@@ -262,7 +262,7 @@ class ReadsMany(Protocol):
     """A `KeyReader` that looks many lists of values up together: what it reads it reads once."""
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """`among` of each list."""
+        """Return `among` of each list."""
 
 
 @runtime_checkable
@@ -270,18 +270,18 @@ class ReadsRanges(Protocol):
     """A `KeyReader` that looks many ranges up together."""
 
     def between_each(self, intervals: Sequence[Interval]) -> list[Hits | None] | None:
-        """`between` of each interval. None as a whole where each is better asked by itself."""
+        """Return `between` of each interval; None altogether if single look-ups are faster."""
 
 
 class EqualityReader(ABC):
-    """What a `KeyReader` answers that knows of no order and of no NULL: nothing but `among`, which it adds."""
+    """Look-up that knows no order and no NULL: it answers `among` only, which a subclass adds."""
 
     @abstractmethod
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
-        """See `KeyReader`."""
+        """Find where values may be; see `KeyReader`."""
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """See `ReadsMany`: as it stands, one list after the other."""
+        """Look up one list after the other; see `ReadsMany`."""
         answers = []
         for values in lists:
             look()

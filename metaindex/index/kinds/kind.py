@@ -1,4 +1,4 @@
-"""What an index kind is: its base classes, and what they hand to each other.
+"""Base classes of index kinds, and what they hand to each other.
 
     Kind        what a user asks for: a frozen value, and its form in the log (a name, a version, properties)
     StoredKind  the rows of keys in one metadata partition: what their layout says, and how they are merged and checked;
@@ -52,8 +52,8 @@ Merged = tuple[dict[str, int | str], "list[PartInfo]"]
 
 @dataclass(frozen=True, slots=True)
 class MergeInto:
-    """Where the rows of a merged key go. `number`: that of the key's n-th part, for `sink.write`. `write`: who writes
-    the pieces of rows that are read in the table's place; threads of this process where it is None."""
+    """Destination of a merged key's rows. `number`: that of the key's n-th part, for `sink.write`. `write`: writes
+    pieces of rows that are read in the table's place; None: threads of this process."""
 
     sink: RunSink
     number: Callable[[int], int]
@@ -62,9 +62,9 @@ class MergeInto:
 
 @dataclass(frozen=True, slots=True)
 class LayoutRule:
-    """What the layout of a key may say. `names`: all of it, but for what begins with one of `prefixes`. `forms`: the
-    values that a name may have, where they are few. `numbers`: names that must be there, each with the largest whole
-    number that it may have."""
+    """Rules for a key's layout. `names`: all of it, but for what begins with one of `prefixes`. `forms`: the values
+    that a name may have, where they are few. `numbers`: names that must be there, each with the largest whole number
+    that it may have."""
 
     names: frozenset[str] = frozenset()
     forms: Mapping[str, Collection[object]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class LayoutRule:
     prefixes: tuple[str, ...] = ()
 
     def unknown(self, key: CoveredKey) -> str | None:
-        """What of the key this metaindex does not know, or None."""
+        """Return the unknown part of the key, or None."""
         for name, value in key.layout.items():
             if name not in self.names and not name.startswith(self.prefixes or ("\0",)):
                 return f"{name[:80]!r} in the layout of {key.kind}"
@@ -81,7 +81,7 @@ class LayoutRule:
         return None
 
     def senseless(self, key: CoveredKey) -> str | None:
-        """What of it does not fit together, or None."""
+        """Return the inconsistent part of the key, or None."""
         for name, most in self.numbers.items():
             value = key.layout.get(name)
             if type(value) is not int or not 0 <= value <= most:
@@ -91,12 +91,13 @@ class LayoutRule:
 
 @dataclass(frozen=True, slots=True)
 class AskedColumns:
-    """What queries ask of columns, by their dotted names, in the order of first use: those that have an order, those of
-    them that are compared for equality and whose values stand in the files, and those that lie in a range.
+    """Columns in queries, by their dotted names, in the order of first use: those with an order, those compared for
+    equality and stored in the files, and those with ranges.
 
     Where whole queries are known, and not conditions alone: `together`, columns that must all be equal to something in
     one query; `joined`, `grouped` and `ordered`, by which it joins, groups and sorts; `needed`, all that it reads: a
-    struct by its own name where it is read whole, else by its fields."""
+    struct by its own name where it is read whole, else by its fields.
+    """
 
     named: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ class AskedColumns:
 
 
 class Kind(ABC):
-    """What a user asks for."""
+    """Base of what a user requests."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -119,7 +120,7 @@ class Kind(ABC):
 
     @abstractmethod
     def spec(self) -> KindSpec:
-        """As the log says it."""
+        """Return the kind as the log stores it."""
 
     @classmethod
     @abstractmethod
@@ -133,25 +134,25 @@ class Kind(ABC):
 
     @classmethod
     def command(cls) -> KindCommand[Kind] | None:
-        """What of `metaindex create` asks for it."""
+        """Return its options in `metaindex create`."""
         return None
 
     @classmethod
     def suggested(cls, asked: AskedColumns) -> Sequence[Kind]:
-        """Those of this kind that may help such queries; none where a user has to know better."""
+        """Return kinds of this class that may help such queries; none if the choice needs a user."""
         return ()
 
     @property
     def title(self) -> str:
-        """As a person reads it in a line: `values(user_id)`."""
+        """One-line title: `values(user_id)`."""
         return self.name
 
     def united(self, other: Kind) -> Kind | None:
-        """One of this kind that answers what both do, or None where they stay apart."""
+        """Return one kind that answers what both do, or None."""
         return None
 
     def sized(self, schema: Schema, table_bytes: int) -> Kind:
-        """The same with what follows from the table's size, where the user did not say it."""
+        """Return the kind with defaults that depend on the table's size."""
         return self
 
 
@@ -177,19 +178,19 @@ class StoredKind(ABC):
 
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
-        """Are rows of values that were written under one type those that the same values have under another?"""
+        """Return whether values written under one type have the same rows under another."""
         return bool(old == new)
 
     @classmethod
     def senseless(cls, key: CoveredKey) -> str | None:
-        """What of a key does not fit together, or None: its rows would be looked for where they are not."""
+        """Return why a key is inconsistent, or None: its rows would be looked for in the wrong place."""
         if key.key_id != key_id(key.kind, [column.stable for column in key.columns]):
             return f"a key id of {key.kind} that does not follow from its columns"
         return cls.layout.senseless(key)
 
     @classmethod
     def together(cls, key: CoveredKey, other: CoveredKey) -> bool:
-        """May the rows of a key of two runs stand in one, as far as their columns go together?"""
+        """Return whether keys of two runs with compatible columns may be merged."""
         return True
 
     @classmethod
@@ -212,8 +213,8 @@ class LookedUpRows(StoredKind):
     @classmethod
     @abstractmethod
     def reader(cls, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader:
-        """What looks up a key of a run. `types`: those of its columns now, whose values those of the types at write
-        time answer for."""
+        """Return the reader of a run's key. `types`: its columns' current types, for whose values those of the types at
+        write time answer."""
 
     @classmethod
     @abstractmethod
@@ -225,8 +226,8 @@ class LookedUpRows(StoredKind):
     def compared(
         cls, reader: RunReader, key: CoveredKey, plan: PlannedKey, ordinals: npt.NDArray[np.intp], spill: Spill
     ) -> KeyCheck:
-        """What compares the stored rows of some files with theirs: as it stands, that look-ups of values that are in a
-        file name it. `spill`: for what does not fit in memory."""
+        """Return a comparison of the stored rows of some files with the files: by default, that look-ups of values in a
+        file find it. `spill`: for what does not fit in memory."""
         from .asked_again import AskedAgain
 
         return AskedAgain(cls.reader(reader, key, [leaf.type for leaf in plan.leaves]), reader.run.files)
@@ -260,13 +261,13 @@ class KeyKind(Kind):
 
     @abstractmethod
     def collector(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> KeyCollector:
-        """What builds a key of a run of so many files."""
+        """Return the builder of a key for a run of so many files."""
 
     @abstractmethod
     def finisher(
         self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]
     ) -> KeyFinisher:
-        """What writes a key of which several collectors gathered a share each."""
+        """Return the writer of a key of which several collectors gathered a share each."""
 
     @property
     def title(self) -> str:
@@ -274,7 +275,7 @@ class KeyKind(Kind):
         return f"{self.name}({', '.join(keys)})"
 
     def united(self, other: Kind) -> Kind | None:
-        """With the keys of both, where all else is the same."""
+        """Return a kind with the keys of both, if all else is equal."""
         if type(other) is not type(self):
             return None
         mine, theirs = dict(self.spec().properties), dict(other.spec().properties)
@@ -296,7 +297,7 @@ class KeyKind(Kind):
 
 @dataclass(frozen=True, slots=True)
 class PlannedKey(KeyPlan):
-    """With the kind that builds it."""
+    """A planned key with the kind that builds it."""
 
     kind: KeyKind
 
@@ -351,7 +352,7 @@ def _keys_in(said: Mapping[str, object]) -> Sequence[object]:
 
 
 def kind_missing(name: str) -> DamagedIndexError:
-    """Of a key whose kind the index was not asked for."""
+    """Return the error for a key whose kind its index lacks."""
     return DamagedIndexError(
         f"a key is of a kind of its index; there is one of {name}, which the index has not; recreate the index"
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # what writes, and what reads parts, is loaded by the verbs t
 
 
 class Told(Enum):
-    """What the rows say of a file's values."""
+    """Aggregates of a file's values in the rows."""
 
     SUM = auto()
     DIFFERENT_VALUES = auto()
@@ -60,27 +60,27 @@ class OfFilesKind(WholeKind):
 
     @abstractmethod
     def of_file(self, type_: pa.DataType) -> OfFile:
-        """What takes the values of a file, of a column of this type."""
+        """Return a collector of a file's values, for a column of this type."""
 
     @classmethod
     @abstractmethod
     def takes(cls, type_: pa.DataType) -> bool:
-        """Are values of this type taken?"""
+        """Return whether values of this type are supported."""
 
     @classmethod
     @abstractmethod
     def made_by(cls, key: CoveredKey) -> OfFilesKind:
-        """What takes values as those of the stored rows were taken."""
+        """Return the kind that made the stored rows."""
 
     @classmethod
     @abstractmethod
     def wrong_row(cls, row: Mapping[str, Any]) -> str | None:
-        """What of a stored row cannot be, or None."""
+        """Return why a stored row is invalid, or None."""
 
     @property
     @abstractmethod
     def row_bytes(self) -> int:
-        """Of a row at most, about."""
+        """Approximate largest size of a row."""
 
     @property
     def said_layout(self) -> dict[str, int | str]:
@@ -156,7 +156,7 @@ class OfFilesKind(WholeKind):
 
 
 def of_key(reader: RunReader, key: CoveredKey, names: Sequence[str]) -> pa.Table:
-    """All rows of a key, in the order of their files, of these columns."""
+    """Return these columns of all rows of a key, in the order of their files."""
     tables = []
     for part in reader.parts(key.kind):
         if part.first_key == key.key_id:
@@ -168,7 +168,7 @@ def of_key(reader: RunReader, key: CoveredKey, names: Sequence[str]) -> pa.Table
 
 
 class NothingFound(EqualityReader):
-    """It answers no look-up: what a file's values come to says of no value where it is."""
+    """Look-up without answers: an aggregate of a file does not tell which values it has."""
 
     def among(self, values: Sequence[Sequence[Literal]]) -> Hits | None:
         return None

@@ -33,15 +33,15 @@ class OfFile(Protocol):
     """Takes the values of one file."""
 
     def add(self, values: pa.Array) -> None:
-        """Some rows. UnkeyedValuesError, or an error of Arrow, where they cannot be taken."""
+        """Add rows. Raises UnkeyedValuesError, or an error of Arrow, for unsupported values."""
 
     def row(self) -> Mapping[str, object]:
-        """What they come to: a value for each column of the schema but the first two."""
+        """Return the result: a value for each column of the schema except the first two."""
 
 
 class MakesRows(Protocol):
-    """What is asked of a kind: the columns of its rows, about how large one is, what its keys say, and who takes the
-    values of a file."""
+    """Kind that makes rows of files: their columns, their approximate size, what its keys state, and the collector of a
+    file's values."""
 
     @property
     def name(self) -> str: ...
@@ -59,7 +59,7 @@ class MakesRows(Protocol):
 
 
 class OfFilesCollector:
-    """See `KeyCollector`. Rows of whole files are held, and put away where they are more than it may hold."""
+    """Collects rows of whole files, and spills those beyond its memory limit; see `KeyCollector`."""
 
     def __init__(self, kind: MakesRows, plan: KeyPlan, sink: RunSink, spill: Spill, files: int) -> None:
         self._kind, self._plan, self._sink, self._spill, self._files = kind, plan, sink, spill, files
@@ -77,7 +77,7 @@ class OfFilesCollector:
         self._open.add(_alone(values))
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
-        """See `AddsGroups`: row groups make no difference."""
+        """Add row groups as if they were one; see `AddsGroups`."""
         self.add(0, values)
 
     def end(self) -> None:
@@ -117,7 +117,7 @@ class OfFilesCollector:
 
 @dataclass(frozen=True)
 class OfFilesFinisher:
-    """See `KeyFinisher`. A range is of some of the files, as many as a part may have rows."""
+    """Writes ranges of files, as many as a part may have rows; see `KeyFinisher`."""
 
     kind: MakesRows
     plan: KeyPlan
@@ -147,8 +147,8 @@ class OfFilesFinisher:
 
 
 class OfFilesCheck:
-    """See `checks.KeyCheck`: the values of each file are taken again. Of what they come to short forms are held, and
-    the stored rows pass by: all of them may be more than memory holds."""
+    """Computes each file's row again; see `checks.KeyCheck`. Short forms of the results are held, and the stored rows
+    stream past: all of them may exceed memory."""
 
     def __init__(self, kind: MakesRows, plan: KeyPlan, reader: RunReader, key: CoveredKey) -> None:
         self._kind, self._plan, self._reader, self._key = kind, plan, reader, key

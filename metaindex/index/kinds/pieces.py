@@ -35,7 +35,7 @@ class WrittenPart:
 
 @dataclass(frozen=True, slots=True)
 class MergedPiece:
-    """What became of a piece. `read`: how many rows of its parts are in it, whether their files stay or not."""
+    """Result of a merged piece. `read`: how many rows its parts had, whether their files stay or not."""
 
     number: int
     parts: tuple[WrittenPart, ...]
@@ -50,7 +50,7 @@ class RowMerge(Protocol):
 
     @property
     def sizes(self) -> Sequence[int]:
-        """Of each piece, the bytes of the parts that are read for it."""
+        """Return each piece's bytes in the parts that are read for it."""
 
     def write(self, number: int, attempt: int = 0) -> MergedPiece:
         """Writes one piece, in parts of names that no other attempt has. DamagedIndexError where its parts are not what

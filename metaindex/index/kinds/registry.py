@@ -173,12 +173,12 @@ _T = TypeVar("_T")
 
 
 def stranger(name: str) -> bool:
-    """Is the kind of this name (or partition) another package's?"""
+    """Return whether the kind of this name (or partition) belongs to another package."""
     return name not in _OWN and name not in _OWN_ROWS
 
 
 def asked(name: str, ask: Callable[[], _T]) -> _T:
-    """What a kind answers. Another package's may raise anything, and ask the process to end: DamagedIndexError."""
+    """Call a kind. Another package's may raise anything, even an exit of the process: raises DamagedIndexError then."""
     if not stranger(name):
         return ask()
     try:
@@ -235,9 +235,8 @@ def keyed(run: RunRef) -> tuple[CoveredKey, ...]:
 
 
 def looked_up(run: RunRef) -> tuple[CoveredKey, ...]:
-    """Those of `keyed` that answer in which files a value is. What other keys tell of a column answers no predicate, so
-    the table's own log is asked about it as if there were no index. One of a kind that is not known here counts as
-    one."""
+    """Return those `keyed` keys that find the files of a value. Other keys answer no predicate, so the table's own log
+    is used for their columns as without an index. A key of an unknown kind is included."""
     return tuple(key for key in keyed(run) if _finds_values(key.kind))
 
 
@@ -252,14 +251,14 @@ def served_keys(run: RunRef) -> tuple[CoveredKey, ...]:
 
 
 def lasting(run: RunRef) -> list[str]:
-    """What the layouts of a run say of values, which an erase leaves there: for people."""
+    """Return notes on values in the layouts of a run, which an erase leaves there."""
     told = ((rows_of(key), key) for key in served_keys(run))
     said = (rows.lasting(key) for rows, key in told if issubclass(rows, ServedRows))
     return [each for each in dict.fromkeys(said) if each]
 
 
 def serves_rows(name: str) -> bool:
-    """Are the rows of the kind of this name read in the table's place?"""
+    """Return whether rows of this kind are read in the table's place."""
     kind = kind_named(name)
     return kind is not None and issubclass(kind, RowKind)
 
@@ -270,14 +269,14 @@ def covered_columns(run: RunRef) -> set[str]:
 
 
 def unknown(key: CoveredKey) -> str | None:
-    """What of the key is not known here, or None: no query asks it, no merge takes it, and the other keys of its run
-    answer as ever."""
+    """Return what is unknown about the key, or None: no query uses an unknown key, no merge takes it, and the run's
+    other keys work as ever."""
     rows = stored_kind(key.kind)
     return f"the kind {key.kind[:80]!r}" if rows is None else rows.layout.unknown(key)
 
 
 def senseless(key: CoveredKey) -> str | None:
-    """What of a known key does not fit together, or None. Whoever seals an entry may have written anything: read as it
+    """Return why a known key is inconsistent, or None. Whoever seals an entry may have written anything: read as it
     stands, such a key would look for values where they are not, and prove files out."""
     rows = stored_kind(key.kind)
     if rows is None:
@@ -292,14 +291,14 @@ def senseless(key: CoveredKey) -> str | None:
 
 
 def readable(key: CoveredKey) -> bool:
-    """Is all of it known, and does it fit together?"""
+    """Return whether the key is known and consistent."""
     return unknown(key) is None and senseless(key) is None
 
 
 def key_reader(run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> KeyReader | None:
-    """What looks up a key of a run. `types`: those of its columns now; literals are compared as with them. None where
-    values of the types at write time cannot answer for them, or where the rows are in a form that this metaindex does
-    not know."""
+    """Return the reader of a run's key. `types`: those of its columns now; literals are compared as with them. None
+    where values of the types at write time cannot answer for them, or where the rows are in a form that this metaindex
+    does not know."""
     stored = [type_from_text(column.type_text) for column in key.columns]
     if any(old is None or not answers_for(old, now) for old, now in zip(stored, types, strict=True)):
         return None

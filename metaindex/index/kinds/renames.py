@@ -57,9 +57,9 @@ def kinds_at(specs: Sequence[KindSpec], schema: Schema) -> list[Kind]:
 
 
 def kind_at(spec: KindSpec, schema: Schema) -> Kind:
-    """One of them. A column that was dropped is the one that has its name now, if it is no other of the index.
-    UnknownColumnError where all columns are gone, or one of several that are kept together, as the rows of a covering
-    index are."""
+    """Return the kind with its columns' current names. A column that was dropped is the one that has its name now, if
+    it is no other of the index. UnknownColumnError where all columns are gone, or one of several that are kept
+    together, as the rows of a covering index are."""
     noted = spec.properties.get(IDS)
     ids = noted if isinstance(noted, Mapping) else {}  # formats without ids know a column by its name
     columns = columns_of(schema)
@@ -89,8 +89,8 @@ def kind_at(spec: KindSpec, schema: Schema) -> Kind:
 
 
 def same_kinds(stored: Sequence[KindSpec], asked: Sequence[Kind], schema: Schema) -> bool:
-    """Do they say the same of the same columns, in whatever order? What is not said of those asked (a number of
-    buckets) may be anything. Of a stored kind whose columns are gone nothing is the same."""
+    """Return whether they specify the same for the same columns, in any order. What is unspecified in those asked (a
+    number of buckets) may be anything. A stored kind whose columns are gone equals none."""
     columns = columns_of(schema)
 
     def by_column(spec: KindSpec) -> tuple[str, dict[str, object]]:

@@ -23,18 +23,18 @@ class RowSum:
 
 
 def sum_of_files(ordinals: npt.NDArray[np.integer]) -> RowSum:
-    """Of rows by the files that they are of."""
+    """Sum rows by their files."""
     return RowSum(len(ordinals), _sum(weights(ordinals)))
 
 
 def sum_of_counts(ordinals: npt.NDArray[np.integer], rows: npt.NDArray[np.int64]) -> RowSum:
-    """The same of so many rows of each file."""
+    """Sum so many rows of each file."""
     with np.errstate(over="ignore"):
         return RowSum(int(rows.sum()), _sum(weights(ordinals) * rows.astype(np.uint64)))
 
 
 def sum_of_rows(ordinals: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> RowSum:
-    """Of rows by their file and their number in it."""
+    """Sum rows by file and row number."""
     with np.errstate(over="ignore"):
         return RowSum(len(ordinals), _sum(weights(weights(ordinals) + rows.astype(np.int64).view(np.uint64))))
 

@@ -48,7 +48,7 @@ NO_ROW = -1
 
 @dataclass(frozen=True, slots=True)
 class RowSizes:
-    """Of the parts of a key in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`:
+    """Sizes of a key's parts in a run. `column_bytes`: what each stored column takes, compressed, lineage too. `keys`:
     how many different values of the indexed columns follow on each other (what stands at the end of one part and the
     beginning of the next counts twice); 0: not known, which runs before this was counted do not tell."""
 
@@ -69,7 +69,7 @@ class StoredPart:
 
 
 class RowLayout(Protocol):
-    """How the rows of a key stand in a run."""
+    """Layout of a key's rows in a run."""
 
     @property
     def buckets(self) -> int:
@@ -77,11 +77,11 @@ class RowLayout(Protocol):
 
     @property
     def indexed(self) -> int:
-        """How many of the columns are."""
+        """Number of indexed columns."""
 
     @property
     def bounded(self) -> int:
-        """Of how many of them, from the first on, parts are left out by their bounds; 0 in buckets."""
+        """Number of the first indexed columns by whose bounds parts are skipped; 0 in buckets."""
 
     @property
     def schema_json(self) -> str:
@@ -89,12 +89,11 @@ class RowLayout(Protocol):
 
     @property
     def stored(self) -> pa.Schema:
-        """The same in Arrow's types."""
+        """Stored columns as an Arrow schema."""
 
     @property
     def inner(self) -> Mapping[str, str]:
-        """Of the columns that hold structs of which a table tells the fields apart by ids, by stable name: see
-        `inner_fields`."""
+        """Inner fields of struct columns, by stable name, if a table identifies fields by ids: see `inner_fields`."""
 
     @property
     def sizes(self) -> RowSizes: ...
@@ -107,11 +106,11 @@ class RowWriter(Protocol):
         """The next rows, as `RowPlan.spread` put them. BuildError where they are others, or in another order."""
 
     def close(self) -> list[WrittenPart]:
-        """All parts; none where there were no rows."""
+        """Return all parts; none if there were no rows."""
 
 
 class RowPlan(Protocol):
-    """What is to be built: plain data, so that it travels to a task."""
+    """Plan of a build: plain data, which travels to tasks."""
 
     @property
     def key_id(self) -> int: ...
@@ -126,7 +125,7 @@ class RowPlan(Protocol):
 
     @property
     def indexed(self) -> int:
-        """How many of them are."""
+        """Number of indexed columns."""
 
     @property
     def stored(self) -> pa.Schema:
@@ -134,15 +133,15 @@ class RowPlan(Protocol):
 
     @property
     def bounded(self) -> int:
-        """See `RowLayout`."""
+        """Number of bounded columns; see `RowLayout`."""
 
     @property
     def travels(self) -> pa.Schema:
-        """What of a row goes from the task that reads it to the one that writes it: `travelling`, and by what it is
-        spread."""
+        """Columns sent from the task that reads a row to the one that writes it: `travelling`, and the one it is spread
+        by."""
 
     def settled(self, earlier: Sequence[CoveredKey], size_bytes: int, sample: Callable[[RowPlan], pa.Table]) -> RowPlan:
-        """With what follows from the rows. `earlier`: the keys of the index's other runs, the newest first, which it
+        """Complete the plan from the rows. `earlier`: the keys of the index's other runs, the newest first, which it
         keeps to. `sample`: some rows of all files, `travelling` columns of the plan that it is given. `size_bytes`: as
         for `spread`."""
 
@@ -153,18 +152,17 @@ class RowPlan(Protocol):
         """Rows (`travels`) over tasks, sorted in each. `size_bytes`: of data files, in the columns that are stored."""
 
     def writer(self, sink: RunSink, task: int, attempt: int, size_bytes: int) -> RowWriter:
-        """What writes the rows of a task, under names that no other attempt has. `size_bytes`: as for `spread`."""
+        """Return the writer of a task's rows, under names unique to the attempt. `size_bytes`: as for `spread`."""
 
     def tried(self, rows: pa.Table, sink: RunSink) -> RowSizes:
-        """What some rows (`with_lineage(stored)`, in any order) take where they are put as those of a part: for who
-        weighs an index that is not built."""
+        """Return the sizes that some rows (`with_lineage(stored)`, in any order) would have as a part, to evaluate an
+        index that is not built."""
 
     def cut(self, rows: pa.Table, parts: int) -> list[StoredPart]:
-        """The same rows as those of so many parts of one size, which nobody writes: with their bounds and numbers of
-        rows."""
+        """Return so many unwritten parts of equal size for these rows, with bounds and numbers of rows."""
 
     def parts_at(self, size_bytes: float) -> int:
-        """In how many parts the rows of so many stored bytes stand."""
+        """Return the number of parts of so many stored bytes."""
 
     def covered(self, sizes: RowSizes, unkeyed_files: int) -> CoveredKey:
         """The key as the log entry names it."""
@@ -178,12 +176,11 @@ class ServedRows(StoredKind):
     @classmethod
     @abstractmethod
     def row_layout(cls, key: CoveredKey) -> RowLayout:
-        """What the layout of a key says."""
+        """Return the layout of a key."""
 
     @classmethod
     def lasting(cls, key: CoveredKey) -> str:
-        """What the layout of a key says of values, which stays until a full refresh: for people; nothing where it says
-        nothing."""
+        """Return a note on values in the key's layout, which stay until a full refresh; empty if there are none."""
         return ""
 
     @classmethod
@@ -200,13 +197,13 @@ class ServedRows(StoredKind):
         conjuncts: Sequence[Predicate],
         names: Mapping[ColumnRef, str],
     ) -> list[StoredPart]:
-        """Of parts that are not in buckets those that may hold rows that match. `names`: the stable names of columns,
-        as the predicate names them. A part whose bounds are not known is kept."""
+        """Return the parts, not in buckets, that may hold matching rows. `names`: the stable names of columns, as the
+        predicate names them. A part with unknown bounds is kept."""
 
     @classmethod
     @abstractmethod
     def rows_of(cls, reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
-        """All rows of some files, with lineage."""
+        """Return all rows of some files, with lineage."""
 
     @classmethod
     @abstractmethod
@@ -239,22 +236,22 @@ class RowKind(Kind):
 
     @abstractmethod
     def planned(self, schema: Schema, place: int) -> RowPlan:
-        """What is to be built at a schema. `place`: its number among those of its run, so that the parts of each have
-        names of their own. UnknownColumnError, with the near names, for a column that is not there;
-        UnsupportedFeatureError for one whose type is not stored, or that is indexed and has no order."""
+        """Plan the build for a schema. `place`: its number among those of its run, so that the parts of each have names
+        of their own. UnknownColumnError, with the near names, for a column that is not there; UnsupportedFeatureError
+        for one whose type is not stored, or that is indexed and has no order."""
 
     @abstractmethod
     def buckets_at(self, size_bytes: float) -> int:
-        """In how many buckets the rows of so many bytes are put; 0: in ranges."""
+        """Return the number of buckets for rows of so many bytes; 0: in ranges."""
 
     @property
     def bounded(self) -> int:
-        """Of how many indexed columns parts are left out by their bounds, where there are no buckets."""
+        """Return how many indexed columns have bounds by which parts are skipped, without buckets."""
         return 1
 
 
 def row_plans(kinds: Sequence[Kind], schema: Schema) -> list[RowPlan]:
-    """What kinds ask for at a schema, each once. Raises as `RowKind.planned`."""
+    """Return the plans of the kinds for a schema, each once. Raises as `RowKind.planned`."""
     plans: dict[int, RowPlan] = {}
     for kind in kinds:
         if isinstance(kind, RowKind):
@@ -264,7 +261,7 @@ def row_plans(kinds: Sequence[Kind], schema: Schema) -> list[RowPlan]:
 
 
 def with_lineage(stored: pa.Schema) -> pa.Schema:
-    """All columns of a part."""
+    """Return all columns of a part."""
     return pa.schema([*stored, *LINEAGE])
 
 
@@ -275,7 +272,7 @@ def travelling(plan: RowPlan) -> pa.Schema:
 
 
 def sizes_of(parts: Iterable[WrittenPart]) -> RowSizes:
-    """Of all the parts."""
+    """Return the total sizes of the parts."""
     column_bytes: dict[str, int] = {}
     keys = 0
     for part in parts:

@@ -97,7 +97,7 @@ def _nested(t: pa.DataType) -> pa.DataType | None:
 
 
 def is_whole(t: pa.DataType) -> bool:
-    """Whether it is stored as whole numbers: sorted, their differences are small."""
+    """Return whether the type is stored as integers: sorted, their differences are small."""
     return bool(pa.types.is_signed_integer(t) or pa.types.is_date32(t) or pa.types.is_timestamp(t))
 
 

@@ -1,4 +1,4 @@
-"""The state of what is known of a column in a file (lessons A 1, 2: never a sentinel):
+"""The state of what is known of a column in a file, which is never a sentinel.
 
     UNKNOWN   the values are not bounded, both bounds are null: the file is kept; counts stand for themselves and may be
               known

@@ -21,7 +21,7 @@ def named(key: CoveredKey) -> str:
 
 
 def stored_rows(reader: RunReader, key: CoveredKey) -> Iterator[pa.Table]:
-    """All rows of a key, in order, some row groups at a time."""
+    """Yield all rows of a key, in order, some row groups at a time."""
     for part in reader.parts(key.kind):
         if part.first_key is not None and part.first_key != key.key_id:
             continue

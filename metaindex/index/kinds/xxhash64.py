@@ -32,7 +32,7 @@ _LONG = 224
 
 
 def hash_words(words: npt.NDArray[np.uint64]) -> Hashes:
-    """Of values of one 8-byte word each (little-endian), or of several: a row of the matrix is a value."""
+    """Hash values of one 8-byte word each (little-endian), or of several: a row of the matrix is a value."""
     if words.ndim == 2 and words.shape[1] >= 4:
         rows = np.ascontiguousarray(words).view(np.uint8)
         starts = np.arange(len(rows), dtype=np.int64) * rows.shape[1]
@@ -49,7 +49,7 @@ def hash_words(words: npt.NDArray[np.uint64]) -> Hashes:
 
 
 def hash_slices(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
-    """Of slices of one buffer: value i is `data[starts[i] : starts[i] + lengths[i]]`."""
+    """Hash slices of one buffer: value i is `data[starts[i] : starts[i] + lengths[i]]`."""
     out = np.empty(len(starts), np.uint64)
     length = int(lengths[0]) if len(lengths) else _LONG
     if length < _LONG and (lengths == length).all() and (np.diff(starts) == length).all():
@@ -67,8 +67,7 @@ def hash_slices(data: _Bytes, starts: _Ints, lengths: _Ints) -> Hashes:
 
 
 def _hash_even(data: _Bytes, starts: _Ints, length: int) -> Hashes:
-    """Of slices of one length that lie one behind the other, as ids do: their words are columns of a matrix, and
-    nothing is gathered."""
+    """Hash adjacent slices of one length, as ids are: their words are columns of a matrix, and nothing is gathered."""
     out = np.empty(len(starts), np.uint64)
     for start in range(0, len(starts), _AT_ONCE):
         some = out[start : start + _AT_ONCE]

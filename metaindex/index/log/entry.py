@@ -29,8 +29,7 @@ be written down and told to be too much."""
 
 @dataclass(frozen=True, slots=True)
 class KindSpec:
-    """One kind of the index as the user asked for it: a name and a version, never a class path, and plain
-    properties."""
+    """A kind of the index as the user requested it: a name and a version, never a class path, and plain properties."""
 
     name: str
     version: int
@@ -159,7 +158,7 @@ def version_tag(version: Version) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a stable index holds. `versions` are the newest recorded ones, the last recorded last; older ones are in
+    """Content of a stable index. `versions` are the newest recorded ones, the last recorded last; older ones are in
     `segments`, the oldest first."""
 
     runs: tuple[RunRef, ...] = ()
@@ -200,7 +199,7 @@ class TableInfo:
 
 @dataclass(frozen=True, slots=True)
 class IndexLogEntry:
-    """One entry. `derived` fields of the Hyperspace specification: name, kinds (derivedDataset), content, table
+    """A log entry. `derived` fields of the Hyperspace specification: name, kinds (derivedDataset), content, table
     (source), properties, state, enabled."""
 
     id: int
@@ -222,13 +221,13 @@ class IndexLogEntry:
 
     @property
     def state(self) -> State:
-        """What people see: the transient state of the latest operation under way, else the stable state."""
+        """The visible state: the transient state of the latest operation under way, else the stable state."""
         return TRANSIENT[self.under_way[-1].operation] if self.under_way else self.stable
 
     @property
     def readable(self) -> bool:
-        """May a query use this content? Not while creating or restoring, not when deleted or disabled; yes while
-        refreshing (the stable copy)."""
+        """True if a query may use this content: not while creating or restoring, not when deleted or disabled; yes
+        while refreshing (the stable copy)."""
         return self.stable is State.ACTIVE and self.enabled
 
     def following(self, *, nonce: str, timestamp_ms: int, written_by: str) -> IndexLogEntry:

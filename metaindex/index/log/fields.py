@@ -12,7 +12,7 @@ MAX_FILES = 2**31 - 1
 
 
 class Fields:
-    """`what` says in an error where the fields are."""
+    """Reads the fields of a JSON object. `what` names the object in errors."""
 
     __slots__ = ("_left", "what")
 
@@ -37,7 +37,7 @@ class Fields:
         return value
 
     def count(self, name: str, greatest: int = _GREATEST) -> int:
-        """How many: not less than none."""
+        """Return a number that is not negative."""
         return self.whole(name, 0, greatest)
 
     def id(self, name: str) -> int:
@@ -76,7 +76,7 @@ class Fields:
         return [Fields(item, what) for item in self.many(name)]
 
     def value(self, name: str) -> Any:
-        """As it is: the caller looks at its type."""
+        """Return the value as it is: the caller checks its type."""
         return self._take(name)
 
     def has(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class Fields:
             raise ValueError(f"{self.what}: {sorted(self._left)[0][:40]!r} is not known")
 
     def _one(self, name: str, kind: type) -> Any:
-        """Of exactly this type."""
+        """Return the value, which must be of exactly this type."""
         value = self._left.pop(name, _MISSING)
         return value if type(value) is kind else _checked(self._there(name, value), kind, self.what, name)
 

@@ -1,4 +1,4 @@
-"""How the recorded versions of an entry change: recorded, dropped with their runs, moved into segments. Functions of a
+"""Changes to the recorded versions of an entry: recorded, dropped with their runs, moved into segments. Functions of a
 content, so that a commit applies them to whatever is latest."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def with_record(content: Content, record: VersionRecord, schema: Schema) -> Cont
 
 
 def may_hold(content: Content, version: Version) -> bool:
-    """Is the version recorded in the entry, or may it be in a segment?"""
+    """Return whether the version is recorded in the entry, or may be in a segment."""
     return content.record(version) is not None or any(s.may_hold(version) for s in content.segments)
 
 
@@ -97,7 +97,7 @@ def rolled_over(content: Content, roll: RollOver) -> Content:
 
 
 def _tidy(content: Content) -> Content:
-    """Without schemas that no record in the entry names."""
+    """Drop schemas that no record in the entry names."""
     used = sorted({r.schema for r in content.versions})
     place = {old: new for new, old in enumerate(used)}
     return replace(
@@ -147,5 +147,5 @@ def _how_many_stay(versions: Sequence[VersionRecord]) -> int:
 
 
 def characters(record: VersionRecord) -> int:
-    """What the bitmaps of a record take in an entry."""
+    """Return the size of a record's bitmaps in an entry."""
     return sum(len(text) for name in BITS for text in getattr(record, name).values())

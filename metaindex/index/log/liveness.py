@@ -1,5 +1,5 @@
-"""Is the writer of an operation alive? An advisory object beside the log, `_heartbeats/<nonce>`, put again and again
-while the operation runs.
+"""Tells whether the writer of an operation is alive, by an advisory object beside the log, `_heartbeats/<nonce>`, put
+again and again while the operation runs.
 
 It only ever decides when to *suspect* a dead writer, never what is true: a wrong clock, a lost beat or a removed object
 make a suspicion, and nothing happens by it. `cancel` ends the operation; a writer that is alive after all fails at its
@@ -33,7 +33,7 @@ def heartbeat_path(nonce: str) -> str:
 
 
 def is_nonce(text: str) -> bool:
-    """Could a writer have given itself this nonce? Only such a one is made a path."""
+    """Return whether a writer could have made this nonce. Only such a one becomes a path."""
     return _NONCE.match(text) is not None
 
 
@@ -70,12 +70,12 @@ class Heartbeat:
 
 
 def held(mark: UnderWay) -> str:
-    """Who holds what since when."""
+    """Describe an operation under way: who runs it, and since when."""
     return f"{mark.operation.value} by {mark.who} since {utc_text(mark.since_ms // 1000 * 1000)} (entry {mark.began})"
 
 
 def last_sign_ms(storage: Storage, mark: UnderWay) -> int:
-    """When the writer was last seen: its begin, or the latest beat by the store's clock. Raises StorageError."""
+    """Return when the writer was last seen: its begin, or the latest beat by the store's clock. StorageError."""
     if not is_nonce(mark.nonce):
         return mark.since_ms
     try:
@@ -85,7 +85,7 @@ def last_sign_ms(storage: Storage, mark: UnderWay) -> int:
 
 
 def suspected(storage: Storage, mark: UnderWay, now_ms: int | None = None) -> bool:
-    """Has there been no sign of life for SUSPECT_SECONDS? What cannot be asked is not suspected."""
+    """Return whether there was no sign of life for SUSPECT_SECONDS. False if that is unknown."""
     now = int(time.time() * 1000) if now_ms is None else now_ms
     try:
         return now - last_sign_ms(storage, mark) > SUSPECT_SECONDS * 1000

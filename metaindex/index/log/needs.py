@@ -1,7 +1,6 @@
-"""What a reader has to know of a run before it may believe a byte of it: features, by name. A newer metaindex that lays
-out a run in another way, or stores another kind in it, names what is new there in `reader_needs`; a reader that does
-not know one of the names leaves out that run, with the reason, and keeps its files. Other runs of the index answer as
-ever.
+"""Features that a reader must know before it may trust a byte of a run, by name. A newer metaindex that lays out a run
+in another way, or stores another kind in it, names what is new there in `reader_needs`; a reader that does not know one
+of the names leaves out that run, with the reason, and keeps its files. Other runs of the index answer as ever.
 
 The names stand in the log entry, so that nothing of such a run is read, and in its manifest, which says with them what
 the run is.

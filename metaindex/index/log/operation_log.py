@@ -64,8 +64,8 @@ class EntryListing:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of removed entries. `outdated`: runs that they named and the entry `lowest` does not, with the
-    store's time (ns) at which each went out of use."""
+    """State of removed entries. `outdated`: runs that they named and the entry `lowest` does not, with the store's time
+    (ns) at which each went out of use."""
 
     lowest: int = 1
     outdated: Mapping[str, int] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class OperationLog:
         return EntryListing(live, tuple(sorted(n for n in entries if n < lowest)), tuple(tombstones), tuple(strays))
 
     def numbers(self) -> list[int]:
-        """All entry numbers, ascending. One listing."""
+        """Return all entry numbers, ascending, by one listing."""
         return list(self.listing().entries)
 
     def latest(self) -> IndexLogEntry | None:
@@ -230,7 +230,7 @@ class OperationLog:
             _APPENDED[self.storage.root.rpartition("/")[0]] += 1
 
     def _taken(self, number: int) -> bool:
-        """Is there an entry of this number, or a later one, or was there?"""
+        """Return whether an entry of this number or a later one exists or existed."""
         listing = self.listing()
         return listing.lowest > number or any(there >= number for there in listing.entries)
 
@@ -299,8 +299,8 @@ class OperationLog:
 
 
 def appended_here(folder: str) -> int:
-    """So many entries has this process written to the indexes in a folder: who remembers that a table has none to use
-    asks whether one may have come."""
+    """Return how many entries this process wrote to the indexes in a folder, so that a cached "no usable index" can be
+    checked again."""
     return _APPENDED[folder]
 
 

@@ -39,7 +39,7 @@ def operations_table() -> str:
 
 
 def compatibility_table() -> str:
-    """May the operation of the row begin while that of the column is under way?"""
+    """Return a table of whether the row's operation may begin while the column's is under way."""
     rows = [
         (o.value, *("yes" if o in COMPATIBLE[other] else "-" for other in Operation))
         for o in Operation

@@ -64,7 +64,7 @@ def decode_bits(data: bytes, ref: ObjectRef) -> Mapping[str, Mapping[str, str]]:
 
 
 def object_ref(path: str, data: bytes) -> ObjectRef:
-    """How an entry names an object of these bytes."""
+    """Return an entry's reference to an object of these bytes."""
     return ObjectRef(path, len(data), digest(data))
 
 

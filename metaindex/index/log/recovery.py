@@ -1,5 +1,4 @@
-"""What is done where the newest entries of a log cannot be read: it goes on behind them, from the newest one that
-can."""
+"""Recovery of a log whose newest entries cannot be read: it goes on after them, from the newest readable one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What was made of a piece of JSON before: every entry of a log says the same schemas, columns and versions again, and
-a writer reads each entry several times."""
+"""Cache of parsed pieces of JSON: all entries of a log repeat the same schemas, columns and versions, and a writer
+reads each entry several times."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def to_text(value: object) -> bytes:
 
 
 def from_text(text: bytes) -> object:
-    """What the JSON says. ValueError, and RecursionError, where it is none, or says the same twice."""
+    """Parse JSON. Raises ValueError or RecursionError if it is invalid or repeats a name."""
     return json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_number)
 
 
@@ -51,7 +51,7 @@ def seal(value: object, key: bytes | None) -> bytes:
 
 
 def is_sealed(data: bytes) -> bool:
-    """Does the object say that it was sealed with a key?"""
+    """Return whether the object states that it was sealed with a key."""
     return b'"hmac_sha256"' in data[data.find(b"\n") :]
 
 
@@ -87,7 +87,7 @@ CURE = "repair the index: that mends it, or says which folder to remove before i
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, for a reason of one line."""
+    """Return the message of an error as a one-line reason."""
     return named_line(error)
 
 

@@ -31,8 +31,8 @@ _Bits = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """Of every run that has live files at a version: those that are not, and those that have deletes. Runs not named in
-    `dead` have none."""
+    """Files of every run with live files at a version: those that are dead, and those that have deletes. Runs missing
+    in `dead` have no live files."""
 
     dead: Mapping[str, BitMap]
     deletes: Mapping[str, BitMap] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Versions:
         return self._found[version]
 
     def resolve(self, version: Version) -> Recorded | None:
-        """The same; DamagedIndexError where what records it is damaged."""
+        """Like `find`, but raises DamagedIndexError if what records the version is damaged."""
         first = self._record(version)
         if first is None:
             return None

@@ -1,4 +1,4 @@
-"""What was read of runs before. Everything is immutable, so a cache can never be stale.
+"""Cache of what was read from runs. Everything is immutable, so a cache can never be stale.
 
 Row groups that are decoded together stay together: they share their memory, so they are kept, counted and let go as
 one.
@@ -71,7 +71,7 @@ class StoreCache:
             self.derived.pop(key, None)
 
     def find(self, path: str, groups: Sequence[int], columns: Sequence[str]) -> dict[tuple[str, int], Decoded]:
-        """Who holds which (column, group): those of the asked that are there."""
+        """Return the holders of the requested (column, group) pairs that are cached."""
         out: dict[tuple[str, int], Decoded] = {}
         with self._lock:
             if not self._holders:

@@ -1,5 +1,4 @@
-"""What the footer of a part says: where its row groups lie, and of each column their ranges, taken from it as they are
-asked for."""
+"""Footer of a part: the places of its row groups, and each column's ranges, read on demand."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class GroupRange:
-    """Of one column, for every row group of a part: least and greatest value and how many nulls; `known` is False where
-    the footer does not say."""
+    """Ranges of one column in every row group of a part: least and greatest value and null count; `known` is False if
+    the footer lacks them."""
 
     least: list[Any]
     greatest: list[Any]
@@ -65,7 +64,7 @@ class Footer:
 
 
 def span_of(chunk: ColumnChunkMetaData) -> tuple[int, int]:
-    """Where the pages of a column chunk begin and end."""
+    """Return the first and last byte of a column chunk's pages."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)

@@ -1,4 +1,4 @@
-"""Where an index lies: beside its table, out of everyone's way.
+"""Location of an index: beside its table, outside of its data.
 
 Delta, Iceberg   <table>/_metaindex/<index>/           engines, VACUUM and orphan removal pass over folders that start
                                                        with "_"
@@ -114,7 +114,7 @@ def _for(folder: str, options: dict[str, str] | None) -> dict[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class PartInfo:
-    """One Parquet file of a run, as the manifest states it."""
+    """A Parquet file of a run, as the manifest states it."""
 
     kind: str  # metadata partition: "files", "file_ids", "partitions", or that of a kind
     path: str  # relative to the index folder

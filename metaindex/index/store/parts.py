@@ -38,7 +38,7 @@ class PartStream:
                 self._write()
 
     def close(self, *, needed: bool = True) -> list[PartInfo]:
-        """All parts, in order."""
+        """Return all parts, in order."""
         if self.waiting or (needed and not self.parts):
             self._write()
         return self.parts

@@ -58,7 +58,7 @@ _R = TypeVar("_R")
 
 @dataclass(slots=True)
 class ReadCount:
-    """What was read from storage: calls and bytes; cached things cost nothing."""
+    """Counts reads from storage: calls and bytes; cached data costs nothing."""
 
     reads: int = 0
     bytes: int = 0
@@ -91,8 +91,8 @@ class RunReader:
         return frozenset(part.kind for part in self._manifest())
 
     def each(self, items: Sequence[_T], work: Callable[[_T], _R]) -> list[_R]:
-        """What the work makes of each item, in their order, where each reads a part of its own: side by side, as
-        reading a store is waiting, and decoding lets other threads on."""
+        """Apply the work to each item, and return the results in order. Items that read parts of their own run in
+        parallel: reading a store is waiting, and decoding releases the lock."""
         look()
         if len(items) < _PARTS_APART:
             return [work(item) for item in items]

@@ -53,8 +53,8 @@ OWN = frozenset({"files", "file_ids", "partitions", "unkeyed"})
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How the columns of rows are written, by their names. One that is not named has a dictionary, and no ranges: a
-    footer is read whole before anything else.
+    """Encoding of rows by the names of columns. One that is not named has a dictionary, and no ranges: a footer is read
+    whole before anything else.
 
     * `ascending`: integers that are sorted or nearly so: delta encoding is smaller than a dictionary.
     * `plain`: values that hardly come twice.
@@ -62,7 +62,8 @@ class Columns:
       left to the compression: whichever is smaller for a sample of them.
     * `ranged`: those by which row groups are passed over.
     * `found_by`: that by which the parts of a key are found; the manifest says from where to where it goes in each.
-    * `folder`: stands behind the partition's name in that of the folder."""
+    * `folder`: stands behind the partition's name in that of the folder.
+    """
 
     ascending: frozenset[str] = frozenset()
     plain: frozenset[str] = frozenset()

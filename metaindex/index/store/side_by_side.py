@@ -108,7 +108,7 @@ that wait for it would never end."""
 
 
 def _pool() -> ThreadPoolExecutor:
-    """Of this process: threads are not started anew for every small run."""
+    """Return this process's thread pool: starting threads for every small run would be slow."""
     if not _shared:
         _shared.append(ThreadPoolExecutor(THREADS, "metaindex puts", lambda: setattr(_here, "puts", True)))
     return _shared[0]

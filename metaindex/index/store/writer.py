@@ -38,7 +38,7 @@ smaller ones make a footer that takes longer than they save."""
 
 @dataclass(frozen=True, slots=True)
 class RunSink:
-    """Where the parts of a run go. Plain data but for the storage, so that a Spark task can write parts too."""
+    """Writes the parts of a run. Plain data except for the storage, so that a Spark task can write parts too."""
 
     storage: Storage  # rooted at the index folder
     run: str
@@ -65,12 +65,12 @@ def new_run_id() -> str:
 
 
 def is_run(name: str) -> bool:
-    """Could `new_run_id` have given it?"""
+    """Return whether `new_run_id` could have made the name."""
     return _RUN.match(name) is not None
 
 
 def write_part(storage: Storage, path: str, kind: str, table: pa.Table, columns: Columns = COLUMNS) -> PartInfo:
-    """One Parquet file, put whole; its footer is digested."""
+    """Write one Parquet file as a whole, with a digest of its footer."""
     names = table.schema.names
     delta = {n: "DELTA_BINARY_PACKED" for n in names if n in columns.ascending}
     plain = {n: "PLAIN" for n in names if n in columns.plain}
@@ -104,8 +104,8 @@ def write_part(storage: Storage, path: str, kind: str, table: pa.Table, columns:
 
 
 def digested_end(buffer: pa.Buffer, start: int | None = None) -> tuple[int, str]:
-    """How many bytes of a part its `footer_digest` covers, and the digest: from `start` to the end; None: from the
-    footer on."""
+    """Return how many bytes of a part its `footer_digest` covers, and the digest: from `start` to the end; None: from
+    the footer on."""
     length = 8 + int.from_bytes(buffer.slice(buffer.size - 8, 4).to_pybytes(), "little")
     if start is not None:
         length = buffer.size - start
@@ -148,5 +148,5 @@ def cut(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def write_sorted(sink: RunSink, kind: str, table: pa.Table) -> list[PartInfo]:
-    """All parts of a sorted table."""
+    """Write a sorted table, and return its parts."""
     return [sink.write(kind, piece, number) for number, piece in enumerate(cut(table))]

@@ -22,11 +22,11 @@ EventKind = Literal["fresh", "refreshed", "failed", "unreadable", "stopped", "su
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a watcher did or saw. `refreshed` and `failed` are of an index, `unreadable` is of a table that could not be
-    read; both come once for what stays as it is. The message of `refreshed` is what the refresh tells. `fresh`: every
-    index stands at the version, or the one that is named, which failed before as others still do; `summed`: how many
-    tables there are and fail, if that has changed. Of a lake: `looked` for tables; `shared`: another brings the index
-    up, or did; `left`: it waits for the budget."""
+    """An action or observation of a watcher. `refreshed` and `failed` are of an index, `unreadable` is of a table that
+    could not be read; both come once for what stays as it is. The message of `refreshed` is what the refresh tells.
+    `fresh`: every index stands at the version, or the one that is named, which failed before as others still do;
+    `summed`: how many tables there are and fail, if that has changed. Of a lake: `looked` for tables; `shared`: another
+    brings the index up, or did; `left`: it waits for the budget."""
 
     kind: EventKind
     table: str

@@ -27,7 +27,7 @@ class LakeIndex:
 
     @property
     def asked(self) -> bool:
-        """Do queries ask it? Not one that is deleted, disabled, of other reader options, or cannot be read."""
+        """True if queries use it: not if it is deleted, disabled, of other reader options, or unreadable."""
         return self.info.enabled and self.info.new_files is not None
 
     @property
@@ -105,7 +105,7 @@ class LakeTable:
 
     @property
     def fresh(self) -> bool | None:
-        """Do all indexes in use stand at the table's version? None: there is none, or nobody knows."""
+        """True if all indexes in use are at the table's version. None: there is none, or it is unknown."""
         return all(index.info.fresh for index in self.in_use) if self.in_use else None
 
     @property

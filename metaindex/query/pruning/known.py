@@ -1,4 +1,4 @@
-"""What a run covers of a predicate's columns: statistics under their stored types, and keys of one or several of
+"""Coverage of a predicate's columns by a run: statistics under their stored types, and keys of one or several of
 them."""
 
 from __future__ import annotations

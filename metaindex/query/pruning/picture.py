@@ -11,7 +11,7 @@ from .told import IndexReport, human_bytes
 
 @dataclass(frozen=True, slots=True)
 class FilesRead:
-    """How much of a table a query reads."""
+    """Share of a table that a query reads."""
 
     kept_files: int
     total_files: int

@@ -48,7 +48,7 @@ class Pruner:
 
     @property
     def whole(self) -> bool:
-        """Did no index fail so far?"""
+        """True while no index has failed."""
         return len(self._indexes) == self._given
 
     def recorded(self, version: Version) -> bool:

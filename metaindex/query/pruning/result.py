@@ -87,7 +87,7 @@ class PruneResult(Shown):
 
     @property
     def knows_row_groups(self) -> bool:
-        """Did a key answer that may tell the row groups of a file apart?"""
+        """True if a key answered that may tell the row groups of a file apart."""
         return self._walked.knows_row_groups
 
     def in_file(self, path: str, groups: int) -> PruningStatistics[Mask] | None:

@@ -24,7 +24,7 @@ logger = logging.getLogger("metaindex")
 
 @dataclass(slots=True)
 class Suspects:
-    """By index name: the entry that recorded something else than the table has, and what."""
+    """Entries that contradict the table, by index name, with what they record."""
 
     _held: dict[str, tuple[IndexLogEntry, str]] = field(default_factory=dict)
 

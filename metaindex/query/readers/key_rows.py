@@ -57,7 +57,7 @@ class KeyRows:
         return cls(tuple(columns), values, tuple(groups), len(groups[-1]))
 
     def __eq__(self, other: object) -> bool:
-        """Do both have the same keys?"""
+        """Return whether both have the same keys."""
         if not isinstance(other, KeyRows):
             return NotImplemented
         groups = len(self.groups) == len(other.groups) and all(map(np.array_equal, self.groups, other.groups))

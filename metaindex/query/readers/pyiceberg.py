@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 def data_scan(scan: ScanPlan, table: Table | None = None) -> KeptScan:
-    """pyiceberg's DataScan of the kept files; `to_arrow`, `to_pandas`, `to_polars`, `select`, `filter` and the rest are
-    its own, and further filters reach the indexes, too. `table`: the pyiceberg table whose FileIO reads; without one,
-    that of the catalog, or one made of the metadata file."""
+    """A DataScan of pyiceberg's over the kept files; `to_arrow`, `to_pandas`, `to_polars`, `select`, `filter` and the
+    rest are its own, and further filters reach the indexes, too. `table`: the pyiceberg table whose FileIO reads;
+    without one, that of the catalog, or one made of the metadata file."""
     snapshot = scan.snapshot
     details = snapshot.details
     if table is not None and not (hasattr(table, "metadata") and hasattr(table, "io")):

@@ -1,4 +1,4 @@
-"""Do Spark and an index mean the same by a condition and a row? Where they may not, the index is not asked."""
+"""Checks that Spark and an index mean the same by a condition and a row. If they may not, the index is not used."""
 
 from __future__ import annotations
 

@@ -163,10 +163,10 @@ def _in_their_places(question: AggregateQuestion, table: pa.Table) -> list[list[
 
 
 def _cannot_overflow(facts: ColumnFacts, known: WholeFiles) -> bool:
-    """Can the values of all files that the filters leave be added up in any order without one sum on the way that does
-    not fit its type, as far as bounds and counts say? Spark's sum fails at the first that does not, or wraps; one that
-    was added up in another order would not. Of files that no index knows the type bounds the values, and the table's
-    log the rows: a wrong number there makes an error of a sum that is one, or not, by the order of its rows."""
+    """Return whether the values of all files that the filters leave can be added in any order without an intermediate
+    sum that overflows its type, by bounds and counts. Spark's sum fails at the first overflow, or wraps; in another
+    order it might not. For files that no index knows, the type bounds the values, and the table's log the rows: a wrong
+    number there makes an error of a sum that is one, or not, by the order of its rows."""
     type_ = facts.leaf.type
     digits = type_.precision + _MORE_DIGITS if pa.types.is_decimal(type_) else 0
     if digits > _MOST_DIGITS:

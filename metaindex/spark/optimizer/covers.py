@@ -134,8 +134,8 @@ def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover
 
 
 def _meets_by_buckets(candidate: CoverCandidate, scan: SparkScan) -> bool:
-    """May a join or a group spare an exchange by the buckets, whatever was expected of it? None does above a join that
-    sends these rows to every task."""
+    """Return whether a join or a group may save an exchange by the buckets, whatever was expected of it. None does
+    above a join that sends these rows to every task."""
     for want in scan.wants:  # those below come first
         if set(candidate.bucketed) <= set(want.keys):
             return True
@@ -145,7 +145,7 @@ def _meets_by_buckets(candidate: CoverCandidate, scan: SparkScan) -> bool:
 
 
 def _one_bucket(candidate: CoverCandidate, scan: SparkScan) -> bool:
-    """Do the filters name values of the only column that makes the buckets? Then Spark reads no other bucket."""
+    """Return whether the filters name values of the only bucket column, so that Spark reads no other bucket."""
     if len(candidate.bucketed) != 1:
         return False
     said = scans.asked(candidate.serving.schema, scan).get(candidate.columns[candidate.bucketed[0]])

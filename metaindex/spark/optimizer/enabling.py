@@ -209,7 +209,7 @@ def _disable(spark: SparkSession) -> bool:
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    """Do the session's queries use indexes by themselves?"""
+    """Return whether the session's queries use indexes automatically."""
     if _is_remote(spark):
         return remote.is_enabled(spark)
     _check_session(spark)

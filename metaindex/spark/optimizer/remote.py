@@ -67,7 +67,7 @@ def disable(spark: SparkSession) -> None:
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    """Do they?"""
+    """Return whether the session's queries use indexes."""
     if not hasattr(spark, "conf"):
         return False
     return spark.conf.get(STATE, None) == "on" and str(spark.conf.get(ENABLED, "true")).lower() != "false"

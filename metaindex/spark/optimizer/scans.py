@@ -23,8 +23,8 @@ def of_this_table(scan: SparkScan, version: Version) -> bool:
 
 
 def for_columns_alone(scan: SparkScan) -> bool:
-    """May an index stand for it that has its columns, whatever the filters name? Where texts are read, unless somebody
-    may look at them in the order of their lines, or lines are counted, which are not rows."""
+    """Return whether an index with its columns may replace it, whatever the filters name. True if texts are read,
+    unless their lines are counted, which are no rows, or used in order."""
     if not isinstance(scan.source, Files) or scan.source.text is None or not scan.gathered:
         return False
     return any(need.name not in scan.source.partitions.names for need in scan.needs)

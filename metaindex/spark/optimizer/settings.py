@@ -99,11 +99,11 @@ class RuleConfig:
 
     @property
     def restricted(self) -> bool:
-        """May some index not be used?"""
+        """True if some index may not be used."""
         return bool(self.indexes or self.disabled_indexes or self.hint)
 
     def allows(self, index: str) -> bool:
-        """May the index of this name be used?"""
+        """Return whether the index of this name may be used."""
         return (
             (not self.indexes or index in self.indexes)
             and index not in self.disabled_indexes

@@ -91,7 +91,7 @@ def _serve(gateway: Any, jvm: Any) -> None:
     asked = java_function(answer, sign, in_pieces=True)
 
     def enable(number: str) -> str:
-        """ "", or in a line why the session has no metaindex."""
+        """Enable the session; return "", or one line on why it has no metaindex."""
         try:
             session = session_of(number)
             if session is None:

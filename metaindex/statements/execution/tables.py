@@ -50,7 +50,7 @@ class NamedTables(Protocol):
         """The table of a name. MetaIndexError where there is none, or where it is not one that can have an index."""
 
     def takes_options(self, name: TableName) -> bool:
-        """May WITH stand behind the name, which says how files are read?"""
+        """Return whether WITH may follow the name, with options for reading files."""
 
     def asked(self, query: str) -> AskedTables:
         """Return the tables that a query reads. Raises MetaIndexError if they cannot be resolved."""

@@ -59,7 +59,7 @@ def _end_of_query(cursor: Cursor) -> tuple[int, int]:
 
 
 def _closes_all(cursor: Cursor, place: int) -> bool:
-    """Do the brackets behind OPTIONS end the statement?"""
+    """Return whether the brackets after OPTIONS end the statement."""
     end = cursor.place
     cursor.go(place + 1)
     depth = 0

@@ -22,7 +22,7 @@ def line_and_column(text: str, at: int) -> tuple[int, int]:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """ "did you mean ...?", or nothing."""
+    """Return "did you mean ...?", or nothing."""
     import difflib
 
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

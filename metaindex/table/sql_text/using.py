@@ -54,7 +54,7 @@ def kind_without_word(*, columns: bool) -> type[Kind]:
 
 
 def needs_columns(kind: type[Kind]) -> bool:
-    """Or is it of all columns where none is named?"""
+    """Return whether the kind needs columns; else it is of all columns if none is named."""
     return not issubclass(kind, FactKind)
 
 

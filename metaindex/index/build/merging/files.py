@@ -79,8 +79,7 @@ def merge_files(sources: Sequence[RunReader], sink: RunSink, keep: Mapping[str, 
 
 
 def _windows(streams: Sequence[Iterator[pa.Table]], files: int) -> Iterator[pa.Table]:
-    """All files in order: a few at once, many window by window. Files with the same id are neighbours, in one
-    window."""
+    """Yield all files in order: a few at once, many in windows. Files with the same id are in one window."""
     if files > _AT_ONCE:
         yield from merged(streams, _KEYS)
     elif tables := [table for stream_ in streams for table in stream_]:

@@ -89,8 +89,8 @@ def merge_keys(
 
 
 def unkeyed_of(source: RunReader) -> dict[int, Units]:
-    """Of each key of a run, the ordinals of which it knows nothing. DamagedIndexError where they are not as many as the
-    log entry says."""
+    """Return for each key of a run the ordinals it does not cover. DamagedIndexError if their number differs from the
+    log entry's."""
     by_key: dict[int, list[npt.NDArray[np.int64]]] = {}
     for part in source.parts("unkeyed"):
         table = source.read(part, range(len(source.footer(part).rows)), ["key_id", "ordinal"], keep=False)

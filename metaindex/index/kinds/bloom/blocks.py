@@ -63,7 +63,7 @@ def set_bits(words: npt.NDArray[np.uint32], hashes: Hashes, blocks: int, first: 
 
 
 def first_of_each(ascending: Ints) -> Ints:
-    """Where each number stands first."""
+    """Return the first position of each number."""
     changes = np.flatnonzero(ascending[1:] != ascending[:-1]) + 1
     return np.concatenate([np.zeros(min(len(ascending), 1), np.int64), changes])
 

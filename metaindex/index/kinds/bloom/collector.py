@@ -91,7 +91,7 @@ class BloomFinisher:
 
     @classmethod
     def of(cls, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, gathered: Sequence[Gathered]) -> BloomFinisher:
-        """From what the collectors of all shares handed over."""
+        """Combine what the collectors of all shares handed over."""
         chunks = [chunk for share in gathered for chunk in cast(list[Chunk], share.details["chunks"])]
         return cls(plan, sink, pieces_of(spill, chunks), [ordinal for share in gathered for ordinal in share.unkeyed])
 

@@ -41,11 +41,11 @@ class DistinctHashes:
             self._file.close()
 
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of distinct hashes."""
         return sum(len(some) for some in self.ranges())
 
     def ranges(self) -> Iterator[Hashes]:
-        """All of them, ascending: some thousands or millions at a time, none in two of them."""
+        """Yield all hashes, ascending: some thousands or millions at a time, each once."""
         self._settle()
         if self._file is None:
             yield self._held

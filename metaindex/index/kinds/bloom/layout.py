@@ -1,5 +1,4 @@
-"""Where the filters of a run stand in the metadata partition `bloom_filters`, so that what a look-up needs is a
-computed range read.
+"""Layout of a run's filters in the metadata partition `bloom_filters`, so that a look-up needs one computed range read.
 
 A row `(key_id, blocks, block, bits, ordinals)` holds some neighbouring blocks, from number `block` on, of all files of
 the size class whose filters have `blocks` blocks. `bits` are frames:
@@ -131,8 +130,8 @@ class Directory:
 
 
 def directory_from(data: bytes, most_files: int = MAX_FILES) -> Directory:
-    """What `encoded` made, of a run of so many files. DamagedIndexError for a newer version, and for whatever else was
-    written in its place."""
+    """Parse the result of `encoded`, for a run of at most so many files. Raises DamagedIndexError for a newer version,
+    and for anything else."""
     try:
         return _directory(Fields(from_text(data), "the directory"), most_files)
     except MetaIndexError:
@@ -166,7 +165,7 @@ def _count(value: object, most: int) -> int:
 
 
 def seed(key_id: int, class_: SizeClass, block: int, vector: int = -1) -> int:
-    """Of the check of a frame: bytes that stand in another place do not pass. `vector`: -1 for whole blocks."""
+    """Return the seed of a frame's check, so that bytes from another place fail it. `vector`: -1 for whole blocks."""
     return xxhash.xxh3_64_intdigest(struct.pack("<qiiii", key_id, class_.blocks, class_.files, block, vector))
 
 

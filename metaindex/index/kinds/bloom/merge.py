@@ -17,7 +17,7 @@ from .writer import FilterWriter
 def merge_filters(
     key: CoveredKey, sources: Sequence[KeyRows], sink: RunSink, number: Callable[[int], int]
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """See `StoredKind.merge`."""
+    """Merge filters; see `StoredKind.merge`."""
     pieces = [piece for run, _, places in sources for piece in stored_pieces(run, key.key_id, places)]
     writer = FilterWriter(key.key_id, pieces)
     return writer.layout, [writer.write(part, sink, number(part)) for part in range(writer.parts)]

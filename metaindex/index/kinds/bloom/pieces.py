@@ -22,15 +22,15 @@ class FilterPiece(Protocol):
 
     @property
     def ordinals(self) -> Ints:
-        """Which files, in the order in which they stand here."""
+        """The files, in the order in which their filters are here."""
 
     def read(self, first: int, count: int) -> Bytes:
-        """So many blocks of each filter, from one on: [block, file, 32]."""
+        """Read `count` blocks of each filter, from `first` on: [block, file, 32]."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldPiece:
-    """In memory: [block, file, 32]."""
+    """Filters in memory: [block, file, 32]."""
 
     blocks: int
     ordinals: Ints
@@ -42,7 +42,7 @@ class HeldPiece:
 
 @dataclass(frozen=True, slots=True)
 class SpilledPiece:
-    """In an object, from a byte on, block by block."""
+    """Filters in an object, from `offset` on, block by block."""
 
     blocks: int
     ordinals: Ints
@@ -68,7 +68,7 @@ class Assembled:
         self.ordinals: Ints = ordinals if self._order is None else ordinals[self._order]
 
     def read(self, first: int, count: int) -> Bytes:
-        """So many blocks of each filter, from one on: [block, file, 32]."""
+        """Read `count` blocks of each filter, from `first` on: [block, file, 32]."""
         blocks = [piece.read(first, count) for piece in self._pieces]
         bits = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
         return bits if self._order is None else bits[:, self._order]

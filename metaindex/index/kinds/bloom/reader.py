@@ -42,7 +42,7 @@ _LONGEST_HEADER = 128
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a frame stands: `vector` -1 for a whole row."""
+    """Location of a frame: `vector` -1 for a whole row."""
 
     number: int  # of the class
     row: int
@@ -63,7 +63,7 @@ class StoredFilters:
         self.directory: Directory = self._directory()
 
     def frame(self, number: int, row: int, vector: int = -1) -> Frame:
-        """Of a row, or of a vector of it where rows have a frame a vector."""
+        """Locate the frame of a row, or of a vector of it if each vector has a frame."""
         size_class = self.directory.classes[number]
         part = self._part(self.directory.part(size_class, row))
         starts, bases = self._groups(part)
@@ -88,7 +88,7 @@ class StoredFilters:
         return kept[key]  # type: ignore[no-any-return]
 
     def read(self, frames: Sequence[Frame]) -> list[Bytes]:
-        """What stands in them. DamagedIndexError where it is not what was written there."""
+        """Read frames. Raises DamagedIndexError if the bytes are not those that were written."""
         payloads = []
         data = self._run.stretches([(asked.part, asked.start, asked.length) for asked in frames])
         for frame, held in zip(frames, data, strict=True):
@@ -124,7 +124,7 @@ class StoredFilters:
         return directory
 
     def _groups(self, part: PartInfo) -> tuple[list[tuple[int, int]], list[int]]:
-        """Of each row group, blocks and block of its first row, and where the first value stands."""
+        """Return each row group's blocks and first block, and the offset of its first value."""
         footer = self._run.footer(part)
         if _GROUPS not in footer.derived:
             footer.derived[_GROUPS] = self._places(part, footer)
@@ -158,7 +158,7 @@ class BloomReader(EqualityReader):
         return None if hashes is None else Hits(files=self.holding(np.unique(hashes)))
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """See `keyed.ReadsMany`."""
+        """Look up many lists; see `keyed.ReadsMany`."""
         hashes, owners, unsaid = hash_each_list(lists, self._types)
         out = np.zeros((len(lists), self._run.run.files), np.bool_)
         order = np.argsort(hashes, kind="stable")
@@ -186,7 +186,7 @@ class BloomReader(EqualityReader):
                         out[who, ordinals[here]] = True
 
     def holding(self, hashes: Hashes) -> Mask:
-        """A truth a file: may it have a value of one of these hashes (ascending)? Unkeyed files are False."""
+        """Mask of the files that may hold a value of one of these hashes (ascending). Unkeyed files are False."""
         holders = np.zeros(self._run.run.files, np.bool_)
         if not len(hashes):
             return holders

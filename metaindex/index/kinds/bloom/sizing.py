@@ -1,4 +1,4 @@
-"""How many blocks a filter has: as many as the asked false-positive rate takes for the file's distinct values, in size
+"""Sizes of filters: as many blocks as the requested false-positive rate takes for the file's distinct values, in size
 classes.
 
 The usual formula counts the bits of all blocks as if they were evenly filled; blocks are not (their loads are binomial,
@@ -31,7 +31,7 @@ _HIT = 1 - (31 / 32) ** np.arange(9, dtype=np.float64)  # that one of j given bi
 
 
 def size_classes() -> npt.NDArray[np.int64]:
-    """All classes, ascending: numbers of blocks."""
+    """Return all size classes, ascending, in numbers of blocks."""
     octaves = [np.arange(16, 32, dtype=np.int64) << e for e in range(1, MOST_BLOCKS.bit_length() - 5)]
     return np.concatenate([np.arange(1, 32, dtype=np.int64), *octaves, [MOST_BLOCKS]])
 

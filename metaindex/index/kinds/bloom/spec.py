@@ -1,4 +1,4 @@
-"""What a user asks for: a bloom filter of every file; and its rows."""
+"""User's specification of a bloom filter of every file; and its rows."""
 
 from __future__ import annotations
 

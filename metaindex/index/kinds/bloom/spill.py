@@ -39,7 +39,7 @@ class WaitingFilters:
         return tuple(dict.fromkeys(path for path, *_ in self.chunks))
 
     def pieces(self) -> list[FilterPiece]:
-        """All of them, those in memory too."""
+        """Return all pieces, including those in memory."""
         held = (_together(blocks, filters) for blocks, filters in sorted(self._held.items()))
         return [*pieces_of(self._spill, self.chunks), *held]
 

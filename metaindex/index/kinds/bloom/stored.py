@@ -36,7 +36,7 @@ class StoredPiece:
         return self._held[first - self._first : first - self._first + count]
 
     def _load(self, first: int, count: int) -> None:
-        """All blocks of the rows that the asked ones are in, and some rows behind."""
+        """Load all blocks of the rows that the requested ones are in, and some rows ahead."""
         size_class = self._class
         low, high = first // size_class.span, -(-(first + count) // size_class.span)
         high = min(size_class.rows, max(high, low + _AHEAD_BYTES // size_class.length(0)))

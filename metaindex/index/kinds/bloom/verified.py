@@ -58,7 +58,7 @@ def _read_all(filters: StoredFilters, number: int, size_class: SizeClass) -> Non
 
 
 def _listed(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, Units]]:
-    """Of every class the files that its column `ordinals` lists, by its blocks."""
+    """Yield each class's blocks with the files that its column `ordinals` lists."""
     for part in reader.parts(PARTITION):
         if part.first_key == key.key_id and part.rows:
             footer, opened = reader.footer(part), reader.open(part)
@@ -71,8 +71,8 @@ def _listed(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, Units]]:
 
 
 def _rows(reader: RunReader, key: CoveredKey) -> Iterator[tuple[int, int, int]]:
-    """Of every row its blocks, its first block, and the bytes of its filters, by Parquet: look-ups compute where frames
-    stand, and never see the heads of pages."""
+    """Yield each row's blocks, its first block, and its filters' size in bytes, read by Parquet: look-ups compute the
+    places of frames, and never read page headers."""
     for part in reader.parts(PARTITION):
         if part.first_key == key.key_id and part.rows:
             for group in range(len(reader.footer(part).rows)):

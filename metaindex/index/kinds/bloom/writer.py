@@ -50,12 +50,12 @@ class FilterWriter:
 
     @property
     def parts(self) -> int:
-        """How many there are: at least one, which says what there is."""
+        """Return the number of parts: at least one, which holds the directory."""
         return len(self._parts)
 
     @property
     def layout(self) -> dict[str, int | str]:
-        """What the log entry says of the key."""
+        """The key's layout in the log entry."""
         return {"classes": len(self._classes)}
 
     def write(self, number: int, sink: RunSink, part_number: int) -> PartInfo:
@@ -123,7 +123,7 @@ class FilterWriter:
 
 
 def _cut(classes: Sequence[SizeClass]) -> list[list[_Stretch]]:
-    """All rows, in order, as parts."""
+    """Cut all rows into parts, in order."""
     parts: list[list[_Stretch]] = [[]]
     room = PART_BYTES
     for number, class_ in enumerate(classes):
@@ -144,7 +144,7 @@ def _cut(classes: Sequence[SizeClass]) -> list[list[_Stretch]]:
 def _members(
     ordinals: Sequence[np.ndarray[tuple[int], np.dtype[np.int64]]],
 ) -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
-    """See `Directory.member`."""
+    """Return the class of each file; see `Directory.member`."""
     if not ordinals or (len(ordinals) == 1 and ordinals[0][-1] == len(ordinals[0]) - 1):
         return np.zeros(0, np.uint16)
     member = np.zeros(max(int(listed[-1]) for listed in ordinals) + 1, np.uint16)

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Statistics(Generic[T]):
-    """Of all columns or of some."""
+    """Options for statistics of all columns or some."""
 
     def __init__(self, make: Callable[..., T]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Both levels of a run's statistics: of its files, and of its partitions."""
+"""Statistics of both levels of a run: its files, and its partitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .reader import RunStatistics, Units
 
 
 def partition_source(run: RunReader, columns: Mapping[ColumnRef, StoredColumn]) -> RunStatistics:
-    """Each partition of a run as if it were one file."""
+    """Return a source that treats each partition of a run as one file."""
     return RunStatistics(run, Units("partition_stats", "partition_ord", run.run.partitions), columns)
 
 

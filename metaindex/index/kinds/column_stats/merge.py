@@ -63,7 +63,7 @@ def merge(
 
 
 def _same_domain(a: str, b: str) -> bool:
-    """May bounds written for one type be read as those of the other, or of the wider of both?"""
+    """Return whether bounds of one type may be read as those of the other, or of the wider of both."""
     if a == b:
         return True
     first, second = type_from_text(a), type_from_text(b)

@@ -58,7 +58,7 @@ def merge_column(
 def owners(
     columns: Sequence[CoveredColumn], sources: Sequence[RunReader], files: MergedFiles, blank: Mapping[str, Mask]
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-    """For each column and file, the source whose row it takes: the last that covers it; -1: none."""
+    """Return for each column and file the source whose row it takes: the last that covers it; -1: none."""
     owner = np.full((len(columns), len(files.partition_ord)), -1, np.int32)
     for number, source in enumerate(sources):
         covered = {column.stable for column in source.run.columns}

@@ -1,4 +1,4 @@
-"""What is stored of one column."""
+"""Stored statistics of one column."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _SUFFIX = {"int64": "int", "double": "double", "binary": "bytes"}
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What one level answers for: its metadata partition, the column that numbers its units, how many there are."""
+    """A level of statistics: its metadata partition, the column that numbers its units, and their count."""
 
     kind: str
     number: str
@@ -54,8 +54,8 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a question is answered from: bounds, counts (NULLs, NaNs, rows). Without counts, the state alone tells which
-    units hold nothing but NULL."""
+    """Statistics that answer a question: bounds, counts (NULLs, NaNs, rows). Without counts, the state alone tells
+    which units are all NULL."""
 
     bounds: bool
     counts: bool
@@ -165,7 +165,7 @@ class RunStatistics(ManyFiles):
     def _of_groups(
         self, part: PartInfo, footer: Footer, groups: npt.NDArray[np.intp], stored: StoredColumn, may: Matrix
     ) -> Matrix:
-        """What the row groups said, for the column's rows in them."""
+        """Return the answers of row groups for the column's rows in them."""
         if len(groups) == 1:
             return may[:, groups]
         ids = numbers(self._reader.read(part, groups.tolist(), ["column_id"]).column("column_id"))
@@ -252,7 +252,7 @@ class RunStatistics(ManyFiles):
         return candidates
 
     def _of_footer(self, footer: Footer, column: ColumnRef, stored: StoredColumn, needs: Needs) -> ArrowStatistics:
-        """Each row group as if it were one file."""
+        """Return the statistics of row groups, each treated as one file."""
         bounds = footer.derived.get((stored.stored, needs))
         if bounds is None:
             bounds = footer.derived[(stored.stored, needs)] = _bounds_of_groups(footer, stored.stored, needs)
@@ -277,7 +277,7 @@ _NEEDED = {
 
 
 def _needed(question: Question) -> str:
-    """What of `_NEEDED` a question is."""
+    """Return the question's name in `_NEEDED`."""
     if question.name == "some_among":
         for value in question.arguments[0]:
             if value.is_nan:
@@ -317,8 +317,7 @@ def _statistics(column: ColumnRef, bounds: ColumnBounds, stored: StoredColumn, c
 
 
 def _nothing_but_nan(table: pa.Table, stored: StoredColumn, suffix: str) -> bool:
-    """Has a unit values and no bounds? It holds nothing but NaN (and NULL), which only the counts tell from what is
-    unknown."""
+    """Return whether a unit has values and no bounds: only NaN (and NULL), which only the counts tell from unknown."""
     if not column_domain_has_nan(stored.stored):
         return False
     bounded = valid_mask(one_array(table.column(f"lower_{suffix}")))
@@ -344,8 +343,8 @@ def _bounds_of_rows(table: pa.Table, type_: pa.DataType, suffix: str) -> ColumnB
 
 
 def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> ColumnBounds:
-    """Each row group as if it were one file: the union of its rows' values. A group with an UNKNOWN row is unknown.
-    Only what the question needs is taken from the footer."""
+    """Return the bounds of row groups, each treated as one file: the union of its rows' values. A group with an UNKNOWN
+    row is unknown. Only what the question needs is taken from the footer."""
     suffix = _SUFFIX[str(physical_type(type_))]
     states = _span(footer, "state")
     bounded = states.known & (states.least > StatState.UNKNOWN)

@@ -1,4 +1,4 @@
-"""From the facts of a column to its stored rows: widened, sorted, aggregated."""
+"""Converts the facts of a column to its stored rows: widened, sorted, aggregated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user asks for: statistics of columns."""
+"""User's specification of column statistics."""
 
 from __future__ import annotations
 

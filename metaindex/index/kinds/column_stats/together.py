@@ -59,7 +59,7 @@ class TogetherWriter:
         self.aggregates.add(partition_values(column))
 
     def close(self) -> list[PartInfo]:
-        """All parts."""
+        """Return all parts."""
         return [*self.columns.close(), *self.aggregates.close()]
 
 
@@ -70,7 +70,7 @@ def rows_together(
     partition_ord: pa.Array,
     partition_ids: pa.Array,
 ) -> list[tuple[pa.Table, pa.Table]]:
-    """For each leaf its rows of COLUMN_STATS, in their stored order, and of PARTITION_STATS."""
+    """Return for each leaf its rows of COLUMN_STATS, in their stored order, and of PARTITION_STATS."""
     if not leaves:
         return []
     count, columns = len(ordinals), len(leaves)

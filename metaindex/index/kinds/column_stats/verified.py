@@ -27,7 +27,7 @@ from .schemas import COLUMN_STATS, PARTITION_STATS
 
 
 def check(run: RunReader, partition_ord: Ordinals) -> Iterator[int]:
-    """Both levels, column by column: how many are done. Memory: the rows of one column."""
+    """Check both levels column by column, and yield how many are done. Memory: the rows of one column."""
     seen = 0
     for done, (column, rows) in enumerate(_of_columns(run, partition_ord)):
         seen += _check_aggregates(run, column, rows)
@@ -44,7 +44,7 @@ def check(run: RunReader, partition_ord: Ordinals) -> Iterator[int]:
 
 
 def _check_aggregates(run: RunReader, column: CoveredColumn, rows: pa.Table) -> int:
-    """How many there are of a column."""
+    """Check the aggregates of a column, and return their number."""
     stored = _column(run, "partition_stats", PARTITION_STATS, column.column_id)
     type_ = type_from_text(column.type_text)
     if type_ is not None:
@@ -78,7 +78,7 @@ def _of_columns(run: RunReader, partition_ord: Ordinals) -> Iterator[tuple[Cover
 def wrong(
     run: RunReader, column: CoveredColumn, type_: pa.DataType, ordinals: Ordinals, truth: pa.Table
 ) -> Iterator[tuple[int, str]]:
-    """Of some files where what is stored is not what their rows say: the place of the file, and what is not so."""
+    """Yield files whose stored statistics contradict their rows: the file's place, and the difference."""
     stored = _column(run, "column_stats", COLUMN_STATS, column.column_id)
     stored = stored.take(pc.index_in(pa.array(ordinals, pa.int32()), value_set=stored.column("ordinal")))
     for row in np.flatnonzero(_wrong(stored, truth, type_)).tolist():

@@ -26,7 +26,7 @@ from .schemas import COLUMN_STATS, COLUMNS, PARTITION_STATS
 
 @dataclass(frozen=True, slots=True)
 class ColumnWriter:
-    """Of the files of one run, by ordinal. `partition_ids`: by partition number."""
+    """Writes the statistics of the files of one run, by ordinal. `partition_ids`: by partition number."""
 
     columns: PartStream
     aggregates: PartStream
@@ -59,7 +59,7 @@ class ColumnWriter:
         self.aggregates.add(partition_values(column))
 
     def close(self) -> list[PartInfo]:
-        """All parts."""
+        """Return all parts."""
         return [*self.columns.close(), *self.aggregates.close()]
 
     def _order(self, lower: pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -72,7 +72,7 @@ class ColumnWriter:
 
 
 def streams(sink: RunSink) -> tuple[PartStream, PartStream]:
-    """Where rows of both levels go."""
+    """Return the streams for rows of both levels."""
     return (
         PartStream(sink, "column_stats", COLUMN_STATS, COLUMNS),
         PartStream(sink, "partition_stats", PARTITION_STATS, COLUMNS),

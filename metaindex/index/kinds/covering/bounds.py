@@ -1,7 +1,6 @@
-"""What the manifest says of the rows of a part: keys in hexadecimal digits (`values.encoding`), of the least value and
-of the greatest; NULL, which comes first, is the empty text. What stands first is by what the rows ascend; where more is
-said, commas are between.
-"""
+"""Bounds of a part's rows in the manifest: keys in hexadecimal digits (`values.encoding`), of the least value and of
+the greatest; NULL, which comes first, is the empty text. What stands first is by what the rows ascend; where more is
+said, commas are between."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ Bound = bytes | None
 
 
 class Bounds(Protocol):
-    """Of the rows of a part, as they are given."""
+    """Collects the bounds of a part's rows, as they are added."""
 
     def add(self, rows: pa.Table) -> None:
         """The next rows, as the part has them."""
@@ -30,7 +29,7 @@ class Bounds(Protocol):
 
 
 class FirstAndLast:
-    """Of rows that ascend by their first column."""
+    """Bounds of rows that ascend by their first column."""
 
     def __init__(self) -> None:
         self._first: pa.Table | None = None
@@ -53,7 +52,7 @@ class FirstAndLast:
 
 
 class Extremes:
-    """Of several columns, in whatever order their rows are."""
+    """Bounds of several columns of rows in any order."""
 
     def __init__(self) -> None:
         self._least: list[bytes] = []
@@ -87,7 +86,7 @@ def _integer_ends(keys: pa.Array) -> pa.Array:
 
 
 def bounds_of(part: PartInfo, place: int) -> tuple[Bound, Bound]:
-    """Of what is said at a place: 0 is by what the rows ascend. Whatever is no such text is not known."""
+    """Return the bounds at a place: 0 is the sort column. A malformed text is unknown."""
     return _bound(part.least, place), _bound(part.greatest, place)
 
 

@@ -21,7 +21,7 @@ _TEXT = {
 
 
 class CoveringCommand(Generic[T]):
-    """One of the three. `names`: the parameters that follow it."""
+    """Options of one of the three covering kinds. `names`: the parameters after the first."""
 
     def __init__(self, option: str, make: Callable[..., T], names: Sequence[str]) -> None:
         self._option, self._make, self._names = option, make, names

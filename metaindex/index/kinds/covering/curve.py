@@ -1,4 +1,4 @@
-"""What a user asks for: rows of the table kept a second time, along a curve through several columns."""
+"""User's specification of a copy of the table's rows along a curve through several columns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SUGGESTED = 4
 
 @dataclass(frozen=True, slots=True, init=False)
 class CoveringCurve(RowKind):
-    """As `CoveringRange`, but for conditions on any of two to eight columns: rows stand along a Hilbert curve through
-    the ranks of their indexed columns, so that the rows of a part lie close together in each of them, and a part is
-    left out by the bounds of every one. The cut points of the ranks are quantiles of the rows that are indexed first;
-    refreshes keep to them, a full one makes them anew. Joins shuffle."""
+    """Copy of rows like `CoveringRange`, but for conditions on any of two to eight columns: rows are sorted along a
+    Hilbert curve through the ranks of their indexed columns, so that the rows of a part are close together in each of
+    them, and a part is skipped by the bounds of every one. The cut points of the ranks are quantiles of the rows that
+    are indexed first; refreshes keep to them, a full one makes them anew. Joins shuffle."""
 
     indexed: tuple[str, ...]
     included: tuple[str, ...]

@@ -65,7 +65,7 @@ class CurvePlan(CoveringPlan):
         return replace(self, along=along, splits=tuple(places[starts].tolist()))
 
     def _as_before(self, earlier: Sequence[CoveredKey]) -> ByCurve | None:
-        """As the rows of another run stand, the newest first; None where there is none with rows."""
+        """Return the placement of another run's rows, the newest first; None if no run has rows."""
         for key in earlier:
             if key.key_id == self.key_id and (layout := CoveringLayout.of(key)).sizes.column_bytes:
                 placement = layout.placement
@@ -97,7 +97,7 @@ class CurvePlan(CoveringPlan):
 
 
 def planned_along(indexed: Sequence[str], included: Sequence[str], schema: Schema, place: int) -> CurvePlan:
-    """See `served.RowKind.planned`."""
+    """Plan a copy along a curve; see `served.RowKind.planned`."""
     rule = "a covering index stores columns of the table"
     columns = tuple(named(columns_of(schema), name, rule) for name in (*indexed, *included))
     check_columns(columns, len(indexed))

@@ -36,7 +36,7 @@ _TEXT = re.compile(rf"([0-9a-f]{{2}}){{0,{KEPT}}}:[0-9a-f]{{1,{_DIGITS}}}(,[0-9a
 
 @dataclass(frozen=True, slots=True)
 class CutPoints:
-    """Of one column, ascending: `(1 << bits) - 1` words of keys that begin with `common`."""
+    """Cut points of one column, ascending: `(1 << bits) - 1` words of keys that begin with `common`."""
 
     common: bytes
     words: Words
@@ -46,7 +46,7 @@ class CutPoints:
         return np.searchsorted(self.words, _words(values, self.common), side="right").astype(np.uint16)
 
     def text(self) -> str:
-        """As a layout says it: hexadecimal digits, zeros at the end left out; nothing where one is the one before."""
+        """Return the text in a layout: hexadecimal digits without zeros at the end; empty for a repeated word."""
         points = [f"{word:0{_DIGITS}x}".rstrip("0") or "0" for word in self.words.tolist()]
         said = ["" if at and point == points[at - 1] else point for at, point in enumerate(points)]
         return f"{self.common.hex()}:{','.join(said)}"
@@ -54,7 +54,7 @@ class CutPoints:
 
 @lru_cache(64)
 def cut_points(text: str, bits: int) -> CutPoints:
-    """As a layout says them. ValueError where they are not `text`'s."""
+    """Parse cut points in a layout. Raises ValueError unless they are the result of `text`."""
     if not _TEXT.fullmatch(text) or text.count(",") != (1 << bits) - 2:
         raise ValueError(f"cut points are not {(1 << bits) - 1} words")
     common, _, said = text.partition(":")
@@ -95,7 +95,7 @@ def cut_by(values: pa.Array, bits: int) -> CutPoints:
 
 
 def _filled(words: Words) -> Words:
-    """All bits from the first that is set on."""
+    """Set all bits below the highest set one."""
     out = words.copy()
     for shift in (1, 2, 4, 8, 16, 32):
         out |= out >> np.uint64(shift)
@@ -103,7 +103,7 @@ def _filled(words: Words) -> Words:
 
 
 def _common(values: pa.Array, bits: int) -> bytes:
-    """What the keys between the outermost quantiles begin with."""
+    """Return the common prefix of the keys between the outermost quantiles."""
     from metaindex.index.kinds.values.ordering import shared_bytes
 
     keys = _keys(values)
@@ -149,7 +149,7 @@ def _words(values: pa.Array, common: bytes) -> Words:
 
 
 def _keys(values: pa.Array) -> Words | pa.Array:
-    """Of each value: as one word, where keys of the type have eight bytes; else as bytes."""
+    """Return the keys of the values: words if keys of the type have eight bytes, else bytes."""
     if pa.types.is_floating(values.type):
         return ordered(vector(values.cast(pa.float64()), np.float64))
     keys = encode_values(values, values.type)

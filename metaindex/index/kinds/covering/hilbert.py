@@ -58,7 +58,7 @@ def places_of(numbers: Words, dimensions: int, bits: int) -> list[Places]:
 
 
 def _turned(axes: Sequence[Places], level: int, *, back: bool = False) -> None:
-    """Below a bit: where it is set the first axis is flipped, elsewhere it changes places with this one."""
+    """Transform below a bit: if it is set, flip the first axis, else swap the first axis with this one."""
     low = np.uint16((1 << level) - 1)
     for axis in reversed(axes) if back else axes:
         is_set = _bit(axis, level)

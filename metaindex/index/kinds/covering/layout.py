@@ -1,4 +1,4 @@
-"""What the layout of a covering key says."""
+"""Layout of a covering key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTITION = "covering"
 
 @dataclass(frozen=True)
 class CoveringLayout:
-    """What the layout of a covering key says."""
+    """Layout of a covering key."""
 
     buckets: int  # 0: rows are in ranges
     indexed: int
@@ -44,12 +44,12 @@ class CoveringLayout:
 
     @property
     def bounded(self) -> int:
-        """See `served.RowLayout`."""
+        """Number of bounded columns; see `served.RowLayout`."""
         return 0 if self.buckets else 1 if self.curve is None else self.indexed
 
     @cached_property
     def placement(self) -> Placement:
-        """How its rows stand. ValueError where the cut points of a curve are none."""
+        """Placement of the rows. Raises ValueError if the cut points of a curve are invalid."""
         from .placement import ByColumns, ByCurve  # no look-up asks for it
 
         return ByColumns(self.indexed) if self.curve is None else ByCurve(*self.curve)
@@ -70,10 +70,10 @@ CURVE, BITS_OF, CUTS = "curve", "bits", "cuts:"
 
 
 def said_of(sizes: RowSizes) -> dict[str, int | str]:
-    """As the layout says them."""
+    """Return the sizes as entries of the layout."""
     return {**{f"{_BYTES}{name}": size for name, size in sizes.column_bytes.items()}, _KEYS: sizes.keys}
 
 
 def inner_said(inner: Mapping[str, str]) -> dict[str, int | str]:
-    """As the layout says it."""
+    """Return the inner fields as entries of the layout."""
     return {f"{INNER}{stable}": fields for stable, fields in inner.items()}

@@ -67,7 +67,7 @@ class Piece:
 
     @property
     def size_bytes(self) -> int:
-        """Of the parts that are read for it."""
+        """Size of the parts that are read for it."""
         return sum(part.size_bytes for _, part in self.parts)
 
 
@@ -85,11 +85,11 @@ class CoveringMerge:
 
     @property
     def sizes(self) -> list[int]:
-        """See `pieces.RowMerge`."""
+        """Return the pieces' sizes; see `pieces.RowMerge`."""
         return [piece.size_bytes for piece in self.pieces]
 
     def tidy(self, pieces: Sequence[MergedPiece]) -> None:
-        """See `pieces.RowMerge`."""
+        """Remove stray parts; see `pieces.RowMerge`."""
         remove_strays(
             self.sink, PARTITION, {part.info.path for piece in pieces for part in piece.parts}, f"{self.place:03d}-"
         )
@@ -145,7 +145,7 @@ def merge_rows(
     number: Callable[[int], int],
     write: WritesPieces | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """See `StoredKind.merge`. `write`: threads of this process where it is not given."""
+    """Merge rows; see `StoredKind.merge`. `write`: by default threads of this process."""
     key = next((covered for _, covered, _ in some if CoveringLayout.of(covered).sizes.column_bytes), key)
     layout = CoveringLayout.of(key)  # of a run with rows: cut points of none mean nothing
     parts = [(at, part) for at, (reader, covered, _) in enumerate(some) for part in stored_parts(reader, covered)]
@@ -167,7 +167,7 @@ def merge_rows(
 
 
 def _part_bytes(layout: CoveringLayout, size_bytes: int) -> int:
-    """From which on the next part begins, of so many bytes in all."""
+    """Return the size at which the next part begins, from the total size."""
     if layout.buckets:
         return PART_BYTES
     return range_bytes(size_bytes) if layout.curve is None else stretch_bytes(size_bytes)
@@ -188,7 +188,7 @@ def _check(merge: CoveringMerge, pieces: Sequence[MergedPiece], rows: int) -> No
 
 
 def _pieces(parts: Sequence[tuple[int, StoredPart]], layout: CoveringLayout, sources: int) -> list[Piece]:
-    """Each bucket; of ranges, each stretch."""
+    """Return each bucket as a piece; for ranges, each stretch."""
     if layout.buckets:
         buckets: dict[int | None, list[tuple[int, PartInfo]]] = {}
         for source, part in parts:
@@ -214,7 +214,7 @@ class _RunStream:
         self.taken = RowSum()
 
     def tables(self) -> Iterator[pa.Table]:
-        """Those whose files stay, with their new ordinals, and what they are sorted by."""
+        """Yield the tables of files that stay, with new ordinals and sort columns."""
         merge, layout = self._merge, self._merge.layout
         placement = layout.placement
         ascending = Ascending(placement.sorted_by)

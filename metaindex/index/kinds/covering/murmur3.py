@@ -37,7 +37,7 @@ def buckets_of(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]
 
 
 def keys_of(count: int) -> npt.NDArray[np.int32]:
-    """Of each of so many buckets a 32 bit integer that belongs there."""
+    """Return for each bucket a 32 bit integer that hashes to it."""
     tried = 16 * count
     while True:
         numbers = np.arange(tried, dtype=np.int32)
@@ -92,7 +92,7 @@ _LOW = (1 << 64) - 1
 
 
 def _shortest(number: int) -> bytes:
-    """As Java's `BigInteger.toByteArray`."""
+    """Encode the number as Java's `BigInteger.toByteArray` does."""
     return number.to_bytes((number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True)
 
 

@@ -43,7 +43,7 @@ def in_spark_order(table: pa.Table, keys: list[str]) -> pa.Table:
 
 
 def out_of_order(table: pa.Table, keys: list[str]) -> bool:
-    """Is some row with `sort_columns` below the one before it, by these columns and by lineage?"""
+    """Return whether a row with `sort_columns` is less than the one before it, by these columns and by lineage."""
     earlier, later = table.slice(0, max(table.num_rows - 1, 0)), table.slice(1)
     undecided = pa.chunked_array([pa.repeat(True, earlier.num_rows)])
     wrong = pa.chunked_array([pa.repeat(False, earlier.num_rows)])
@@ -58,15 +58,14 @@ def out_of_order(table: pa.Table, keys: list[str]) -> bool:
 
 
 class Ascending:
-    """Looks at a stream of rows, table by table: does each stand behind the one before? `keys`: the columns by which
-    they ascend, before lineage."""
+    """Checks that rows ascend, table by table. `keys`: the columns by which they do, before lineage."""
 
     def __init__(self, keys: list[str]) -> None:
         self._keys = keys
         self._last: pa.Table | None = None
 
     def broken(self, table: pa.Table) -> bool:
-        """The next rows, with these columns: is one of them below the one before it?"""
+        """Return whether one of the next rows, with these columns, is below the one before it."""
         if not table.num_rows:
             return False
         seen = table.select([*self._keys, ORDINAL, ROW])

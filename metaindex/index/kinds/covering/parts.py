@@ -59,12 +59,12 @@ the manifest."""
 
 
 def range_bytes(size_bytes: int) -> int:
-    """From which on the next part of a range begins, of so many bytes in all ranges."""
+    """Return the size at which the next part of a range begins, from the total size of all ranges."""
     return min(RANGE_BYTES, max(LEAST_RANGE_BYTES, size_bytes // RANGES))
 
 
 def stretch_bytes(size_bytes: int) -> int:
-    """The same along a curve."""
+    """Like `range_bytes`, along a curve."""
     return min(RANGE_BYTES, max(LEAST_STRETCH_BYTES, size_bytes // STRETCHES))
 
 
@@ -106,7 +106,7 @@ class PartWriter:
                 self._flush()
 
     def close(self) -> list[WrittenPart]:
-        """All parts; none where there were no rows."""
+        """Return all parts; none if there were no rows."""
         self._flush()
         self._end()
         return self._done
@@ -155,7 +155,7 @@ class PartWriter:
         self._writer = self._out = None
 
     def _path(self) -> str:
-        """Of the part that is written now."""
+        """Path of the part under construction."""
         end = SUFFIX if self.bucket is None else f"_{self.bucket:05d}{SUFFIX}"
         return f"{run_folder(PARTITION, self.sink.run)}/{self.place:03d}-{self.tag}-{len(self._done):05d}{end}"
 
@@ -185,8 +185,8 @@ def _writer(out: pa.BufferOutputStream, first: pa.Table, path: str, placement: P
 
 
 def _repeats(column: pa.ChunkedArray, sorted_: bool) -> bool:
-    """Whether a dictionary of its values is worth its bytes, by its first rows: whoever looks up one row reads all of
-    it. Nested columns are taken to repeat."""
+    """Return whether a dictionary of its values is worth its bytes, by its first rows: a look-up of one row reads all
+    of it. Nested columns are taken to repeat."""
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return True
     sample = column.slice(0, SAMPLE_ROWS)
@@ -221,7 +221,7 @@ def _paths(t: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
 
 
 def _changes(table: pa.Table, indexed: int) -> int:
-    """How many rows have other indexed values than the row before (NaN counts as another each time)."""
+    """Count rows whose indexed values differ from the row before (NaN always differs)."""
     changed = pa.array(np.zeros(max(0, table.num_rows - 1), bool))
     for column in table.columns[:indexed]:
         before, after = column.slice(0, len(changed)), column.slice(1)
@@ -231,7 +231,7 @@ def _changes(table: pa.Table, indexed: int) -> int:
 
 
 def _end_of_pages(metadata: pq.FileMetaData) -> int:
-    """Where the page index begins, by which Spark leaves pages out: no checksum of a page covers it, so the digest of
+    """Return the start of the page index, by which Spark skips pages: no checksum of a page covers it, so the digest of
     the footer does."""
     last = metadata.row_group(metadata.num_row_groups - 1)
     return max(span_of(last.column(leaf))[1] for leaf in range(metadata.num_columns))

@@ -1,4 +1,4 @@
-"""How the rows of a bucket, or of all ranges, stand: what they ascend by, and what is said of each part.
+"""Placement of rows in a bucket, or in all ranges: their order, and the bounds of each part.
 
     ByColumns   by the indexed columns, in Spark's order
     ByCurve     by where they are on a curve through the grid of the indexed columns' ranks (`cuts`, `hilbert`)
@@ -28,11 +28,11 @@ POINT = "_mi_curve"
 
 
 class Placement(Protocol):
-    """See the module."""
+    """Order of rows and bounds of parts; see the module."""
 
     @property
     def indexed(self) -> int:
-        """How many columns are, from the first on."""
+        """Number of indexed columns, which come first."""
 
     @property
     def sorted_by(self) -> list[str]:
@@ -40,29 +40,29 @@ class Placement(Protocol):
 
     @property
     def bounded(self) -> int:
-        """Of how many of the indexed columns, from the first on, each part says its bounds."""
+        """Number of the first indexed columns whose bounds each part has."""
 
     @property
     def first(self) -> int:
-        """At which place of what a part says its first column is (`bounds.bounds_of`)."""
+        """Place of the first column in a part's bounds (`bounds.bounds_of`)."""
 
     @property
     def counts_keys(self) -> bool:
-        """Do rows with the same indexed values stand side by side?"""
+        """True if rows with the same indexed values are adjacent."""
 
     def sorting(self, rows: pa.Table) -> pa.Table:
         """Rows with columns behind their own by which they ascend."""
 
     def leading(self, rows: pa.Table) -> pa.Array:
-        """By what rows ascend first, as bytes that compare as the bounds of parts do; NULL is empty."""
+        """Return the sort keys of rows, as bytes that compare as the bounds of parts do; NULL is empty."""
 
     def bounds(self) -> Bounds:
-        """Of a part, before its first row."""
+        """Return an empty collector of a part's bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByColumns:
-    """See the module."""
+    """Placement in the order of the indexed columns."""
 
     indexed: int
 
@@ -88,7 +88,7 @@ class ByColumns:
 
 @dataclass(frozen=True)
 class ByCurve:
-    """See the module. `cuts`: of each indexed column, as `CutPoints.text` says them."""
+    """Placement along a curve. `cuts`: of each indexed column, as in `CutPoints.text`."""
 
     bits: int
     cuts: tuple[str, ...]
@@ -99,13 +99,13 @@ class ByCurve:
 
     @classmethod
     def of(cls, sample: list[pa.Array]) -> ByCurve:
-        """By the quantiles of a sample, a column each."""
+        """Return the placement by the quantiles of a sample, given by columns."""
         bits = BITS[len(sample)]
         return cls(bits, tuple(cut_by(column, bits).text() for column in sample))
 
     @cached_property
     def points(self) -> list[CutPoints]:
-        """Of each indexed column. ValueError where a text is of none."""
+        """Cut points of each indexed column. Raises ValueError for an invalid text."""
         return [cut_points(text, self.bits) for text in self.cuts]
 
     @property
@@ -117,7 +117,7 @@ class ByCurve:
         return len(self.cuts)
 
     def places(self, columns: list[pa.Array]) -> pa.Array:
-        """Where rows are on the curve, by their indexed columns."""
+        """Return the rows' positions on the curve, from their indexed columns."""
         ranks = [points.ranks(column) for points, column in zip(self.points, columns, strict=True)]
         return from_vector(numbers_of(ranks, self.bits).view(np.int64), None, pa.int64())
 

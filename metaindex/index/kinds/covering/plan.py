@@ -55,7 +55,7 @@ class CoveringPlan:
 
     @property
     def storable(self) -> bool:
-        """Are all columns of types that are stored?"""
+        """True if all columns have types that are stored."""
         return all(stored_type(leaf.type) is not None for leaf in self.columns)
 
     @cached_property
@@ -70,12 +70,12 @@ class CoveringPlan:
 
     @property
     def inner(self) -> dict[str, str]:
-        """See `CoveringLayout`."""
+        """Fields inside the columns; see `CoveringLayout`."""
         return {leaf.stable: fields for leaf in self.columns if (fields := inner_fields(leaf))}
 
     @property
     def placement(self) -> Placement:
-        """How its rows stand."""
+        """Placement of the rows."""
         from .placement import ByColumns
 
         return ByColumns(self.indexed)
@@ -153,7 +153,7 @@ class CoveringPlan:
         return CoveredKey(PARTITION, self.key_id, tuple(columns), layout, unkeyed_files)
 
     def _said(self) -> dict[str, int | str]:
-        """What its layout says besides."""
+        """Return additional entries of the layout."""
         return {}
 
 
@@ -165,7 +165,7 @@ def _unwritten(rows: pa.Table, placement: Placement, number: int) -> PartInfo:
 
 
 def planned(indexed: Sequence[str], included: Sequence[str], buckets: int, schema: Schema, place: int) -> CoveringPlan:
-    """See `served.RowKind.planned`."""
+    """Plan a copy in buckets or ranges; see `served.RowKind.planned`."""
     rule = "a covering index stores columns of the table"
     columns = tuple(named(columns_of(schema), name, rule) for name in (*indexed, *included))
     check_columns(columns, len(indexed))
@@ -175,7 +175,7 @@ def planned(indexed: Sequence[str], included: Sequence[str], buckets: int, schem
 
 
 def planned_again(key: CoveredKey, schema: Schema) -> CoveringPlan | None:
-    """See `served.ServedRows.planned_again`."""
+    """Plan the key again; see `served.ServedRows.planned_again`."""
     layout = CoveringLayout.of(key)
     by_stable: Mapping[str, Leaf] = {leaf.stable: leaf for leaf in columns_of(schema)}
     columns = tuple(by_stable[column.stable] for column in key.columns if column.stable in by_stable)

@@ -28,7 +28,7 @@ class SaidColumn:
 
 
 def columns_said(layout: CoveringLayout, names: Mapping[ColumnRef, str]) -> dict[ColumnRef, SaidColumn]:
-    """Those whose bounds the parts of a layout say, as a predicate names them. `names`: their stable names."""
+    """Return the columns whose bounds the layout's parts have, named as in a predicate. `names`: their stable names."""
     first, bounded = layout.placement.first, layout.stored.names[: layout.bounded]
     fields = {name: SaidColumn(first + place, layout.stored.field(place).type) for place, name in enumerate(bounded)}
     return {ref: fields[stable] for ref, stable in names.items() if stable in fields}
@@ -37,7 +37,7 @@ def columns_said(layout: CoveringLayout, names: Mapping[ColumnRef, str]) -> dict
 def parts_left(
     parts: Sequence[StoredPart], conjuncts: Sequence[Predicate], columns: Mapping[ColumnRef, SaidColumn]
 ) -> list[StoredPart]:
-    """Those that may hold rows that match. `columns`: as the predicate names them. A part whose bounds are not known is
+    """Return the parts that may hold matching rows. `columns`: named as in the predicate. A part with unknown bounds is
     kept."""
     if not parts or not conjuncts or not columns:
         return list(parts)
@@ -112,8 +112,8 @@ class _Bounds(ManyFiles):
 
 
 def _around(key: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """What a part's bounds are compared with for one value: from KEPT bytes on a bound may be cut, and the hash that
-    ends it has no order."""
+    """Return the limits that a part's bounds are compared with for one value: from KEPT bytes on a bound may be cut,
+    and the hash at its end has no order."""
     if key is None or len(key) < KEPT:
         return key, key
     return key[:KEPT], key[:KEPT] + b"\xff" * (CUT - KEPT + 1)

@@ -1,5 +1,5 @@
-"""What Spark does for a covering index: it puts rows into buckets by its own hash (or into ranges) and sorts them, and
-each task writes its bucket or range."""
+"""Spark's part in a covering index: it puts rows into buckets by its own hash (or into ranges) and sorts them, and each
+task writes its bucket or range."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _MOST_RANGES = 10_000
 
 
 def ranges_of(size_bytes: int) -> int:
-    """How many, of so many bytes of data files in the columns that are stored."""
+    """Return the number of ranges for so many bytes of data files in the stored columns."""
     return max(1, min(_MOST_RANGES, size_bytes // _RANGE_BYTES))
 
 
 def spread(rows: DataFrame, indexed: int, buckets: int, size_bytes: int) -> DataFrame:
-    """See `served.RowPlan.spread`."""
+    """Distribute the rows; see `served.RowPlan.spread`."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     columns: list[Column] = [F.col(f"c{place}") for place in range(indexed)]
@@ -57,8 +57,8 @@ def spread_along(rows: DataFrame, ranges: int) -> DataFrame:
 
 
 def by_number(rows: DataFrame, count: int, column: str) -> DataFrame:
-    """Each row in the partition that a column says, of so many. Spark does so from 4.1 on; before, a number stands for
-    a key whose hash is that partition's."""
+    """Put each row into the partition that a column names, of `count` ones. Spark does so from 4.1 on; before, a number
+    stands for a key whose hash is that partition's."""
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     if hasattr(rows, "repartitionById"):
@@ -69,7 +69,7 @@ def by_number(rows: DataFrame, count: int, column: str) -> DataFrame:
 
 @dataclass(slots=True)
 class TaskWriter:
-    """See `served.RowWriter`: the rows of one bucket or range."""
+    """Writes the rows of one bucket or range; see `served.RowWriter`."""
 
     parts: PartWriter
     _ascending: Ascending = field(init=False)

@@ -1,4 +1,4 @@
-"""What a user asks for: rows of the table kept a second time, bucketed or in ranges, sorted."""
+"""User's specification of a copy of the table's rows: bucketed or in ranges, sorted."""
 
 from __future__ import annotations
 
@@ -192,8 +192,8 @@ class Covering(RowKind):
         return CoveringCommand("--covering", cls, ("indexed", "included", "buckets"))
 
     def sized(self, schema: Schema, table_bytes: int) -> Covering:
-        """With the number of buckets where none is said: for the share of the table's bytes that the stored columns
-        have by the widths of their types."""
+        """Choose the number of buckets, unless it is given, for the stored columns' share of the table's bytes,
+        estimated from the widths of types."""
         if self.buckets is not None:
             return self
         from metaindex.index.kinds.spark_types import width
@@ -207,8 +207,8 @@ class Covering(RowKind):
 
 @dataclass(frozen=True, slots=True, init=False)
 class CoveringRange(RowKind):
-    """As `Covering`, but for ranges that cross partitions: the rows of a run are cut into ranges of the indexed
-    columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
+    """Copy of rows like `Covering`, but in ranges across partitions: the rows of a run are cut into ranges of the
+    indexed columns, each sorted, so that `BETWEEN` reads few parts. Joins shuffle."""
 
     indexed: tuple[str, ...]
     included: tuple[str, ...]
@@ -252,7 +252,7 @@ class CoveringRange(RowKind):
 
 
 def other_columns(asked: AskedColumns, *indexed: str) -> list[str]:
-    """What such queries read beside the indexed columns. Fields of a struct that is read whole are read in it."""
+    """Return what such queries read beside the indexed columns. A struct read whole includes its fields."""
     needed = {parse_path(name) for name in asked.needed}
     named = [name for name in asked.named if len(path := parse_path(name)) == 1 or path[:1] not in needed]
     return [name for name in dict.fromkeys((*named, *asked.needed)) if name not in indexed]

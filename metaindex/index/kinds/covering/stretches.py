@@ -21,13 +21,13 @@ from .bounds import Bound, bounds_of
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From `low` on and below `high`; as it stands here, everything."""
+    """Range from `low` (included) to `high` (excluded); by default everything."""
 
     low: bytes = b""
     high: bytes | None = None
 
     def touches(self, part: PartInfo) -> bool:
-        """May rows of the part be in it?"""
+        """Return whether rows of the part may be in it."""
         least, greatest = _bounds(part)
         return (greatest is None or greatest >= self.low) and (self.high is None or least is None or least < self.high)
 

@@ -62,7 +62,7 @@ def check_parts(reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.C
 
 
 class _SaidBounds:
-    """Those of the parts of a bucket, or of all ranges, one after the other, against what the manifest says."""
+    """Checks the bounds of parts, those of a bucket or of all ranges, against the manifest."""
 
     def __init__(self, key: CoveredKey, layout: CoveringLayout) -> None:
         self._key, self._placement = key, layout.placement
@@ -77,13 +77,13 @@ class _SaidBounds:
         self._bounds.add(rows)
 
     def check(self) -> None:
-        """Of the last part."""
+        """Check the last part."""
         if self._part is not None and (self._part.info.least, self._part.info.greatest) != self._bounds.said():
             raise Mismatch(f"rows of {named(self._key)} are beyond the bounds of their part", self._part.path)
 
 
 def rows_of(reader: RunReader, key: CoveredKey, ordinals: npt.NDArray[np.intp]) -> pa.Table:
-    """See `served.ServedRows.rows_of`."""
+    """Return all rows of some files; see `served.ServedRows.rows_of`."""
     layout = CoveringLayout.of(key)
     wanted = pa.array(ordinals.astype(np.int32))
     tables = [with_lineage(layout.stored).empty_table()]

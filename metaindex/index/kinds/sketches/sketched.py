@@ -12,7 +12,7 @@ from metaindex.index.kinds.theta.sketch import Theta
 
 
 class SketchOfFile:
-    """See `of_files.OfFile`."""
+    """Sketches a file's values; see `of_files.OfFile`."""
 
     def __init__(self, type_: pa.DataType, entries: int) -> None:
         self._type, self._entries = plain_type(type_), entries

@@ -1,4 +1,4 @@
-"""What a user asks for: of every file a sketch of its different values; and its rows."""
+"""User's specification of a sketch of distinct values for every file; and its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user asks for: the sum of a column in every file; and its rows."""
+"""User's specification of the sum of a column for every file; and its rows."""
 
 from __future__ import annotations
 

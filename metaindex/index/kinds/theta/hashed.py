@@ -1,4 +1,4 @@
-"""Which values are told apart, and by which hashes."""
+"""Values that count as distinct, and their hashes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def as_sketched(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def different(values: pa.Array, type_: pa.DataType) -> tuple[bool, Hashes]:
-    """Is there an empty text among values, and the hashes of the others. NULL is none. UnkeyedValuesError as in
-    `as_sketched`."""
+    """Return whether an empty text is among the values, and the hashes of the others, without NULL. Raises
+    UnkeyedValuesError like `as_sketched`."""
     hashes = murmur_hashes(compute("unique", as_sketched(values, type_)))
     return bool((hashes == 0).any()), hashes[hashes > 0]

@@ -101,7 +101,7 @@ def murmur_hashes(values: pa.Array) -> Hashes:
 
 
 def _hash_times(times: npt.NDArray[np.int64], factor: int) -> Hashes:
-    """Of moments as microseconds; of those of which there is no such number, by the unit that they have."""
+    """Hash moments as microseconds; those out of range by their own unit."""
     held = np.abs(times.astype(np.float64)) < float(2**63 // factor) - 2048
     hashes = np.zeros(len(times), np.uint64)
     hashes[held] = hash_words(times[held] * np.int64(factor))

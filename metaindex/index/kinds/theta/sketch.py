@@ -55,13 +55,13 @@ class Theta:
         return Theta(np.union1d(self.hashes, some), self.theta).cut(entries)
 
     def cut(self, entries: int) -> Theta:
-        """With at most so many hashes: the least ones, below the least that is left out."""
+        """Keep at most so many hashes: the least ones, below the least one dropped."""
         if len(self.hashes) <= entries:
             return self
         return Theta(self.hashes[:entries], self.hashes[entries])
 
     def to_bytes(self) -> bytes:
-        """As Apache DataSketches writes it."""
+        """Serialize in the format of Apache DataSketches."""
         count = len(self.hashes)
         if self.is_exact and not count:
             return struct.pack("<BBBBBBH", 1, _SERIAL, _COMPACT_FAMILY, 0, 0, _FLAGS | _EMPTY, _SEED_HASH)
@@ -113,7 +113,7 @@ class Theta:
 
 
 def union(sketches: Sequence[Theta], entries: int) -> Theta:
-    """Of all values that any of them has seen."""
+    """Return the sketch of all values in any of the sketches."""
     if not sketches:
         return Theta.nothing()
     theta = min(sketch.theta for sketch in sketches)

@@ -92,7 +92,7 @@ def encode_each_list(
 
 
 def _plain_keys(values: list[object], stored: pa.DataType, now: pa.DataType) -> list[Key | None] | None:
-    """As `_encode_plain`, a key a value: None for an integer that no column holds. None as a whole: not so."""
+    """Like `_encode_plain`, a key per value: None for an integer out of range. None altogether: other types."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
         return [v if isinstance(v, int) and INT64_MIN <= v <= INT64_MAX else None for v in values]
@@ -110,8 +110,8 @@ def in_order(keys: Iterable[Key], type_: pa.DataType) -> Keys:
 
 
 def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -> Keys | None:
-    """Of integers for integers, or texts for texts: kinds of which every one is its own physical value. None: not
-    so."""
+    """Encode integers for integer columns, or texts for text columns, which are their own physical values. None for
+    others."""
     kinds, is_ = set(map(type, values)), pa.types
     if kinds == {int} and all(is_.is_integer(t) and not is_.is_uint64(t) for t in (stored, now)):
         try:
@@ -151,7 +151,7 @@ def encode_literals(
 
 
 def encode_literal(literal: Literal, stored: pa.DataType, now: pa.DataType) -> Key | Absent | None:
-    """See `encode_literals`."""
+    """Encode one literal; see `encode_literals`."""
     if literal.is_nan and pa.types.is_floating(plain_type(now)):
         return NAN if pa.types.is_floating(plain_type(stored)) else NO_VALUE
     physical = physical_interval(Interval(literal, literal), now)
@@ -230,7 +230,7 @@ def _before(key: bytes) -> bytes | None:
 
 
 def _key_of(value: PhysicalValue) -> Key:
-    """Not cut."""
+    """Return the key, not cut."""
     if isinstance(value, float):
         return struct.pack(">Q", int(ordered(np.array([value], np.float64))[0]))
     return value
@@ -307,5 +307,5 @@ def _physical(at: int | None, t: pa.DataType, limit: int) -> int | bytes | None:
 
 
 def may_be_nan(t: pa.DataType) -> bool:
-    """Do keys of this type have a NaN?"""
+    """Return whether keys of this type may be NaN."""
     return bool(pa.types.is_floating(plain_type(t)))

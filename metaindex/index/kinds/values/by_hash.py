@@ -33,7 +33,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 class HashCollector(GroupCollector[Hashes]):
-    """See `keyed.KeyCollector`."""
+    """Collects hashes; see `keyed.KeyCollector`."""
 
     held = 3  # units and entries are made beside the hashes
 
@@ -49,7 +49,7 @@ class HashCollector(GroupCollector[Hashes]):
         return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
-        """See `keyed.AddsGroups`."""
+        """Add row groups; see `keyed.AddsGroups`."""
         hashes, valid = hash_key(values)
         start = 0
         for group, rows in groups:
@@ -83,7 +83,7 @@ def _joined(pieces: list[Hashes]) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class HashFinisher(Finisher):
-    """See `keyed.KeyFinisher`."""
+    """Writes hashes; see `keyed.KeyFinisher`."""
 
     @property
     def layout(self) -> Layout:

@@ -38,7 +38,7 @@ _PROBE = 1024
 
 
 class ValueCollector(GroupCollector[pa.Array]):
-    """See `keyed.KeyCollector`."""
+    """Collects values; see `keyed.KeyCollector`."""
 
     held = 5
 
@@ -58,7 +58,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         return self._plan.covered(layout.as_mapping(), len(self._unkeyed)), parts, self._unkeyed_units
 
     def add_groups(self, groups: Sequence[tuple[int, int]], values: Sequence[pa.Array]) -> None:
-        """See `keyed.AddsGroups`."""
+        """Add row groups; see `keyed.AddsGroups`."""
         keys, start = encode_key(values, self._types), 0
         for group, rows in groups:
             self._keep(group, self._keyed(keys.slice(start, rows)))
@@ -68,7 +68,7 @@ class ValueCollector(GroupCollector[pa.Array]):
         return self._keyed(encode_key(values, self._types))
 
     def _keyed(self, keys: pa.Array) -> pa.Array:
-        """Of several columns a row with a NULL has no key; of one column NULL is kept, once."""
+        """Drop rows without a key: of several columns those with a NULL; of one column NULL is kept, once."""
         return keys if len(self._types) == 1 else keys.drop_null()
 
     def _distinct(self, pieces: list[pa.Array]) -> pa.Array:
@@ -93,7 +93,7 @@ class ValueCollector(GroupCollector[pa.Array]):
 
 
 class ListCollector(ValueCollector):
-    """Of `value_lists`: no row groups, and no file of more values than the limit."""
+    """Collects `value_lists`: no row groups, and no file with more values than the limit."""
 
     def __init__(self, plan: KeyPlan, sink: RunSink, spill: Spill, files: int, limit: int) -> None:
         super().__init__(plan, sink, spill, files)
@@ -128,7 +128,7 @@ class ListCollector(ValueCollector):
 
 
 def _repeats(keys: pa.Array) -> bool:
-    """Do values repeat so much that telling them apart pays?"""
+    """Return whether values repeat so much that deduplication pays."""
     some = keys.slice(0, _PROBE)
     return len(keys) > _PROBE and 4 * int(pc.count_distinct(some).as_py()) < 3 * len(some)
 
@@ -174,7 +174,7 @@ def in_order(keys: pa.Array, units: Units, unit_bits: int) -> tuple[pa.Array, Un
 
 @dataclass(frozen=True, slots=True)
 class ValueFinisher(Finisher):
-    """See `keyed.KeyFinisher`."""
+    """Writes values; see `keyed.KeyFinisher`."""
 
     @property
     def layout(self) -> Layout:

@@ -1,5 +1,5 @@
-"""Which parts of a key's sources go into the merged run as they are, byte for byte: algorithm 2 of the EDBT paper, as
-far as files keep their numbers (docs/decisions/0014).
+"""Selects parts of a key's sources that go into the merged run unchanged: algorithm 2 of the EDBT paper, as far as
+files keep their numbers (docs/decisions/0014).
 
 A part is carried over where no other source has a row in its range, every unit in it is what it would be written as,
 and it is not so small that carrying it again and again would leave a run of small parts. Whether another source has
@@ -33,7 +33,7 @@ class Carried:
 
 
 def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], least_rows: int) -> list[Carried]:
-    """In order of their keys. `least_rows`: fewer are merged again."""
+    """Return the carried parts in the order of their keys. `least_rows`: smaller ones are merged again."""
     out = []
     for at, (stored, stays) in enumerate(sources):
         others = [other for number, (other, _) in enumerate(sources) if number != at]
@@ -53,7 +53,7 @@ def carried_parts(sources: Sequence[tuple[StoredKeys, Stays]], least_rows: int) 
 
 
 def _reaches(other: StoredKeys, part: PartInfo, low: Key, high: Key) -> bool:
-    """May a source have rows between the bounds of a part?"""
+    """Return whether a source may have rows between the bounds of a part."""
     parts = other.parts()
     first, last = np.searchsorted(parts.greatest, low), np.searchsorted(parts.least, high, side="right")
     for neighbour in parts.parts[int(first) : int(last)]:

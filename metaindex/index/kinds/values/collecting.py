@@ -1,5 +1,4 @@
-"""What collecting by hash and by value have in common: a row group at a time, files that fail after all, and putting
-aside what does not fit."""
+"""Base of collectors by hash and by value: row groups one at a time, files that fail late, and spills."""
 
 from __future__ import annotations
 
@@ -48,12 +47,12 @@ class GroupCollector(ABC, Generic[T]):
         self._torn = False  # a file failed of which something was put aside
 
     def begin(self, ordinal: int, groups: int) -> None:
-        """See `keyed.KeyCollector`."""
+        """Begin a file; see `keyed.KeyCollector`."""
         self._ordinal, self._groups_here, self._group = ordinal, groups, 0
         self._mark, self._entries_before, self._spills_before = len(self._done), self._entries, len(self._spills)
 
     def add(self, group: int, values: Sequence[pa.Array]) -> None:
-        """See `keyed.KeyCollector`."""
+        """Add rows; see `keyed.KeyCollector`."""
         self._keep(group, self._made(values))
 
     def _keep(self, group: int, keys: T) -> None:
@@ -66,12 +65,12 @@ class GroupCollector(ABC, Generic[T]):
             self._pending_bytes += size
 
     def end(self) -> None:
-        """See `keyed.KeyCollector`."""
+        """End a file; see `keyed.KeyCollector`."""
         self._take_group()
         self._groups = max(self._groups, self._groups_here)
 
     def fail(self) -> None:
-        """See `keyed.KeyCollector`."""
+        """Drop the file; see `keyed.KeyCollector`."""
         self._pending, self._pending_bytes = [], 0
         if len(self._spills) > self._spills_before:
             self._torn, self._mark = True, 0  # what was put aside of the file is left out when it is read back
@@ -82,20 +81,20 @@ class GroupCollector(ABC, Generic[T]):
 
     @abstractmethod
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        """See `keyed.KeyCollector`."""
+        """Write the key; see `keyed.KeyCollector`."""
 
     def hand_over(self) -> Gathered:
-        """See `keyed.KeyCollector`."""
+        """Hand over the gathered share; see `keyed.KeyCollector`."""
         self._put_aside()
         return Gathered(tuple(self._spills), self._entries, tuple(self._unkeyed), self._details())
 
     @abstractmethod
     def _made(self, values: Sequence[pa.Array]) -> T:
-        """What is kept of some rows."""
+        """Return the kept form of some rows."""
 
     @abstractmethod
     def _distinct(self, pieces: list[T]) -> T:
-        """What is kept of a row group, each value once where that is worth it."""
+        """Return the kept form of a row group, with each value once if that pays."""
 
     @abstractmethod
     def _put_aside(self) -> None:
@@ -116,7 +115,7 @@ class GroupCollector(ABC, Generic[T]):
             self._put_aside()
 
     def _taken(self) -> tuple[list[T], Units]:
-        """All that is held, in the order of the raw units, with the raw unit of each value; it is let go."""
+        """Return and release all that is held, in the order of the raw units, with the raw unit of each value."""
         done, self._done, self._bytes, self._mark = (
             sorted(self._done, key=lambda keys_and_unit: keys_and_unit[1]),
             [],
@@ -133,7 +132,7 @@ class GroupCollector(ABC, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Finisher(ABC):
-    """Of a key of which several collectors gathered a share each: see `keyed.KeyFinisher`."""
+    """Writes a key gathered by several collectors; see `keyed.KeyFinisher`."""
 
     plan: KeyPlan
     sink: RunSink
@@ -149,14 +148,14 @@ class Finisher(ABC):
     @property
     @abstractmethod
     def ranges(self) -> int:
-        """See `keyed.KeyFinisher`."""
+        """Return the number of ranges; see `keyed.KeyFinisher`."""
 
     @abstractmethod
     def write(self, number: int) -> list[PartInfo]:
-        """See `keyed.KeyFinisher`."""
+        """Write a range; see `keyed.KeyFinisher`."""
 
     def covered(self) -> tuple[CoveredKey, Units]:
-        """See `keyed.KeyFinisher`."""
+        """Return the key; see `keyed.KeyFinisher`."""
         unkeyed = unkeyed_of(self.gathered)
         return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
 
@@ -169,7 +168,7 @@ class Finisher(ABC):
 
     @property
     def entries(self) -> int:
-        """Of all shares together."""
+        """Number of entries of all shares."""
         return sum(share.entries for share in self.gathered)
 
 

@@ -38,13 +38,13 @@ _SIGN = np.uint64(1 << 63)
 
 
 def key_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """What the keys of columns of these types are: int64 or binary."""
+    """Return the type of keys for columns of these types: int64 or binary."""
     return pa.int64() if len(types) == 1 and physical_type(plain_type(types[0])) == pa.int64() else pa.binary()
 
 
 def encode_key(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> pa.Array:
-    """Each row's key (`key_type`), null where a part is NULL. `types`: of the table's columns. UnkeyedValuesError as in
-    `canonical.hash_values`; ArrowInvalid for what a type does not hold."""
+    """Return each row's key (`key_type`), null if a part is NULL. `types`: of the table's columns. Raises
+    UnkeyedValuesError like `canonical.hash_values`; ArrowInvalid for a value that its type cannot hold."""
     if len(columns) == 1:
         return encode_values(columns[0], types[0])
     import pyarrow.compute as pc
@@ -91,7 +91,7 @@ def ordered(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
 
 
 def doubles(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Those of which `ordered` made the words."""
+    """Invert `ordered`: return the doubles of the words."""
     bits = np.where(words >> np.uint64(63), words ^ _SIGN, ~words)
     return np.where(words == np.uint64(2**64 - 1), np.nan, bits.view(np.float64))
 
@@ -101,7 +101,7 @@ def _words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
 
 
 def _cut(values: pa.Array) -> pa.Array:
-    """As binary; long values cut."""
+    """Cast to binary, with long values cut."""
     lengths = _lengths(values)
     long = np.flatnonzero(lengths >= CUT)
     if not len(long):

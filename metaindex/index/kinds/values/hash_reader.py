@@ -40,7 +40,7 @@ class _PartBounds:
 
 
 class HashReader(EqualityReader):
-    """See `keyed.KeyReader`."""
+    """Looks up hashes; see `keyed.KeyReader`."""
 
     def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
         self._run, self._key, self._types = run, key, types
@@ -53,7 +53,7 @@ class HashReader(EqualityReader):
         return self._holding_one(int(hashes[0])) if len(hashes) == 1 else self.holding(hashes)
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """See `keyed.ReadsMany`."""
+        """Look up many lists; see `keyed.ReadsMany`."""
         hashes, owners, unsaid = hash_each_list(lists, self._types)
         layout = self._layout
         tops, asked = np.unique(hashes >> np.uint64(64 - layout.hash_bits), return_inverse=True)
@@ -104,7 +104,7 @@ class HashReader(EqualityReader):
         return self._run.each(some, self._in_part)
 
     def _holding_one(self, value: int) -> Hits:
-        """The same for one hash: numbers in place of vectors, which take their time to set up."""
+        """Look up one hash, with numbers instead of vectors, which are slow to set up."""
         layout = self._layout
         low = value >> 64 - layout.hash_bits << layout.unit_bits
         high = low + (1 << layout.unit_bits) - 1

@@ -53,7 +53,7 @@ _R = TypeVar("_R")
 
 
 class KeyValueReader:
-    """See `keyed.KeyReader`."""
+    """Looks up values; see `keyed.KeyReader`."""
 
     def __init__(self, run: RunReader, key: CoveredKey, types: Sequence[pa.DataType]) -> None:
         self._run, self._kind, self._now = run, key.kind, list(types)
@@ -67,7 +67,7 @@ class KeyValueReader:
         return None if asked is None else self._hits(self._equal(asked))
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """See `keyed.ReadsMany`."""
+        """Look up many lists; see `keyed.ReadsMany`."""
         keys, owners, unsaid = encode_each_list(lists, self._stored, self._now)
         asked = in_order(keys, self._keys.type)
         place = {key: at for at, key in enumerate(asked.tolist())}
@@ -90,7 +90,7 @@ class KeyValueReader:
         return self._hits([]) if isinstance(keys, Absent) else self._inside(keys)
 
     def between_each(self, intervals: Sequence[Interval]) -> list[Hits | None] | None:
-        """See `keyed.ReadsRanges`."""
+        """Look up many intervals; see `keyed.ReadsRanges`."""
         if not self._single:
             return [None] * len(intervals)
         asked = encode_each_interval(intervals, self._stored[0], self._now[0])
@@ -218,7 +218,7 @@ class KeyValueReader:
         return pa.concat_arrays([keys for keys, _ in matching]), np.concatenate([units for _, units in matching])
 
     def _every(self, but: Keys) -> Hits | None:
-        """Where a key is that equals none of some; of a cut key that is not known."""
+        """Find all keys except some; a cut key counts as another."""
         parts = self._keys.parts().parts
         if sum(-(-part.rows // ROW_GROUP_ROWS) for part in parts) > _MOST_WHOLE[self._kind]:
             return None
@@ -275,7 +275,7 @@ def _equal_rows(keys: pa.Array, asked: Keys) -> npt.NDArray[np.int64]:
 
 
 def _rows_of_each(keys: pa.Array, asked: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The same with the place of the key that each row has, ascending."""
+    """Return the matching rows with the place of each row's key, ascending."""
     if keys.type == pa.int64():
         nulls: int = keys.null_count
         held: Units = numbers(keys)[nulls:]

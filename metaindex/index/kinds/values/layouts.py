@@ -1,4 +1,4 @@
-"""What the layouts of the three kinds of rows have in common, and which types' values are written alike."""
+"""Common parts of the layouts of all three kinds of rows, and types whose values are encoded alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VALUE_LAYOUT: Final = LayoutRule(BITS, {"by": ("value",), "key": ("int64",)}, NU
 
 
 def values_carry_over(old: pa.DataType, new: pa.DataType) -> bool:
-    """Are the bytes of values that were written under one type those that the same values have under another?"""
+    """Return whether values written under one type have the same bytes under another."""
     decimals = pa.types.is_decimal(old) or pa.types.is_decimal(new)
     temporal = any(pa.types.is_temporal(type_) for type_ in (old, new))
     alike = physical_type(old) == physical_type(new) and not decimals and not temporal

@@ -1,4 +1,4 @@
-"""What a user asks for: the distinct values of every file."""
+"""User's specification of the distinct values of every file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ValueList(ValueRows, WholeKind):
 
     @classmethod
     def maker(cls, key: CoveredKey, kinds: Iterable[Kind]) -> KeyKind:
-        """With the largest limit of the index's: the same columns may be listed twice."""
+        """Return the kind with the largest limit in the index: the same columns may be listed twice."""
         limits = [kind.limit for kind in kinds if isinstance(kind, cls)]
         if not limits:
             raise kind_missing(cls.name)

@@ -44,7 +44,7 @@ def merge_entries(
     number: Callable[[int], int],
     window_rows: int = WINDOW_ROWS,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `values`. See `StoredKind.merge`."""
+    """Merge `values`; see `StoredKind.merge`."""
     layout, total = _layout(some)
     out = _PartsWriter(key, sink, number, total, layout.columns)
     windows = (total // window_rows).bit_length()  # so many halvings of the range of hashes
@@ -69,9 +69,9 @@ def merge_values(
     window_rows: int = WINDOW_ROWS,
     least_carried: int | None = None,
 ) -> tuple[dict[str, int | str], list[PartInfo]]:
-    """Of `value_keys` and `value_lists`. See `StoredKind.merge`. Parts that would come out as they are go over byte
-    for byte (`carrying`). `least_carried`: rows of a part below which it is merged (None: half of those of a new
-    part)."""
+    """Merge `value_keys` and `value_lists`; see `StoredKind.merge`. Parts that would come out as they are go over
+    byte for byte (`carrying`). `least_carried`: rows of a part below which it is merged (None: half of those of
+    a new part)."""
     layout, total = _layout(some)
     sources = [(StoredKeys(run, source), Layout.of(source.layout), places) for run, source, places in some]
     type_ = sources[0][0].type
@@ -115,7 +115,7 @@ def _renumbered(
 
 
 def _stay(old: Layout, new: Layout, places: npt.NDArray[np.int64], units: Units) -> bool:
-    """Are units what they would be renumbered to, with no file left out?"""
+    """Return whether renumbering changes no unit and drops no file."""
     renumbered, kept = _renumbered(units, old, new, places)
     return bool(kept.all() and (renumbered == units).all())
 

@@ -51,7 +51,7 @@ def _refined(
 
 
 def shared_bytes(least: bytes, greatest: bytes) -> int:
-    """How many first bytes all keys between them have in common."""
+    """Return the length of the prefix common to all keys between the two."""
     for at, (byte, other) in enumerate(zip(least, greatest, strict=False)):
         if byte != other:
             return at

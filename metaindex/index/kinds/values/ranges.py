@@ -1,5 +1,4 @@
-"""Where the keys of many ranges stand, found together: each range is two places among the sorted keys, and between them
-stand the units it asks for.
+"""Finds the keys of many ranges together: each range is two places among the sorted keys, with its units between them.
 
 Narrow ranges are listed, row by row. Wide ones have more rows together than there are: for each of them is looked up
 where every unit stands first at or behind its beginning, which is told from the last range to the first in one go.
@@ -34,7 +33,7 @@ _TOGETHER: Final = 1 << 22
 
 
 def holding_some(least: Keys, greatest: Keys, ranges: Sequence[KeyRange]) -> Places:
-    """Of things in order of their keys, those that may have one of some range."""
+    """Return those sorted by key that may hold a key of some range."""
     first = _places(greatest, [range_.low for range_ in ranges], "left", 0)
     last = _places(least, [range_.high for range_ in ranges], "right", len(least))
     return covered(first, last, len(least))
@@ -56,7 +55,7 @@ def rows_of_each(keys: pa.Array, ranges: Sequence[KeyRange]) -> tuple[Places, Pl
 
 
 def _places(held: Keys, ends: Sequence[Key | None], side: Literal["left", "right"], without: int) -> Places:
-    """Where keys stand among those held, which are sorted; `without`: where there is none."""
+    """Return the places of keys among the sorted ones held; `without`: for a missing key."""
     out = np.full(len(ends), without, np.int64)
     there = [place for place, end in enumerate(ends) if end is not None]
     out[there] = held.searchsorted(np.array([ends[place] for place in there], held.dtype), side)
@@ -78,7 +77,7 @@ def units_of_each(units: Units, first: Places, last: Places) -> list[Units] | No
 
 
 def _looked_at(distinct: Units, which: Places, first: Places, last: Places) -> list[Units]:
-    """`which`: of each row, the place of its unit among the distinct ones."""
+    """Return the units of each wide range. `which`: each row's place of its unit among the distinct ones."""
     units: list[Units] = [distinct[:0]] * len(first)
     order = np.argsort(first, kind="stable")
     step = max(1, _TOGETHER // max(1, len(distinct)))

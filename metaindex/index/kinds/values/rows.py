@@ -79,7 +79,7 @@ class Layout:
         return cls(hash_, unit, group, groups, layout.get("key") == _INTEGERS)
 
     def as_mapping(self) -> dict[str, int | str]:
-        """As it stands in the log entry."""
+        """Return the layout as the log entry stores it."""
         said: dict[str, int | str] = {"by": "hash", "hash_bits": self.hash_bits} if self.hash_bits else {"by": "value"}
         if self.integers:
             said["key"] = _INTEGERS
@@ -87,12 +87,12 @@ class Layout:
 
     @property
     def columns(self) -> Columns:
-        """How its rows are written."""
+        """Return how its rows are written."""
         return HASH_COLUMNS if self.hash_bits else INTEGER_COLUMNS if self.integers else VALUE_COLUMNS
 
     @property
     def shared(self) -> bool:
-        """Do row groups of some file share numbers?"""
+        """True if row groups of a file share numbers."""
         return self.groups > 1 << self.group_bits
 
 

@@ -43,7 +43,7 @@ def by_owner(units: Sequence[_Places], owners: Sequence[_Places], count: int) ->
 
 
 def spread(places: _Places, asked: _Places, owners: _Places) -> tuple[_Places, _Places]:
-    """Of things that were found for what was `asked` (sorted numbers of it, each as often as it found something), each
-    as often as somebody asked: its place, and who."""
+    """Return the place and the owner of each match: `places` are those of what was found, `asked` the sorted places
+    that `owners` asked for, each as often as it was asked."""
     first, last = places.searchsorted(asked), places.searchsorted(asked, "right")
     return spans(first, last), np.repeat(owners, last - first)

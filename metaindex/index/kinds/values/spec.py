@@ -1,4 +1,4 @@
-"""What a user asks for: the inverted index; and its rows, by hash and by value."""
+"""User's specification of the inverted index; and its rows, by hash and by value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What collectors cannot hold: sorted tables as objects in a storage, read again range by range, so that more distinct
-values than memory are no trouble."""
+"""Spills of collectors: sorted tables as objects in a storage, read again range by range, so that there may be more
+distinct values than memory holds."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ class KeyGroups:
     with_null: list[int]
 
     def between(self, low: Key | None, high: Key | None, *, beyond: bool = False) -> range:
-        """Those that may have a key from `low` to `high`; `beyond`: not `high` itself. Numbered from `start` on."""
+        """Return those that may have a key from `low` to `high`; `beyond`: not `high` itself. Counted from `start`."""
         first = 0 if low is None else int(self.greatest.searchsorted(low))
         last = len(self.least) if high is None else int(self.least.searchsorted(high, "left" if beyond else "right"))
         return range(first, last)
 
 
 class StoredKeys:
-    """One key of one run."""
+    """Stored rows of one key of a run."""
 
     def __init__(self, run: RunReader, key: CoveredKey) -> None:
         self._run, self._key = run, key
@@ -61,7 +61,7 @@ class StoredKeys:
             raise self._damaged(f"keys of its columns are {self.type}; its layout says another form")
 
     def parts(self) -> Parts:
-        """In order of their keys."""
+        """Return the parts in the order of their keys."""
 
         def load() -> Parts:
             parts = tuple(p for p in self._run.parts(self._key.kind) if p.first_key == self._key.key_id and p.rows)
@@ -98,7 +98,7 @@ class StoredKeys:
         yield self.rows(table)
 
     def row_groups(self, part: PartInfo) -> range:
-        """All row groups of a part."""
+        """Return all row groups of a part."""
         return range(len(self._run.footer(part).rows))
 
     def whole(self, part: PartInfo) -> bytes:

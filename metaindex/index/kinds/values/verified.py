@@ -57,7 +57,7 @@ def check_values(reader: RunReader, key: CoveredKey, unkeyed: Mask) -> None:
 
 
 def _ascending(rows: pa.Table, column: str) -> bool:
-    """By key with NULL first, then by unit, each row once."""
+    """Return whether rows ascend by key with NULL first, then by unit, each row once."""
     keys, units = (rows.column(name).combine_chunks() for name in (column, "unit"))
     earlier, two = keys.slice(0, len(keys) - 1), keys.slice(1)
     later = pc.greater(units.slice(1), units.slice(0, len(units) - 1))
@@ -115,21 +115,21 @@ class _RowCheck(ABC):
             yield from read_spill(self._spill, path, None, None)
 
     def _found(self) -> Gathered:
-        """What the files have, when all are read."""
+        """Return what the files have, once all are read."""
         if self._gathered is None:
             self._gathered = self._inner.hand_over()
         return self._gathered
 
 
 class EntryCheck(_RowCheck):
-    """Of hashes."""
+    """Checks hashes."""
 
     def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
         return _entries_apart(self._tables(), stored_rows(self._reader, self._key), layout, asked)
 
 
 class ValueCheck(_RowCheck):
-    """Of values."""
+    """Checks values."""
 
     def _apart(self, layout: Layout, asked: Mask) -> tuple[Units, Units]:
         keys = StoredKeys(self._reader, self._key)
@@ -140,7 +140,7 @@ class ValueCheck(_RowCheck):
 def _entries_apart(
     tables: Iterator[pa.Table], stored: Iterator[pa.Table], layout: Layout, asked: Mask
 ) -> tuple[Units, Units]:
-    """See `_RowCheck._apart`."""
+    """Compare entries; see `_RowCheck._apart`."""
     mask = (1 << layout.unit_bits) - 1
     expected, does_store = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for table in tables:
@@ -161,7 +161,7 @@ def _values_apart(
     layout: Layout,
     asked: Mask,
 ) -> tuple[Units, Units]:
-    """The same. `type_`: of the keys."""
+    """Compare values; see `_RowCheck._apart`. `type_`: of the keys."""
     nothing = _rows(pa.nulls(0, type_), np.zeros(0, np.int64))
     expected, does_store = [nothing], [nothing]
     for table in tables:

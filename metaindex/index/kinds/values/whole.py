@@ -18,7 +18,7 @@ from .stored import StoredKeys
 
 
 def each_value(reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
-    """See `KeepsValues`: row group by row group. Of a key of one column."""
+    """Yield values by row group; see `KeepsValues`. The key has one column."""
     stored, bits = StoredKeys(reader, key), Layout.of(key.layout).group_bits
     (type_,) = stored.types
     for part in stored.parts().parts:
