@@ -25,12 +25,28 @@
 Every message is one line: the rule, the fact, the cure.
 """
 
+from typing import NamedTuple, Self
+
 from .shown import one_line
+
+
+class MissingOption(NamedTuple):
+    """A reader option with which files may be read that cannot be without it."""
+
+    name: str
+    value: str | bool
 
 
 class MetaIndexError(Exception):
     """Root of every error that this project raises on purpose. Its message is one line: a name of a file or column in
     it that holds a line break, or would steer the terminal on which a traceback is shown, is written with escapes."""
+
+    missing: MissingOption | None = None
+
+    def without(self, option: str, value: str | bool) -> Self:
+        """Return the error itself, marked as one of files that lack a reader option."""
+        self.missing = MissingOption(option, value)
+        return self
 
     def __str__(self) -> str:
         return one_line(BaseException.__str__(self))  # and no other: KeyError's would be the repr of the message

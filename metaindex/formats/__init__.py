@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from .files.options import FilesOptions as FilesOptions
     from .files.place import above as above
     from .files.place import name_of as name_of
-    from .files.schema import goes_without_header as goes_without_header
+    from .files.read_options import ReadOptions as ReadOptions
+    from .files.read_options import options_in_words as options_in_words
+    from .files.schema import needs_header as needs_header
     from .files.schema import plain_type as plain_type
     from .files.schema_said import schema_said as schema_said
-    from .files.spelling import FLAGS as FLAGS
     from .files.spelling import READER as READER
     from .files.spelling import is_known as is_known
     from .files.spelling import meant as meant
@@ -130,9 +131,10 @@ else:
             "files.only_spark": "unread_file without_only_spark",
             "files.options": "FilesOptions",
             "files.place": "above name_of",
-            "files.schema": "goes_without_header plain_type",
+            "files.read_options": "ReadOptions options_in_words",
+            "files.schema": "needs_header plain_type",
             "files.schema_said": "schema_said",
-            "files.spelling": "FLAGS READER is_known meant spelled",
+            "files.spelling": "READER is_known meant spelled",
             "files.table": "is_named version_named",
             "iceberg.configured": "check_configured configured_catalog identifier_of said_name",
             "iceberg.manifests": "EQUALITY_DELETES",

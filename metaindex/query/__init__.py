@@ -37,17 +37,8 @@ if TYPE_CHECKING:
     from .pruning.folder import ANEW as ANEW
     from .pruning.folder import SAME_NAME as SAME_NAME
     from .pruning.folder import IndexFolder as IndexFolder
-    from .pruning.folder import built_otherwise as built_otherwise
     from .pruning.folder import check as check
-    from .pruning.folder import differing_options as differing_options
-    from .pruning.folder import differing_readings as differing_readings
     from .pruning.folder import not_looked_at as not_looked_at
-    from .pruning.folder import options_cure as options_cure
-    from .pruning.folder import options_in_words as options_in_words
-    from .pruning.folder import other_options as other_options
-    from .pruning.folder import plain_options as plain_options
-    from .pruning.folder import said_once as said_once
-    from .pruning.folder import says_other_format as says_other_format
     from .pruning.folder import why as why
     from .pruning.known import unkeyed_files as unkeyed_files
     from .pruning.lookup import statistics_of as statistics_of
@@ -137,11 +128,7 @@ else:
             "aggregates.partial": "PartialAnswers",
             "bounds": "BoundsOf ColumnFacts",
             "pruning.collector": "held_back",
-            "pruning.folder": (
-                "ANEW IndexFolder SAME_NAME built_otherwise check differing_options differing_readings "
-                "not_looked_at options_cure options_in_words other_options plain_options said_once "
-                "says_other_format why"
-            ),
+            "pruning.folder": "ANEW IndexFolder SAME_NAME check not_looked_at why",
             "pruning.known": "unkeyed_files",
             "pruning.lookup": "statistics_of",
             "pruning.over_snapshot": "each_over_snapshot",

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from .frames import table_of as table_of
     from .frames import tables_in as tables_in
     from .handle import Handle as Handle
-    from .lacking import NextStep as NextStep
-    from .lacking import lacking_options as lacking_options
-    from .lacking import opened_with as opened_with
-    from .lacking import replacing as replacing
-    from .lacking import what_helps as what_helps
+    from .missing_option import NextStep as NextStep
+    from .missing_option import opened_with as opened_with
+    from .missing_option import readable_with as readable_with
+    from .missing_option import replacing as replacing
+    from .missing_option import what_helps as what_helps
     from .narrowing import narrowed as narrowed
     from .noting import place_of as place_of
     from .noting import recorder_of as recorder_of
@@ -118,7 +118,7 @@ else:
             "folder_of_tables": "hint",
             "frames": "create_index each_of is_of_delta table_of tables_in",
             "handle": "Handle",
-            "lacking": "NextStep lacking_options opened_with replacing what_helps",
+            "missing_option": "NextStep opened_with readable_with replacing what_helps",
             "narrowing": "narrowed",
             "noting": "place_of recorder_of tell",
             "opening": "check_options open_table",

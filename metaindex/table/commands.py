@@ -6,8 +6,6 @@ import os
 import shlex
 from collections.abc import Iterator
 
-from metaindex.query import plain_options
-
 from .handle import Handle
 
 
@@ -26,10 +24,8 @@ def opening(handle: Handle, *, reader: bool = True) -> Iterator[str]:
     if reader and isinstance(named := options.get("format"), str):
         yield from ("--format", named)
     if reader and handle.format == "files":
-        for name, value in plain_options(options).items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            if name != "schema" or not text.startswith("?"):  # a schema that no text says
-                yield from ("--option", f"{name}={text}")
+        for name, value in handle.read.in_text.items():
+            yield from ("--option", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
     if config.index_location is not None:
         yield from ("--index-location", os.fspath(config.index_location))
     if config.namespace is not None:

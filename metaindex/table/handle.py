@@ -22,6 +22,7 @@ from metaindex.core import (
 from metaindex.formats import (
     At,
     FileTable,
+    ReadOptions,
     Resolved,
     Schema,
     Snapshot,
@@ -42,7 +43,7 @@ from metaindex.index import (
     list_namespaces,
     namespace_folder,
 )
-from metaindex.query import IndexFolder, IndexReport, Suspects, differing_options, says_other_format
+from metaindex.query import IndexFolder, IndexReport, Suspects
 from metaindex.storage import Confines, confined, is_remote, own_folder, parent_of
 
 from .apart import check_apart
@@ -110,28 +111,24 @@ class Handle:
         table_format, ref = open_ref(self.path, format=file_format, storage_options=self.storage_options, **options)
         return Handle(table_format, ref, self.config, self.builders, self.storage_options, trust_index)
 
+    @property
+    def read(self) -> ReadOptions:
+        """The reader options that the table was opened with."""
+        return ReadOptions.of(self.ref.options)
+
     def as_built(self, entry: IndexLogEntry) -> Handle:
         """Return a handle with the reader options of an index, if they differ: whoever keeps an index may know no more
-        than a path. A schema of Parquet files makes no other index, but if files do not have their columns, the schema
-        of the index is kept unless another one is given."""
-        stored = entry.table.options
-        if not differing_options(stored, self.ref.options) and not self.lacks_schema(entry):
+        than a path."""
+        built = ReadOptions.of(entry.table.options)
+        if not built.differing(self.read) and not built.lends_schema(self.read):
             return self
-        options = {name: value for name, value in stored.items() if name != "file_format"}
-        return self.with_options(str(stored["file_format"]), options, trust_index=False)
-
-    def lacks_schema(self, entry: IndexLogEntry) -> bool:
-        """Return whether an index of Parquet files has a schema as text, and none is given here."""
-        stored = entry.table.options
-        said = any(name.lower() == "schema" for name in self.ref.options)
-        schema = str(stored.get("schema", ""))
-        return stored.get("file_format") == "parquet" and not said and bool(schema) and not schema.startswith("?")
+        return self.with_options(built.file_format, built.said, trust_index=False)
 
     def as_said(self, entry: IndexLogEntry) -> Handle:
         """Return `as_built` if the table was opened without reader options: a verb on an index takes them from it. A
-        query does not: who asks it decides what its rows are. A given format that differs is respected."""
-        said = {name for name in self.ref.options if name.lower() != "format"}
-        return self if said or says_other_format(entry.table.options, self.ref.options) else self.as_built(entry)
+        query does not: who asks it decides what its rows are."""
+        built = ReadOptions.of(entry.table.options)
+        return self.as_built(entry) if self.read.or_of(built) is built else self
 
     def as_indexed(self) -> Handle:
         """Text files as the first of their indexes in use reads them, where nobody said how: for what is told of a
@@ -142,35 +139,6 @@ class Handle:
             return next((self.as_said(entry) for entry in self.entries() if entry.stable is State.ACTIVE), self)
         except MetaIndexError:
             return self
-
-    def goes_without_header(self, snapshot: Snapshot) -> bool:
-        """Return whether the files were opened with the default header setting, which is looked for in them."""
-        if not self._says_header():
-            return False
-        from metaindex.formats import FilesOptions, goes_without_header
-
-        files, said = snapshot.files, FilesOptions.of(self.ref.options)
-        paths, times = files.paths.to_pylist(), files.table.column("modified_ms").to_pylist()
-        file_format = str(snapshot.details.read_options().get("file_format", ""))
-        return goes_without_header(self.ref.storage, paths, times, file_format, said)
-
-    def with_header(self, entry: IndexLogEntry, target: Target) -> Mapping[str, object]:
-        """The reader options that an index is to keep once the target is recorded: with the header that is said here,
-        where it was kept without and that does not go without saying any more. Nobody who says nothing is answered by
-        the index then: without it the first row of a file would not be taken for names."""
-        stored = entry.table.options
-        kept = any(name.lower() == "header" for name in stored)
-        if kept or stored.get("file_format") != "csv" or not self._says_header():
-            return stored
-        return stored if self.goes_without_header(target.snapshot()) else {**stored, "header": True}
-
-    def _says_header(self) -> bool:
-        """Return whether plain files were opened with `header`."""
-        if self.format != "files":
-            return False
-        from metaindex.formats import FilesOptions
-
-        return FilesOptions.of(self.ref.options).reader.get("header", "").lower() == "true"
 
     # -- versions --------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,6 @@ from metaindex.index import (
     revive,
     validate,
 )
-from metaindex.query import plain_options
 from metaindex.table.verify import Verification, verify
 from metaindex.table.verify.dropped import check_dropped
 from metaindex.table.views.history import History, history
@@ -72,8 +71,7 @@ def indexes(
     def told(name: str) -> IndexInfo:
         """Describe an index; files that were opened without options are read as the index reads them."""
         own = as_said.get(name, handle)
-        options = plain_options(own.ref.options)
-        look = str(sorted(options.items()))
+        look = str(own.read)
         if look not in looks:
             version_asked = _version_asked(own, at)
             looks[look] = version_asked, _behind(own, at, version_asked) if staleness else None
@@ -82,8 +80,8 @@ def indexes(
             name,
             own.log(name),
             *looks[look],
-            options if of_files else None,
-            handle.ref.options if of_files else None,
+            own.read if of_files else None,
+            handle.read if of_files else None,
         )
 
     infos = IndexList(told(name) for name in only or handle.indexes().names())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,7 +19,7 @@ from metaindex.core import (
     counted,
     first_line,
 )
-from metaindex.formats import At, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
+from metaindex.formats import At, ReadOptions, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
 from metaindex.formats import forget as forget_listings
 from metaindex.index import (
     RETENTION_SECONDS,
@@ -67,7 +67,7 @@ from metaindex.index import (
 from metaindex.index import cancel as cancel_operation
 from metaindex.index import clean as clean_runs
 from metaindex.index import set_enabled as enable_or_disable
-from metaindex.query import ANEW, SAME_NAME, options_cure, other_options, plain_options
+from metaindex.query import ANEW, SAME_NAME
 
 from .asked import TimestampLike, VersionLike, at_version
 from .handle import Handle
@@ -124,7 +124,7 @@ def create(
         [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds],
         built_by,
         RunSink(log.storage, new_run_id()),
-        _options_kept(handle, snapshot),
+        _options_kept(handle, {**handle.read.said, "file_format": _file_format(snapshot)}, target),
         progress,
     )
     handle.remember(target)
@@ -137,21 +137,26 @@ def create(
     return _with_past(handle, outcome, log, action, target) if history else outcome
 
 
-def _options_kept(handle: Handle, snapshot: Snapshot) -> dict[str, object]:
-    """Return the reader options that the index keeps: without a header by default, which whoever opens the table may
-    give or not."""
-    options = plain_options(handle.ref.options)
-    if handle.goes_without_header(snapshot):
-        options = {name: value for name, value in options.items() if name.lower() != "header"}
-    file_format = str(snapshot.details.read_options().get("file_format", ""))
-    return {**options, "file_format": file_format}
+def _options_kept(handle: Handle, options: Mapping[str, object], target: Target) -> dict[str, object]:
+    """Return the reader options that the index keeps: without a header that is found by default, which whoever opens
+    the table may give or not. If the first row of a file looks like data the header is kept: who does not give it is
+    not answered by the index then."""
+    if options["file_format"] != "csv" or handle.read.meant.get("header") != "true":
+        return dict(options)
+    from metaindex.formats import needs_header
+
+    others = {name: value for name, value in options.items() if name.lower() != "header"}
+    return {**others, "header": True} if needs_header(handle.ref, target.snapshot()) else others
+
+
+def _file_format(snapshot: Snapshot) -> str:
+    return str(snapshot.details.read_options().get("file_format", ""))
 
 
 def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
     """UnsupportedFeatureError where CSV or JSON files are read with options that only Spark knows: no file could be
     indexed, and no query would use the index. `by_spark`: Spark builds it, by a reader of its own."""
-    options = snapshot.details.read_options()
-    file_format = str(options.get("file_format", ""))
+    options, file_format = snapshot.details.read_options(), _file_format(snapshot)
     if file_format not in ("csv", "json"):
         return
     from metaindex.formats import TextReader
@@ -175,7 +180,7 @@ def _check_free(base: IndexLogEntry | None, name: str, handle: Handle) -> None:
     try:
         validate(Operation.CREATE, base, name)
     except IndexExistsError:
-        if base is None or other_options(base.table.options, handle.ref.options) is None:
+        if base is None or not ReadOptions.of(base.table.options).differing(handle.read):
             raise
         gone = base.stable is State.DELETED
         raise IndexExistsError(
@@ -196,7 +201,7 @@ def _there_already(handle: Handle, name: str, kinds: Sequence[Kind], schema: Sch
             f" choose another name, or {ANEW}"
         )
     notes = ["it exists, of the same kinds"]
-    if other_options(base.table.options, handle.ref.options) is not None:
+    if ReadOptions.of(base.table.options).differing(handle.read):
         notes.append(
             f"it was built with other reader options, so queries of the table as it is opened do not use it; {ANEW}, or"
             " choose another name"
@@ -230,10 +235,10 @@ def refresh(
         raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
     check_same_table(base, handle.format)
     validate(Operation.REFRESH, base, name)
-    handle = handle.as_said(base)
-    stored = base.table.options
-    if (other := other_options(stored, handle.ref.options)) is not None:
-        cure = options_cure(stored, handle.ref.options, otherwise="or without any, ")
+    built = ReadOptions.of(base.table.options)
+    asked = handle.read.or_of(built)
+    if other := built.why_not(asked):
+        cure = built.cure(asked, otherwise="or without any, ")
         raise UnsupportedFeatureError(
             f"an index is refreshed with the reader options that it was built with; of {name!r} {other}; {cure}"
             f" {SAME_NAME}"
@@ -244,7 +249,6 @@ def refresh(
         note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
         if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
             return Outcome(name, Operation.REFRESH.value, False, base, (note,))
-    options = handle.with_header(base, target)
     if limit is not None and handle.builders.starts_spark(builder):
         limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing
@@ -257,7 +261,7 @@ def refresh(
         base.kinds,
         built_by,
         RunSink(log.storage, new_run_id()),
-        dict(options),
+        _options_kept(handle, base.table.options, target),
         progress=progress,
         mode=mode,
         limit=limit,

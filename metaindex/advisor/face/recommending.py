@@ -26,7 +26,7 @@ from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.formats import At
 from metaindex.index import Kind
-from metaindex.query import logged, plain_options
+from metaindex.query import logged
 from metaindex.table import Handle, Value, create, logged_queries, paths_of, place_of, with_text
 
 from .layout import catalog_name, clustering
@@ -142,9 +142,7 @@ def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
     """Return the reader options with which the table is open, without a schema that has no text."""
     if handle.format != "files":
         return ()
-    said = plain_options(handle.ref.options).items()
-    values = ((key, value if isinstance(value, bool | int | float) else str(value)) for key, value in said)
-    return tuple((key, value) for key, value in values if key != "schema" or not str(value).startswith("?"))
+    return tuple(handle.read.in_text.items())
 
 
 def _sql_name(handle: Handle, file_format: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, dataclass, one_array, truths
 from metaindex.expressions import Predicate
-from metaindex.formats import Snapshot, TableRef
+from metaindex.formats import ReadOptions, Snapshot, TableRef
 from metaindex.index import (
     BuiltRun,
     Change,
@@ -34,7 +34,7 @@ from metaindex.index import (
     record_of,
     with_ids,
 )
-from metaindex.query import Pruner, PruneResult, SnapshotWanted, TableQuestion, each_over_snapshot, plain_options
+from metaindex.query import Pruner, PruneResult, SnapshotWanted, TableQuestion, each_over_snapshot
 from metaindex.storage import LocalStorage
 
 Rows = npt.NDArray[np.int64]
@@ -116,7 +116,7 @@ def _entry(bench: Bench, name: str, specs: Sequence[KindSpec], built: BuiltRun) 
     whole = built.ref.files == len(snapshot.files)
     change = Change((built.ref,), record=record_of(built, snapshot) if whole else None, schema=snapshot.schema)
     file_format = snapshot.details.read_options().get("file_format", "")
-    options = {**plain_options(bench.ref.options), "file_format": file_format}
+    options = {**ReadOptions.of(bench.ref.options).said, "file_format": file_format}
     entry = IndexLogEntry(
         id=1,
         name=name,

@@ -138,7 +138,7 @@ def _check_separator(path: str, first_row: bytes, columns: int) -> None:
             "columns of CSV files are separated by commas where delimiter= does not say otherwise; by those the first"
             f" row of {path!r} is one column, and it has {between_quotes(mark)}; say delimiter='{said}' where that"
             " separates them, delimiter=',' where a line is one column"
-        )
+        ).without("delimiter", said)
 
 
 _IN_LINE = rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+"  # blanks, as Java trims them

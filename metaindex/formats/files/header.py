@@ -40,7 +40,7 @@ def check_header(path: str, texts: pa.Table, schema: pa.Schema | None) -> None:
         "CSV files have a header where header= does not say otherwise; the first row of"
         f" {path!r} looks like data ({shown[:80]}{'...' if len(shown) > 80 else ''}); say header=False where it is"
         " (columns are _c0, _c1 ... or those of schema=), header=True where these are names"
-    )
+    ).without("header", False)
 
 
 def _is_data(first: Sequence[str], rest: pa.Table, schema: pa.Schema | None) -> bool:

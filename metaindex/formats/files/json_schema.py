@@ -60,10 +60,11 @@ def _json_columns(storage: Storage, path: str, text: bytes, reader: Mapping[str,
         cure = cure or begins_as(raw) or ("" if is_utf8(text) else f"it is not in UTF-8: {SAY_ENCODING}")
         broken = isinstance(error, pa.ArrowInvalid | json.JSONDecodeError | _Broken)
         again = "write the file again, or remove it, or " if broken else ""
-        raise CorruptTableError(
+        refused = CorruptTableError(
             f"the columns are read from {path!r}, which is not JSON lines of one shape: {first_line(error)};"
             f" {cure or again + 'name the columns with schema='}"
-        ) from error
+        )
+        raise (refused.without("multiLine", True) if whole else refused) from error
 
 
 def _refuse_over_lines(text: bytes) -> None:

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from metaindex.core import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
-from metaindex.formats.model import Field, Schema
+from metaindex.formats.model import Field, Schema, Snapshot
 from metaindex.formats.parquet.footers import read_metadata
+from metaindex.formats.protocol import TableRef
 from metaindex.storage import Storage
 
 from .csv_schema import csv_schema, look_for_data
@@ -51,19 +52,17 @@ def data_schema(
             return json_schema(storage, paths, [paths[0], *newest][-1], options.reader)
 
 
-def goes_without_header(
-    storage: Storage, paths: Sequence[str], times: Sequence[int], file_format: str, options: FilesOptions
-) -> bool:
+def needs_header(ref: TableRef, snapshot: Snapshot) -> bool:
     """Return whether an explicit header setting is redundant, as the default reads the files in the same way. False if
     the first row looks like data, or the files have no header. Raises what reading them raises."""
-    unsaid = replace(options, reader=options.telling)
-    if file_format != "csv" or unsaid.reader == options.reader:
-        return False
+    said = FilesOptions.of(ref.options)
+    unsaid = {name: value for name, value in said.reader.items() if name != "header"}
+    paths, times = snapshot.files.paths.to_pylist(), snapshot.files.table.column("modified_ms").to_pylist()
     try:
-        data_schema(storage, paths, times, file_format, unsaid)
+        data_schema(ref.storage, paths, times, "csv", replace(said, reader=unsaid))
     except LooksLikeData:
-        return False
-    return True
+        return True
+    return False
 
 
 def _newest(paths: Sequence[str], times: Sequence[int]) -> list[str]:

@@ -239,7 +239,8 @@ def _data_schema(ref: TableRef, options: FilesOptions, listing: Listing, file_fo
             except MetaIndexError:
                 continue
             if len(said) <= _MOST_SAID and not said.startswith("?") and "'" not in said:
-                raise CorruptTableError(f"{error}'{said}', as {path!r} has them") from error
+                known = CorruptTableError(f"{error}'{said}', as {path!r} has them")
+                raise known.without("schema", said) from error
         raise
 
 
@@ -298,7 +299,7 @@ def _refuse_partitions_amid(schema: Schema) -> None:
             f"columns of CSV files are found by their places; {amid[0]!r} is a partition, by the folders' names, and"
             " stands in the files before other columns, too; say recursiveFileLookup=True, which reads it from the"
             " files"
-        )
+        ).without("recursiveFileLookup", True)
 
 
 def _by_tabs(files: FileTable) -> bool:

@@ -297,7 +297,7 @@ class CsvRows:
             f"{rule} (the escape is {between_quotes(self._dialect.escape)}); {where} has"
             f" {between_quotes(line[max(at - 40, 0) : at + 40])}; "
             "open the table with the escape that its writer used, such as escape='\"', or read with .to_spark(spark)"
-        )
+        ).without("escape", '"')
 
     def _plain(self, token: str, where: str) -> str | None:
         token = self._checked(token, where)

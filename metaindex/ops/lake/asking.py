@@ -33,9 +33,9 @@ from metaindex.table import (
     handle_of,
     history,
     index_info,
-    lacking_options,
     opened_with,
     place_of,
+    readable_with,
     replacing,
     staleness,
 )
@@ -84,18 +84,18 @@ class RowsAsked:
 def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     """The row of a table; None where there is none after all (a folder that only looks like one). Never raises what a
     table does wrong."""
-    started = time.perf_counter()
+    started, missing = time.perf_counter(), None
     try:
         row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
     except NotATableError as error:
         gone = place.found == "files" and not isinstance(error, EmptyFilesError)
         row = None if gone else str(error)
     except MetaIndexError as error:
-        row = str(error)
+        row, missing = str(error), error.missing
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
         row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
     if isinstance(row, str):
-        cures = _opening_cure(place, row)
+        cures = () if missing is None or place.found != "files" else _opening_cure(place, missing)
         row = LakeTable(
             place.name,
             place.path,
@@ -106,14 +106,12 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     return None if row is None else replace(row, seconds=time.perf_counter() - started)
 
 
-def _opening_cure(place: LakePlace, problem: str) -> tuple[_Advice, ...]:
+def _opening_cure(place: LakePlace, missing: tuple[str, str | bool]) -> tuple[_Advice, ...]:
     """Return the cure for plain files without an index whose columns cannot be read: an index built with the reader
-    option that the problem names. If there is an index, nothing: it has the options that it was built with."""
-    if place.problem or place.found != "files":
-        return ()
+    option that they lack. If there is an index, nothing: it has the options that it was built with."""
     try:
         handle = handle_of(place.open())
-        options = None if handle.entries() else opened_with(handle, problem)
+        options = None if handle.entries() else opened_with(handle, missing)
     except Exception:  # noqa: BLE001 - what is wrong with the table is told
         options = None
     if options is None:
@@ -187,7 +185,7 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
         return ()
     target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
-    options = handle.ref.options if handle.format == "files" else None
+    options = handle.read if handle.format == "files" else None
     many: dict[str, int] = {}
     identities = cache(lambda: FileIdentities.of(snapshot))
 
@@ -352,11 +350,11 @@ def _unread_cures(handle: Handle, indexes: Iterable[LakeIndex], again: Callable[
     """Return by index what makes CSV or JSON files readable that it could not read, if the beginning of the first
     tells. `again`: the command that reads them again."""
     told = [index for index in indexes if index.asked and not index.deleted and index.unread]
-    lacking = cache(partial(lacking_options, handle))
+    readable = cache(partial(readable_with, handle))
     entries = {entry.name: entry for entry in handle.entries()} if told else {}
     cures: dict[str, _Advice] = {}
     for index in told:
-        options, old = lacking(index.unread), entries.get(index.info.name)
+        options, old = readable(index.unread), entries.get(index.info.name)
         if options is None or old is None:
             continue
         if not options.said:

@@ -4,7 +4,7 @@ not."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from metaindex.core import (
@@ -16,7 +16,7 @@ from metaindex.core import (
     StorageUnavailableError,
     record_index_left_out,
 )
-from metaindex.formats import FLAGS, TableRef, spelled
+from metaindex.formats import ReadOptions, TableRef
 from metaindex.index import (
     CURE,
     IndexLogEntry,
@@ -202,8 +202,9 @@ class IndexFolder:
         if entry.table.format != self._format:
             return f"it was built for a {entry.table.format} table"
         check(entry)
-        other = other_options(entry.table.options, ref.options)
-        return None if other is None else f"{other}; {options_cure(entry.table.options, ref.options)}"
+        built, asked = ReadOptions.of(entry.table.options), ReadOptions.of(ref.options)
+        other = built.why_not(asked)
+        return f"{other}; {built.cure(asked)}" if other else None
 
 
 _FILE_BYTES = 16
@@ -239,113 +240,6 @@ def not_looked_at(error: BaseException | None) -> bool:
     return False
 
 
-def plain_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Reader options that can be kept in a log entry. A schema is kept as its text, where a text says all of it; else
-    as one that fits itself alone."""
-    plain: dict[str, object] = {
-        k: v for k, v in options.items() if isinstance(v, str | int | float | bool) and k != "format"
-    }
-    schema = options.get("schema")
-    if schema is not None:
-        plain["schema"] = _said(schema)
-    return plain
-
-
-def other_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> str | None:
-    """Why an index that was built under `stored` is of other values, or None: see `differing_options`."""
-    differing = [spelled(name) for name in differing_readings(stored, asked)]
-    told = [name for name in differing if name != "inferSchema" or "schema" not in differing]
-    return f"it was built with other reader options ({', '.join(told)})" if told else None
-
-
-def differing_readings(stored: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:
-    """Return those `differing_options` that change what is read: if both have the same schema, it does not matter
-    whether Spark inferred it."""
-    differing = differing_options(stored, asked)
-    alike = "schema" in stored and "schema" not in differing
-    return [name for name in differing if not (alike and name == "inferschema")]
-
-
-def differing_options(stored: Mapping[str, object], asked: Mapping[str, object]) -> list[str]:
-    """Text files mean what the reader's options make of them: an index built under other options is of other values. Of
-    Parquet files those count that say which columns folders have: a file may hold another value of such a column."""
-    built, now = _meant(stored), _meant(plain_options(asked))
-    if stored.get("file_format") not in ("csv", "json"):
-        built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
-    elif now.get("header") == "true" and "header" not in built:
-        del now["header"]  # the index keeps none where one is meant without saying
-    differing = sorted(name for name in built.keys() | now.keys() if built.get(name) != now.get(name))
-    return differing + (["format"] if says_other_format(stored, asked) else [])
-
-
 ANEW: Final = "drop it and vacuum it"
 SAME_NAME: Final = "(by the same name: drop this one and vacuum it before)"
 """The ways to build an index anew by its name; `running.cures` says them as statements are."""
-
-
-def options_cure(stored: Mapping[str, object], asked: Mapping[str, object], *, otherwise: str = "") -> str:
-    """Return the cure for an index built with other options than those asked. `otherwise`: an alternative."""
-    return f"open the table {options_in_words(*built_otherwise(stored, asked))}, {otherwise}or create another index"
-
-
-def built_otherwise(stored: Mapping[str, object], asked: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """The differing options that an index was built with, as Python says them, and the names of those without: a schema
-    that came of inferSchema goes with it, as nobody said that."""
-    said = {_name(name): (name, value) for name, value in {**stored, "format": stored.get("file_format", "")}.items()}
-    differing = differing_readings(stored, asked)
-    with_ = [_argument(*said[name]) for name in differing if name in said]
-    without = [spelled(name) for name in differing if name not in said]
-    return with_, [name for name in without if name != "schema" or "inferSchema" not in without]
-
-
-def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
-    """Word options, as in "with sep=';' and without escape"."""
-    parts = {"with": said_once(with_), "without": without}
-    return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
-
-
-def said_once(with_: Sequence[str]) -> list[str]:
-    """Drop `inferSchema` from options that include a schema: either says the same."""
-    schema = any(said.startswith("schema=") for said in with_)
-    return [said for said in with_ if not (schema and said.startswith("inferSchema="))]
-
-
-def _argument(name: str, value: object) -> str:
-    """Write an option in Python; Spark keeps names in small letters. A schema that is long or not text is left out."""
-    text = str(value)
-    name = spelled(name)
-    if name.lower() == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA):
-        return "the schema of the index"
-    flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
-    return f"{name}={text.capitalize() if flag else repr(text)}"
-
-
-def says_other_format(stored: Mapping[str, object], asked: Mapping[str, object]) -> bool:
-    """Return whether the table is opened as plain files of another format than the one the index was built for."""
-    said = asked.get("format")
-    return bool(said) and bool(stored.get("file_format")) and said != stored["file_format"]
-
-
-_FOLDERS = frozenset({"recursivefilelookup", "basepath"})
-_MOST_SCHEMA = 100
-
-
-def _meant(options: Mapping[str, object]) -> dict[str, str]:
-    """The options by one name and as one text each; what is not said or says nothing else is left out."""
-    said: dict[str, str] = {}
-    for name, value in options.items():
-        key = _name(name)
-        text = _said(value) if key == "schema" else str(value).lower() if isinstance(value, bool) else str(value)
-        if key != "file_format" and (key, text.lower()) != ("recursivefilelookup", "false"):
-            said[key] = text.lower() if key in ("recursivefilelookup", "header") else text
-    return said
-
-
-def _name(option: str) -> str:
-    return "sep" if option.lower() == "delimiter" else option.lower()
-
-
-def _said(schema: object) -> str:
-    from metaindex.formats import schema_said  # few tables are of texts
-
-    return schema_said(schema)

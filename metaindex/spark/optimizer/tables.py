@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from metaindex.core import Config
+from metaindex.formats import ReadOptions
 from metaindex.table import Table, handle_of
 
 from . import text_scans
@@ -115,7 +116,7 @@ def _with_schema(table: Table) -> Table:
     handle = handle_of(table)
     schemas = {str(each.table.options.get("schema", "")): each for each in handle.entries() if each.readable}
     entry = next(iter(schemas.values()), None)
-    if entry is None or len(schemas) > 1 or not handle.lacks_schema(entry):
+    if entry is None or len(schemas) > 1 or not ReadOptions.of(entry.table.options).lends_schema(handle.read):
         return table
     return Table(handle.with_options("parquet", {"schema": entry.table.options["schema"]}, trust_index=True))
 

@@ -22,16 +22,17 @@ from metaindex.core import MetaIndexError, UnsupportedFeatureError, between_quot
 from metaindex.formats import (
     At,
     FilesOptions,
+    ReadOptions,
     Schema,
     TextReader,
     is_named,
+    options_in_words,
     plain_type,
     schema_said,
     without_only_spark,
 )
 from metaindex.index import IndexLogEntry
-from metaindex.query import SAME_NAME, built_otherwise, differing_options, options_cure, options_in_words
-from metaindex.query import other_options as told_options
+from metaindex.query import SAME_NAME
 from metaindex.table import Table, each_of, handle_of
 
 from .request import Files, Session, SparkColumns, SparkScan
@@ -169,13 +170,14 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
     entry = handle.log(name).latest()
     if entry is None or not entry.readable or not handle.ref.options:
         return  # the verb tells
-    stored, asked = entry.table.options, handle.ref.options
-    said = {key: value for key, value in asked.items() if key.lower() not in _OF_TYPES}
-    alike = said | {key: value for key, value in stored.items() if key.lower() in _OF_TYPES}
+    built, asked = ReadOptions.of(entry.table.options), handle.read
+    said = {key: value for key, value in asked.said.items() if key.lower() not in _OF_TYPES}
+    types = {key: value for key, value in built.said.items() if key.lower() in _OF_TYPES}
+    alike = ReadOptions(asked.file_format, said | types)
     rule = "an index is refreshed with the reader options that it was built with"
-    if other := told_options(stored, alike):
-        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {options_cure(stored, alike)} {SAME_NAME}")
-    if not differing_options(stored, asked) or not entry.content.versions:
+    if other := built.why_not(alike):
+        raise UnsupportedFeatureError(f"{rule}; of {name!r} {other}; {built.cure(alike)} {SAME_NAME}")
+    if not built.differing(asked) or not entry.content.versions:
         return
     try:
         theirs = {field.name: field for field in _scan_of(relation).schema.types[1]}
@@ -183,8 +185,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
         return  # a type that Arrow has not
     for field in entry.content.schemas[entry.content.versions[-1].schema]:
         here = theirs.get(field.name)
-        read = str(stored.get("file_format"))
-        if here is not None and as_compared(here.type, read) != as_compared(field.type, read):
+        if here is not None and as_compared(here.type, built.file_format) != as_compared(field.type, built.file_format):
             now, then = type_said(here.type), type_said(field.type)
             raise UnsupportedFeatureError(
                 f"an index is refreshed with the types that it was built with; of {name!r} the column {field.name} was"
@@ -234,18 +235,18 @@ def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fit
     """Describe how an index was built with other reader options than a scan has, and the cure; empty if options do not
     differ. `table` is as it is opened for the scan: with `none_fits` without any option, as no index was built with
     those of the scan."""
-    stored, opened = entry.table.options, handle_of(table).ref.options
-    source = scan.source
+    stored, opened = entry.table.options, handle_of(table).read
+    apart, source = ReadOptions.of(stored), scan.source
     if not isinstance(source, Files) or source.text is None or stored.get("file_format") != source.text:
-        return _in_words(*built_otherwise(stored, opened))
+        return _in_words(*apart.apart(opened))
     built = FilesOptions.of({name: value for name, value in stored.items() if name not in ("file_format", "schema")})
     ours, theirs = meaning(source.text, built.read_options(source.text)), meaning(source.text, source.options)
     differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
-    other_schema = not none_fits and "schema" in differing_options(stored, opened)
+    other_schema = not none_fits and "schema" in apart.differing(opened)
     schema = ["another schema"] if other_schema else []
     with_ = [f"{name}={between_quotes(ours[name])}" for name in sorted(differing & ours.keys())]
     told = _in_words([*with_, *schema], sorted(differing - ours.keys()))
-    return told if told or none_fits else _in_words(*built_otherwise(stored, opened))
+    return told if told or none_fits else _in_words(*apart.apart(opened))
 
 
 def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from metaindex.core import DamagedIndexError, MetaIndexError
-from metaindex.formats import Version
+from metaindex.formats import ReadOptions, Version
 from metaindex.index import (
     CoveredKey,
     IndexLogEntry,
@@ -24,7 +24,7 @@ from metaindex.index import (
     stored_kind,
     suspected,
 )
-from metaindex.query import built_otherwise, check, differing_readings, not_looked_at, why
+from metaindex.query import check, not_looked_at, why
 from metaindex.storage import ObjectInfo
 
 from .info import IndexInfo
@@ -38,8 +38,8 @@ def index_info(
     log: OperationLog,
     version: Version | None,
     behind: Callable[[OpenIndex], Staleness] | None = None,
-    options: Mapping[str, object] | None = None,
-    opened: Mapping[str, object] | None = None,
+    options: ReadOptions | None = None,
+    opened: ReadOptions | None = None,
 ) -> IndexInfo:
     """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
     what lies on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise
@@ -49,12 +49,13 @@ def index_info(
         entry = log.latest()
         if entry is None:
             return IndexInfo(name, State.DOESNOTEXIST.value, location=where)
-        other = () if options is None else tuple(differing_readings(entry.table.options, options))
+        built = ReadOptions.of(entry.table.options)
+        other = () if options is None else built.differing(options)
         told = _told(name, log, entry, None if other else version, behind, other)
         if options is None:
             return told
-        with_, without = built_otherwise(entry.table.options, options if opened is None else opened)
-        return replace(told, built_with=tuple(with_), built_without=tuple(without))
+        with_, without = built.apart(options if opened is None else opened)
+        return replace(told, built_with=with_, built_without=without)
     except Exception as error:  # noqa: BLE001 - whatever is stored: the other indexes are told of
         state = "UNREADABLE" if not_looked_at(error) else "DAMAGED"
         return IndexInfo(name, state, location=where, problem=why(error))

@@ -204,7 +204,7 @@ def test_a_new_name_is_none_that_is_there(tmp_path: Path) -> None:
     mi.open_table(root).create_index("I", mi.ColumnStats(), builder="local")
     mi.open_table(root, escape='"').create_index("i_2", mi.Values("id"), builder="local")
     command, _ = mi.open_lake(root.parent)["t"].commands
-    assert command.startswith(f"metaindex create {root} I_3 --format csv ")
+    assert command.startswith(f"metaindex sql 'CREATE INDEX `I_3` ON `csv`.`{root}`")
 
 
 def test_text_files_that_nobody_knows_how_to_read_are_looked_at(tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""Reader options: what makes rows of the files of a CSV or JSON table, beside their bytes.
+
+A table that is opened without options is read with those of its index by the verbs that keep the index; who asks for
+rows says how to read them. Opened with options, they mean what the index's do, or that index is not used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from .spelling import FLAGS, spelled
+
+_Plain: TypeAlias = str | int | float | bool
+_TEXTS: Final = frozenset({"csv", "json"})
+_FOLDERS: Final = frozenset({"recursivefilelookup", "basepath"})
+"""Of Parquet files those count that say which columns folders have: a file may hold another value of such a column."""
+_ANY_CASE: Final = frozenset({"recursivefilelookup", "header"})
+_MOST_SCHEMA: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """`file_format`: empty where nobody said it. `said`: Spark's options as they were said, as plain data; a schema is
+    its text, where a text says all of it, else one that fits itself alone."""
+
+    file_format: str
+    said: Mapping[str, _Plain]
+
+    @classmethod
+    def of(cls, options: Mapping[str, object]) -> ReadOptions:
+        """Take them from what was said beside a path, or from what an index keeps."""
+        said: dict[str, _Plain] = {
+            name: value
+            for name, value in options.items()
+            if isinstance(value, str | int | float | bool) and name not in ("format", "file_format")
+        }
+        if (schema := options.get("schema")) is not None:
+            said["schema"] = _schema(schema)
+        return cls(str(options.get("file_format") or options.get("format") or ""), said)
+
+    @property
+    def in_text(self) -> Mapping[str, _Plain]:
+        """Return those that are text: not a schema that no text says."""
+        return {name: value for name, value in self.said.items() if name != "schema" or not _no_text(str(value))}
+
+    @property
+    def meant(self) -> Mapping[str, str]:
+        """Return them by lower-case name, each as one text, without those that change nothing."""
+        meant: dict[str, str] = {}
+        for name, value in self.said.items():
+            key, text = _name(name), str(value)
+            if key in _ANY_CASE or isinstance(value, bool):
+                text = text.lower()
+            if (key, text) != ("recursivefilelookup", "false"):
+                meant[key] = _schema(value) if key == "schema" else text
+        return {name: text for name, text in meant.items() if name != "inferschema" or "schema" not in meant}
+
+    def or_of(self, built: ReadOptions) -> ReadOptions:
+        """Return those of an index if none were given here, nor another format."""
+        return self if self.said or built._is_other_format(self) else built
+
+    def lends_schema(self, asked: ReadOptions) -> bool:
+        """Return whether an index of Parquet files has a schema as text, and none is asked for. It makes no other
+        index, but maybe none of the files tells its columns."""
+        schema = self.meant.get("schema", "")
+        return self.file_format == "parquet" and bool(schema) and not _no_text(schema) and "schema" not in asked.meant
+
+    def differing(self, asked: ReadOptions) -> tuple[str, ...]:
+        """Return the names of options that make an index built with these one of other values than are asked for."""
+        built, now = dict(self.meant), dict(asked.meant)
+        if self.file_format not in _TEXTS:
+            built, now = ({name: said[name] for name in _FOLDERS & said.keys()} for said in (built, now))
+        elif now.get("header") == "true" and "header" not in built:
+            del now["header"]  # an index keeps none where one goes without saying
+        names = {name for name in built.keys() | now.keys() if built.get(name) != now.get(name)}
+        names -= {"inferschema"} if "schema" in names else set()
+        return (*map(spelled, sorted(names)), *(["format"] if self._is_other_format(asked) else []))
+
+    def why_not(self, asked: ReadOptions) -> str:
+        """Return why an index built with these is not used for what is asked; empty if it may be."""
+        differing = self.differing(asked)
+        return f"it was built with other reader options ({', '.join(differing)})" if differing else ""
+
+    def cure(self, asked: ReadOptions, *, otherwise: str = "") -> str:
+        """Return the cure for an index built with these where others are asked for. `otherwise`: an alternative."""
+        return f"open the table {options_in_words(*self.apart(asked))}, {otherwise}or create another index"
+
+    def apart(self, asked: ReadOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the differing options that an index was built with, as Python says them, and the names of those
+        without. Who asked for an inferred schema leaves that out: nobody said the schema."""
+        built = {_name(name): value for name, value in {**self.said, "format": self.file_format}.items()}
+        inferred = any(name.lower() == "inferschema" for name in asked.said)
+        with_, without = [], []
+        for name in self.differing(asked):
+            if name.lower() in built:
+                with_.append(_argument(name, built[name.lower()]))
+            else:
+                without.append("inferSchema" if name == "schema" and inferred else name)
+        return tuple(with_), tuple(without)
+
+    def _is_other_format(self, asked: ReadOptions) -> bool:
+        return bool(self.file_format and asked.file_format) and self.file_format != asked.file_format
+
+
+def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
+    """Word options, as in "with sep=';' and without escape"."""
+    parts = {"with": with_, "without": without}
+    return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+
+
+def _argument(name: str, value: object) -> str:
+    """Write an option in Python. A schema that is long or not text is left out."""
+    text = str(value)
+    if name == "schema" and (_no_text(text) or len(text) > _MOST_SCHEMA):
+        return "the schema of the index"
+    flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
+    return f"{name}={text.capitalize() if flag else repr(text)}"
+
+
+def _no_text(schema: str) -> bool:
+    return schema.startswith("?")
+
+
+def _name(option: str) -> str:
+    return "sep" if option.lower() == "delimiter" else option.lower()
+
+
+def _schema(schema: object) -> str:
+    from .schema_said import schema_said  # few tables are of texts
+
+    return schema_said(schema)

@@ -1,0 +1,160 @@
+"""Text files that an index could not read, as it was built without a reader option that they need: which one, and the
+commands by which an index with it takes the other's place, one after the other. An index is not built anew under
+other options by its name: queries that say the old ones would be answered by it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import islice
+
+import pyarrow as pa
+
+from metaindex.core import MetaIndexError, dataclass
+from metaindex.formats import At, ReadOptions, Schema, is_whole
+from metaindex.index import IndexLogEntry, State, kind_from_spec
+
+from .commands import command, opening
+from .handle import Handle
+from .sql_text.printing import create_text, table_text
+from .sql_text.tree import TableName
+
+_MOST_BYTES = 32 << 20
+"""Of a file that is read at once."""
+_MOST_PARTS = 2
+"""Of some megabytes each, of another file."""
+_MOST_FILES = 8
+"""That are looked at beside the unread one, from the first to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableWith:
+    """A reader option that files need, as Python says it, empty if they need none; `handle`: the table read with it."""
+
+    said: str
+    handle: Handle
+
+
+def readable_with(handle: Handle, path: str) -> ReadableWith | None:
+    """Return the option that the error of reading the beginning of a file asks for; none if it is read as it is, to its
+    end. None if the option does not help, spoils other files, or more of the file would have to be read. Raises nothing
+    that a file does wrong."""
+    try:
+        if handle.format != "files" or _format(handle) not in ("csv", "json"):
+            return None
+        error = _error(handle, path, tried=False)
+        if error is None:
+            return ReadableWith("", handle)
+        other = None if error.missing is None else _with(handle, _format(handle), error.missing)
+        if other is None or _error(other.handle, path, tried=True) is not None or _spoiled(handle, other.handle):
+            return None
+    except (MetaIndexError, pa.ArrowException, OSError):
+        return None
+    return other
+
+
+def opened_with(handle: Handle, missing: tuple[str, str | bool]) -> ReadableWith | None:
+    """Plain files that nobody said how to read, with the option that the error of finding their columns asks for. None
+    where they are not read with it either."""
+    if handle.format != "files" or handle.ref.options:
+        return None
+    try:
+        other = _with(handle, "files", missing)
+        other.handle.snapshot(At())
+    except (MetaIndexError, pa.ArrowException, OSError):
+        return None
+    return other
+
+
+def _with(handle: Handle, file_format: str, missing: tuple[str, str | bool]) -> ReadableWith:
+    name, value = missing
+    options = {key: kept for key, kept in handle.ref.options.items() if key != "format"} | {name: value}
+    return ReadableWith(f"{name}={value!r}", handle.with_options(file_format, options, trust_index=False))
+
+
+def _spoiled(before: Handle, now: Handle) -> bool:
+    """Return whether one of some files was read before, and is not now."""
+    paths = before.snapshot(At()).files.paths
+    some = {paths[place * (len(paths) - 1) // (_MOST_FILES - 1)].as_py() for place in range(_MOST_FILES)}
+    return any(_error(before, path, tried=True) is None and _error(now, path, tried=True) is not None for path in some)
+
+
+def _format(handle: Handle) -> str:
+    return str(handle.snapshot(At()).details.read_options()["file_format"])
+
+
+def what_helps(handle: Handle, name: str, path: str) -> str:
+    """Return the command that makes an index read a file that it could not read, for a table opened without options;
+    empty if it is not known."""
+    entries = handle.entries() if handle.format == "files" else []
+    old = next((entry for entry in entries if entry.name == name), None)
+    readable = None if old is None else readable_with(handle.as_built(old), path)
+    step = None if old is None or readable is None or not readable.said else replacing(readable, old, entries)
+    return "" if step is None else step.command
+
+
+def _error(handle: Handle, path: str, *, tried: bool) -> MetaIndexError | None:
+    """Return why the beginning of a text file cannot be read; None if it can. Unless it was `tried` before, it has to
+    be read to its end to be called readable."""
+    from metaindex.formats import TextReader
+
+    snapshot = handle.snapshot(At())
+    options = dict(snapshot.details.read_options())
+    file_format = str(options.pop("file_format"))
+    fields = tuple(field for field in snapshot.schema if not field.partition)
+    unknown = MetaIndexError(f"of a file its beginning is looked at, and {path!r} goes on")
+    large = handle.ref.storage.head(path).size_bytes > _MOST_BYTES
+    if large and is_whole({name.lower(): str(value).lower() for name, value in options.items()}):
+        return unknown
+    try:
+        with handle.ref.storage.open_input(path) as source:
+            parts = TextReader(file_format, options, Schema(fields)).read(source, path, fields, path)
+            for _ in islice(parts, _MOST_PARTS):
+                pass
+            more = next(parts, None) is not None
+    except MetaIndexError as error:
+        return error
+    return unknown if more and not tried else None
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command towards an index that reads all files. `deletes`: it takes the old one away, as there is another."""
+
+    command: str
+    deletes: bool
+
+
+def replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> NextStep | None:
+    """The command that builds an index like the old one that reads the files; where there is one that read every file,
+    that which deletes the old one, and `metaindex restore` takes back. Never both at once: what the new one could read
+    shows first. None where there is one that could not, or the old one's kinds are not understood here."""
+    table, wanted = readable.handle, readable.handle.read
+    others = [entry for entry in entries if _is_alike(entry, old, wanted)]
+    if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):
+        return NextStep(command(table, "delete", old.name, reader=False), deletes=True)
+    try:
+        return None if others else NextStep(_creating(table, old), deletes=False)
+    except MetaIndexError:
+        return None
+
+
+def _creating(table: Handle, old: IndexLogEntry) -> str:
+    name = TableName((_format(table), table.path), options=tuple(table.read.said.items()))
+    kinds = [kind_from_spec(spec) for spec in old.kinds]
+    statement = create_text(_free(old.name, table.indexes().names()), table_text(name), kinds)
+    return shlex.join(["metaindex", "sql", statement, *opening(table, reader=False)])
+
+
+def _is_alike(entry: IndexLogEntry, old: IndexLogEntry, wanted: ReadOptions) -> bool:
+    return (
+        entry.name != old.name
+        and entry.stable is State.ACTIVE
+        and list(entry.kinds) == list(old.kinds)
+        and not ReadOptions.of(entry.table.options).differing(wanted)
+    )
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    there = {other.lower() for other in taken}
+    return next(free for number in range(2, len(there) + 3) if (free := f"{name}_{number}").lower() not in there)
