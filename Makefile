@@ -123,6 +123,7 @@ browser: $(PACKAGES) ## Debian's chromium for the tests of pages, where it may b
 # On top of the pinned environment: nothing of it is changed.
 docs: $(PACKAGES) ## the documentation as a site in .cache/site; warnings are errors
 	@$(PIP) --require-hashes --no-deps --requirement requirements/docs.txt
+	@echo "docs: building; a minute or two"
 	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
 	@echo "docs: .cache/site/index.html"
 
