@@ -47,7 +47,7 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An error is one line, not the usage of every option, and says where to read on."""
+    """A parser whose error is one line that says where to read on, not the usage of every option."""
 
     _apart = False  # options are taken out first, and words that have a place of their own then
 

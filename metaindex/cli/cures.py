@@ -72,5 +72,5 @@ def part_in_options(part: object) -> str:
 
 
 def in_options(message: str) -> str:
-    """The message, with options of the command line where it names arguments of Python."""
+    """Return the message with options of the command line for arguments of Python."""
     return cured(message, _CURES)

@@ -1,4 +1,4 @@
-"""Options that are said once, in a file of the user's own, and not with each command.
+"""Default options in a file of the user's own, which need not be given with each command.
 
 The file is `METAINDEX_CONFIG`, else `metaindex/config.toml` under XDG_CONFIG_HOME (`~/.config`). No folder that
 somebody else may fill is looked at: who names the place of indexes, or a reader's options, decides what a query finds.
@@ -59,8 +59,8 @@ def place(environ: Mapping[str, str]) -> Path | None:
 
 def load(path: Path, *, needed: bool = False) -> dict[str, dict[str, object]]:
     """The sections: "" for the defaults, else by the table's name. None of a file that is not there, or that stands in
-    a folder nobody may look into, which is warned of; unless it is `needed`. ArgumentError for what is no such file,
-    with the place in it."""
+    a folder nobody may look into, which is warned of; unless it is `needed`. Raises ArgumentError for what is no such
+    file, with the place in it."""
     try:
         if path.is_fifo():  # it would be waited for
             raise ArgumentError(f"a file of options is a file; {_shown(path)} is a pipe; {_CURE}")
@@ -100,7 +100,7 @@ def applied(
     environ: Mapping[str, str] | None = None,
 ) -> argparse.Namespace:
     """The arguments, with what the file says beside the `words` from which they were parsed. What it says goes through
-    the same parser. ArgumentError for a file that says what cannot be."""
+    the same parser. Raises ArgumentError for a file that says what cannot be."""
     environ = os.environ if environ is None else environ
     parsed.words = words
     path = place(environ)

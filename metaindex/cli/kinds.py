@@ -23,14 +23,14 @@ def arguments_of_others(parser: argparse.ArgumentParser) -> None:
 
 
 def kinds_of(args: argparse.Namespace) -> list[Kind]:
-    """The kinds that were asked for. ArgumentError for an option of a kind that is not among them."""
+    """The kinds that were asked for. Raises ArgumentError for an option of a kind that is not among them."""
     asked = [(command, command.kinds(args, False)) for command in (*_OWN, *_of_others())]
     alone = not any(kinds for _, kinds in asked)
     return [kind for command, kinds in asked for kind in (kinds or command.kinds(args, alone))]
 
 
 def named_kinds(args: argparse.Namespace) -> list[Kind]:
-    """The kinds that were asked for by name; none where no option names one."""
+    """Return the kinds that were asked for by name; none if no option names one."""
     return [kind for command in (*_OWN, *_of_others()) for kind in command.kinds(args, False)]
 
 

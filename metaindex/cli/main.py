@@ -202,7 +202,7 @@ def _run(parser: Parser, words: Sequence[str], arguments: argparse.Namespace, ou
 
 
 def _told(out: Output, kind: str, message: str) -> None:
-    """An error for machines. Whoever does not take it, as the disk is full or nobody reads, still has the exit code."""
+    """Write an error for machines. If that fails, as the disk is full or nobody reads, the exit code remains."""
     try:
         out.data({"error": {"type": kind, "message": message}})
     except OSError:
@@ -260,7 +260,7 @@ def _help_asked(words: list[str]) -> list[str]:
 
 
 def _check_command(parser: Parser, words: Sequence[str]) -> None:
-    """A wrong or misplaced command, said in a line. Options of the main parser stand before it."""
+    """Report a wrong or misplaced command in a line. Options of the main parser stand before it."""
     known = [command.name for command in COMMANDS]
     first = words[0]
     if first in ("--json", "--debug") and len(words) > 1:

@@ -53,7 +53,7 @@ def _query_log(word: str | None) -> QueryLog | bool | None:
 
 
 def open_to_build(arguments: argparse.Namespace, out: Output) -> tuple[Table, str]:
-    """The table and the builder's name. Spark is started, and that said, once there is something to build."""
+    """Return the table and the builder's name. Spark is started, with a message, once there is something to build."""
     return open_from(arguments, lambda: start_spark(out)), chosen_builder(arguments)
 
 
@@ -93,8 +93,8 @@ def _catalog(name: str | None) -> object:
 
 @contextmanager
 def each_warning_once() -> Iterator[None]:
-    """Inside, a warning is not said again in the same words: a command opens a table several times, for its row and for
-    its page, and asks an index of each column."""
+    """Drop a warning, inside, that comes again in the same words: a command opens a table several times, for its row
+    and for its page, and asks an index of each column."""
     said: set[str] = set()
 
     def is_new(record: logging.LogRecord) -> bool:

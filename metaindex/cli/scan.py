@@ -44,7 +44,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(text: str) -> int:
-    """0 stands for all inside, and is not taken: whoever knows LIMIT 0 of SQL would read a whole table by it."""
+    """Parse a limit, or "all", which is 0 internally; 0 itself is refused, as in SQL it means no row."""
     if text.lower() == "all":
         return 0
     try:

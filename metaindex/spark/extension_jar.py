@@ -69,8 +69,8 @@ def digest_in(jar: str | Path) -> str | None:
 
 
 def write_jar(path: str | Path) -> Path:
-    """Writes it, in place of what is there. MissingDependencyError without pyspark or Java, UnsupportedFeatureError
-    where the installed Spark has other insides, OSError where it cannot be written."""
+    """Write the jar, replacing what is there. Raises MissingDependencyError without pyspark or Java,
+    UnsupportedFeatureError if the installed Spark has other internals, OSError if it cannot be written."""
     path = Path(path)
     with tempfile.TemporaryDirectory(prefix="metaindex-") as folder:
         classes = _compiled(Path(folder))

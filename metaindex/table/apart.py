@@ -1,5 +1,5 @@
-"""Indexes lie apart from the files of the table: what lies among them is data to whoever reads the folder,
-and waste to whoever vacuums it."""
+"""Checks that indexes lie apart from the files of the table: other readers would take them for data, and a vacuum would
+delete them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOGS = ("_delta_log", "_change_data")
 
 
 def check_apart(place: str, root: str, what: str) -> None:
-    """ArgumentError where a place lies in the table's folder and readers do not pass over it. `what` is to be there."""
+    """Raise ArgumentError if a place lies in the table's folder and readers do not skip it. `what` is to be there."""
     below = _below(place, root)
     if below is not None and not _is_hidden(below):
         raise ArgumentError(
@@ -24,7 +24,7 @@ def check_apart(place: str, root: str, what: str) -> None:
 
 
 def _below(place: str, root: str) -> Sequence[str] | None:
-    """The names from the root down to the place; None where it lies elsewhere."""
+    """Return the names from the root down to the place; None if it lies elsewhere."""
     plain, top = _plain(place), _plain(root)
     if plain == top:
         return ()

@@ -16,7 +16,7 @@ TimestampLike = str | int | dt.datetime | dt.date | None
 
 
 def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
-    """The version asked; a `Version`, such as an answer names, with the schema that it was read with.
+    """The version asked; a `Version`, such as an answer names, with the schema that it was read with. Raises
     VersionNotFoundError for both at once, ExpressionError for what is no time, ArgumentError for what is no version. A
     date is its first moment."""
     if version is not None and timestamp is not None:
@@ -44,8 +44,8 @@ def at_version(version: VersionLike, timestamp: TimestampLike) -> At:
 
 
 def names_of(given: object, what: str) -> list[str] | None:
-    """Names that a caller gave, None for None; one name is a list of one. ArgumentError for what are none: `what` says
-    whose they are."""
+    """Names that a caller gave, None for None; one name is a list of one. Raises ArgumentError for what are none:
+    `what` says whose they are."""
     if given is None:
         return None
     several = not isinstance(given, str) and isinstance(given, Iterable)
@@ -72,7 +72,7 @@ def paths_of(tables: object) -> dict[str, str]:
 
 
 def check_since(since: object) -> None:
-    """ArgumentError for what does not say how far back to look."""
+    """Raises ArgumentError for what does not say how far back to look."""
     if since is not None and not (isinstance(since, dt.timedelta) and since >= dt.timedelta()):
         raise ArgumentError(f"since= is a timedelta, how far back to look, or None for all; got {since!r}; give one")
 

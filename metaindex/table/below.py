@@ -14,8 +14,8 @@ MOST_FOLDERS: Final = 20_000
 
 
 def tables_below(path: str, storage_options: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Their folders below `path`: "" alone where it is a table itself. Below a table none is looked for.
-    ArgumentError where there are too many folders; StorageError."""
+    """Yield the folders of tables below `path`: "" alone if it is a table itself. No table is looked for below another.
+    Raises ArgumentError for too many folders; StorageError."""
     storage, _ = storage_for(path, storage_options)
     walk = Walk(storage, MOST_FOLDERS)
     yield from (table.folder for table in walk.tables() if table.format)

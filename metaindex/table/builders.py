@@ -34,7 +34,7 @@ class Builders:
         self.spark = spark
 
     def named(self, chosen: BuilderName | Builder | None) -> BuilderName | Builder:
-        """The builder that is meant: an object, or a word. ArgumentError for what is none."""
+        """Return the builder that is meant: an object, or a word. Raises ArgumentError for anything else."""
         name = chosen if chosen is not None else self._config.builder
         if isinstance(name, str):
             if name in _CHOICES:
@@ -54,7 +54,7 @@ class Builders:
         return self.named(chosen) == "spark" and (self.spark is None or callable(self.spark))
 
     def builder(self, chosen: BuilderName | Builder | None, kinds: Sequence[Kind]) -> Builder:
-        """Ready to build the kinds. Starts a Spark where one is meant, or no other can, and none runs."""
+        """Return a builder for the kinds. Starts a Spark if one is meant, or required, and none runs."""
         name = self.named(chosen)
         if not isinstance(name, str):
             return name
@@ -124,7 +124,7 @@ def _local() -> Builder:
 
 
 def _active() -> Any:
-    """The Spark session of this process, where somebody has started one; nothing is imported to find out."""
+    """Return the Spark session of this process, if somebody has started one; nothing is imported to find out."""
     sql = sys.modules.get("pyspark.sql.session")
     if sql is None:
         return None

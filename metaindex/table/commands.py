@@ -1,4 +1,4 @@
-"""Commands of the command line that a person can paste: they say of a table what whoever opened it said."""
+"""Commands that a person can paste into a shell, with the options with which the table was opened."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .handle import Handle
 
 
 def command(handle: Handle, verb: str, *words: str, reader: bool = True) -> str:
-    """`metaindex VERB TABLE WORDS`, quoted for a shell where a name needs it. Options of a store are not said: they may
-    be secrets. `reader`: are those said by which files are read? A verb on an index knows them."""
+    """Return `metaindex VERB TABLE WORDS`, quoted for a shell. Options of a store are left out: they may be secrets.
+    `reader`: include reader options? A verb on an index knows them."""
     return shlex.join(["metaindex", verb, handle.path, *words, *opening(handle, reader=reader)])
 
 

@@ -15,8 +15,8 @@ logger = logging.getLogger("metaindex")
 
 
 def credited(result: PruneResult, ask: Callable[[list[str]], PruneResult]) -> Credit | None:
-    """`ask`: the same question at the same version, of these indexes alone. None where the table does not answer by
-    itself: an explanation goes without."""
+    """Return the credit of each index. `ask`: the same question at the same version, to these indexes alone. None if
+    the table does not answer by itself: an explanation goes without."""
     helped = [report for report in result.indexes if report.used and report.dropped_files and report.name != LOG]
     try:
         own = ask([])

@@ -1,4 +1,4 @@
-"""A folder of tables that is named as if it were one: what is said is where they are told of."""
+"""A hint for a folder of tables that is opened like a table: how to list its tables."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _has_files(relation: Any) -> bool:
 
 
 def _is_metadata(table: Any) -> bool:
-    """Iceberg's tables of a table's files, snapshots ... say that they lie where that table does."""
+    """Return whether it is a metadata table of Iceberg (files, snapshots ...), which has its table's location."""
     kind = table.getClass()
     while kind is not None and kind.getName() != "org.apache.iceberg.BaseMetadataTable":
         kind = kind.getSuperclass()

@@ -131,8 +131,8 @@ class Handle:
         return self.as_built(entry) if self.read.or_of(built) is built else self
 
     def as_indexed(self) -> Handle:
-        """Text files as the first of their indexes in use reads them, where nobody said how: for what is told of a
-        table, which is no query of it. What is wrong with the indexes is told by whoever tells of them."""
+        """Return a handle on text files that were opened without options, as the first of their indexes in use reads
+        them: for descriptions of a table, not for queries. Problems of the indexes are reported elsewhere."""
         if self.format != "files" or not self.config.use_indexes:
             return self
         try:
@@ -143,7 +143,7 @@ class Handle:
     # -- versions --------------------------------------------------------------------------------------------------
 
     def snapshot(self, at: At) -> Snapshot:
-        """The live files at a version. VersionNotFoundError where there is none."""
+        """Return the live files at a version. Raises VersionNotFoundError."""
         if self.trust_index and at == At():
             try:
                 return self.loaded(self.resolved(self.trusted(at, self.open_indexes(None)[0])))
@@ -165,7 +165,7 @@ class Handle:
         return snapshot
 
     def confined(self, files: FileTable) -> None:
-        """OutsideTableError where a file lies where those of the table may not: an index, too, may say so."""
+        """Raise OutsideTableError if a file lies where those of the table may not: an index, too, may name one."""
         if self.ref.confines is not None:
             self.ref.confines.check(files.paths.to_pylist())
 
@@ -220,8 +220,8 @@ class Handle:
             self._looked = None
 
     def open_indexes(self, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
-        """The indexes that a query may use, and a report of each that it may not. IndexNotFoundError for a name in
-        `only` that is none."""
+        """The indexes that a query may use, and a report of each that it may not. Raises IndexNotFoundError for a name
+        in `only` that is none."""
         if not self.config.use_indexes:
             return [], []
         if self._looked is None:

@@ -55,7 +55,7 @@ def readable_with(handle: Handle, path: str) -> ReadableWith | None:
 
 def opened_with(handle: Handle, missing: tuple[str, str | bool]) -> ReadableWith | None:
     """Plain files that nobody said how to read, with the option that the error of finding their columns asks for. None
-    where they are not read with it either."""
+    if they are not read with it either."""
     if handle.format != "files" or handle.ref.options:
         return None
     try:
@@ -128,7 +128,7 @@ class NextStep:
 def replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[IndexLogEntry]) -> NextStep | None:
     """The command that builds an index like the old one that reads the files; where there is one that read every file,
     that which deletes the old one, and `metaindex restore` takes back. Never both at once: what the new one could read
-    shows first. None where there is one that could not, or the old one's kinds are not understood here."""
+    shows first. None if there is one that could not, or the old one's kinds are not understood here."""
     table, wanted = readable.handle, readable.handle.read
     others = [entry for entry in entries if _is_alike(entry, old, wanted)]
     if any(not any(run.uncovered_files for run in entry.content.runs) for entry in others if entry.enabled):

@@ -40,9 +40,9 @@ def narrowed(
     the types that they have in `source` (integers of any width are one). `target`: what the command calls the table;
     None: nothing stands before the columns. `null_safe`: for `<=>`, where a NULL of the source finds NULL.
 
-    `str()` and `.sql` are Spark's SQL, `.deltalake` is for deltalake's predicates, `.column()` a Spark Column.
-    Raises ArgumentError, UnknownColumnError; LiteralTypeError where keys and columns are of different families of
-    types: cast the source then.
+    `str()` and `.sql` are Spark's SQL, `.deltalake` is for deltalake's predicates, `.column()` a Spark Column. Raises
+    ArgumentError, UnknownColumnError; raises LiteralTypeError if keys and columns are of different families of types:
+    cast the source then.
     """
     if table is None:
         return narrowed_by(

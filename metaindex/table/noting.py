@@ -1,5 +1,5 @@
-"""Queries of a table, noted for its query log and told to OpenTelemetry. Nothing is loaded for that before a table has
-a log or the process watches itself; and a query never fails of it."""
+"""Notes the queries of a table in its query log and reports them to OpenTelemetry. Nothing is loaded for that before a
+table has a log or the process is traced; and no query fails because of it."""
 
 from __future__ import annotations
 

@@ -126,8 +126,8 @@ def _near(name: str, known: Mapping[str, str | None]) -> str | None:
 
 
 def check_options(options: Mapping[str, object]) -> None:
-    """ArgumentError for an option that nobody knows: to pass over it may be to read something else than is meant. Names
-    with a dot are settings of Hadoop's, for Spark where it reads the files."""
+    """Raise ArgumentError for an unknown option: to ignore it may be to read something else than is meant. Names with a
+    dot are settings of Hadoop's, for Spark when it reads the files."""
     for name, value in options.items():
         if is_known(name) or name in _ARGUMENTS or "." in name:
             continue

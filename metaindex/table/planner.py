@@ -163,8 +163,8 @@ class _Asked:
         return self._pruner.recorded(self._resolved.version)
 
     def first(self) -> PruneResult | SnapshotWanted | None:
-        """The answer by what the indexes recorded of the version, where one did. Where that raises (a column that they
-        do not know, a schema that is none) the table itself is asked: its word is the last."""
+        """Answer by what the indexes recorded of the version, if one did. If that raises (a column that they do not
+        know, a bad schema) the table itself is asked, and decides."""
         if not self.recorded:
             return self.by_snapshot()
         try:
@@ -193,8 +193,8 @@ class _Asked:
             return answer
 
     def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | SnapshotWanted | None:
-        """A new answer, or the one of before; None where the indexes know no column that is asked. That the snapshot
-        helps is remembered, too."""
+        """Compute an answer, or return the cached one; None if the indexes know no column of the predicate. That the
+        snapshot helps is cached, too."""
         self.snapshot = snapshot
         told = self._circumstances(snapshot, alone)
         answer: PruneResult | SnapshotWanted | None = self._remembered.find(told) if told is not None else None

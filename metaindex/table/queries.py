@@ -303,8 +303,8 @@ class Queries:
     def choose(
         self, files: Snapshot, whole: Snapshot | None, only: Iterable[str] | None, tree: Predicate
     ) -> tuple[npt.NDArray[np.int64], PruneResult]:
-        """Asks the indexes again, for another predicate: the rows of `files` that it keeps. `whole`: the table's own
-        snapshot, where it is loaded."""
+        """Prune again, for another predicate, and return the rows of `files` that are kept. `whole`: the table's own
+        snapshot, if it is loaded."""
         if whole is not None:
             result = self._planner.over(tree, whole, only)
         else:
@@ -338,8 +338,7 @@ class _Anew:
         return self._queries.of_keys(self._predicate, self._columns, version, self._only, self._keys)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Indexes that are open stay where they are: in another process the table is asked without any, which is
-        always right."""
+        """Pickle without open indexes: another process asks the table without any, which is always right."""
         result = self._planned.result
         columns = None if self._columns is None else list(self._columns)
         return partial, (_by_table, self._queries, result.predicate, columns, result.version, self._keys)

@@ -1,4 +1,4 @@
-"""A text looked for in every column that an index keys: which columns, files and row groups hold it?
+"""Full searches: the columns, files and row groups that hold a text, of every column that an index keys.
 
 The text is read as each column's type reads it ('42' is a number where the column has numbers); a column of whose type
 it is no value is not asked. All columns are asked at once, by one walk.

@@ -154,7 +154,7 @@ def _file_format(snapshot: Snapshot) -> str:
 
 
 def _check_readable(snapshot: Snapshot, *, by_spark: bool) -> None:
-    """UnsupportedFeatureError where CSV or JSON files are read with options that only Spark knows: no file could be
+    """Raises UnsupportedFeatureError if CSV or JSON files are read with options that only Spark knows: no file could be
     indexed, and no query would use the index. `by_spark`: Spark builds it, by a reader of its own."""
     options, file_format = snapshot.details.read_options(), _file_format(snapshot)
     if file_format not in ("csv", "json"):

@@ -48,8 +48,8 @@ class Advice(Shown):
         return 1 - sum(effect.files_then for effect in wanted) / now if now else 0.0
 
     def sql(self, name: str | None = None) -> str:
-        """The statements to run in Spark, a line each (of plain files a line of Python). `name`: the table's in its
-        catalog, such as `lake.db.flights`; by its path where not given (Iceberg: as its folders are named)."""
+        """Return the statements to run in Spark, a line each (for plain files a line of Python). `name`: the table's in
+        its catalog, such as `lake.db.flights`; default: its path (Iceberg: as its folders are named)."""
         return ";\n".join(self.rewrite.statements(name))
 
     @property

@@ -100,7 +100,7 @@ class Clustering(Shown):
     named: bool = False  # were columns named by the caller?
 
     def __getitem__(self, column: str) -> ColumnClustering:
-        """A column by its name. KeyError where it is not among `columns`."""
+        """Return a column by its name. Raises KeyError if it is not among `columns`."""
         for measured in self.columns:
             if measured.column == column:
                 return measured
@@ -251,8 +251,7 @@ def _bounds_as_numbers(lower: pa.Array, upper: pa.Array, bounded: Mask) -> tuple
 
 
 def _weights(rows: Floats) -> Floats:
-    """Rows of files as they weigh: where nobody knows how many there are, as many as in others; at least one, as each
-    has a value."""
+    """Return the rows of files as weights: an unknown number is the mean; at least one, as each has a value."""
     known = rows[~np.isnan(rows)]
     return np.maximum(np.where(np.isnan(rows), known.mean() if len(known) else 1.0, rows), 1.0)
 

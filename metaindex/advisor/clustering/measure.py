@@ -85,7 +85,7 @@ def measure(asked: ClusteringQuestion, bounds: BoundsOf) -> Clustering:
 
 
 def _leaves(snapshot: Snapshot, names: Sequence[str]) -> list[Leaf]:
-    """The columns by their names, a struct's name for all of its fields; all that have an order where none is named."""
+    """Return the columns by their names, a struct's name for all of its fields; by default all that have an order."""
     if not names:
         return [leaf for leaf in snapshot.schema.leaves() if physical_type(leaf.type) is not None]
     by_parts: dict[tuple[str, ...], Leaf] = {}

@@ -44,7 +44,7 @@ class Rewrite:
                 return (self._sorted_copy(),)
 
     def otherwise(self, name: str | None = None) -> tuple[str, ...]:
-        """Another way to much the same; none where there is none."""
+        """Return another way to a similar layout; none if there is none."""
         columns = ", ".join(map(column_sql, self.columns))
         match self.format:
             case "delta" if not self.partitions:

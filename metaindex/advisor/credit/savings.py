@@ -84,7 +84,7 @@ class Savings(Shown):
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, index: str) -> IndexSavings:
-        """An index by its name. KeyError where nothing is known of such a one."""
+        """Return an index by its name. Raises KeyError if nothing is known of it."""
         for each in self.indexes:
             if each.name == index:
                 return each

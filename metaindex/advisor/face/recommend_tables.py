@@ -68,8 +68,7 @@ def named_below(
     mapped: Mapping[str, str],
     storage_options: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The path as it is where it is a table, or no table lies below it; else the tables below it that a workload
-    names."""
+    """Return the path if it is a table, or no table lies below it; else the tables below it that a workload names."""
     path = os.fspath(place)
     below = list(tables_below(path, storage_options)) if path and not _PATTERN.intersection(path) else []
     if below in ([], [""]):

@@ -127,7 +127,7 @@ def _workload(queries: object, handles: Sequence[Handle]) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A table's own query log. `by_spark`: did Spark ask any of it? It alone reads copies of rows."""
+    """A table's own query log. `by_spark`: has Spark asked some of it? Spark alone reads copies of rows."""
 
     workload: Workload
     by_spark: bool
@@ -242,7 +242,7 @@ def _notes(question: RecommendQuestion, workloads: Sequence[Workload], handles: 
 
 
 def _created(handle: Handle, index: RecommendedIndex, builder: Any, progress: Any) -> CreatedIndex:
-    """Creates one; whatever is wrong with it is told."""
+    """Create an index; any error becomes its problem."""
     try:
         made = create(
             handle,

@@ -77,8 +77,8 @@ def report(queries: Queries, path: object, asked: ReportAsked, progress: Progres
 
 
 class _Looking:
-    """Asks one thing after the other, all of the same version. What cannot be told is a note; what was asked by the
-    caller is an error."""
+    """Collects the facts of a page, all of one version. What cannot be read is a note, unless the caller asked for it:
+    then it is an error."""
 
     def __init__(self, queries: Queries, asked: ReportAsked, progress: Progress | None) -> None:
         self._queries, self._asked, self._progress = queries, asked, progress

@@ -77,8 +77,8 @@ def weighed(
 
 
 def check_workplace(handle: Handle) -> None:
-    """ArgumentError where candidates would be built among the files of the table, as in a process whose folder for
-    temporary files is there: Python's is the current folder where no other can be written."""
+    """Raise ArgumentError if candidates would be built among the files of the table, as with a folder for temporary
+    files there: Python's is the current folder if no other can be written."""
     check_apart(tempfile.gettempdir(), handle.path, "temporary files are written (TMPDIR says where)")
 
 
@@ -116,10 +116,10 @@ def asked_query(query: TableQuery, schema: Schema, time_zone: str) -> AskedQuery
 
 
 def _needs(named_columns: Iterable[tuple[str, ...]], schema: Schema) -> frozenset[tuple[str, ...]]:
-    """The columns that a scan of such a query needs, as the rule of Spark's optimizer counts them (`Fields.java`): a
-    field of a struct by itself, the whole column where it is named anywhere. Of what is named inside lists and maps, of
-    a struct in a struct, and of a field that is required in a struct that may be NULL, Spark reads a part of the
-    column, unless the whole is read anyway."""
+    """Return the columns that a scan of such a query needs, as the rule of Spark's optimizer counts them
+    (`Fields.java`): a field of a struct by itself, the whole column if it is named anywhere. Of what is named inside
+    lists and maps, of a struct in a struct, and of a field that is required in a struct that may be NULL, Spark reads a
+    part of the column, unless the whole is read anyway."""
     every = {_folded(leaf.parts): leaf for leaf in columns_of(schema)}
     needs: set[tuple[str, ...]] = set()
     for path in map(_folded, named_columns):

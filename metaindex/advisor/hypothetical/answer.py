@@ -151,7 +151,7 @@ class WhatIf(Shown):
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, query: str) -> QueryWeighed:
-        """A query by its text. KeyError where it was not asked."""
+        """Return a query by its text. Raises KeyError if it was not asked."""
         for weighed in self.queries:
             if weighed.query == query:
                 return weighed
@@ -311,6 +311,6 @@ def _whole(number: int) -> str:
 
 
 def _range(estimate: Estimate, shown: Callable[[int], str]) -> str:
-    """A number, with its bounds where it is an estimate."""
+    """Format a number, with its bounds if it is an estimate."""
     low, expected, high = (shown(round(bound)) for bound in (estimate.low, estimate.expected, estimate.high))
     return expected if low == high else f"{expected} [{low} to {high}]"

@@ -111,8 +111,8 @@ def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence
 
 
 def _portions(bench: Bench, sample: Rows) -> list[Rows]:
-    """The sample; where it is not the table, a half and a quarter of it, too, and of two or three files one. The
-    smallest is built first: what is loaded by the first build counts for nothing then."""
+    """Return the sample; if it is not the table, also a half and a quarter of it, and of two or three files one. The
+    smallest is built first: what the first build loads counts for nothing then."""
     ordered = in_order(bench.snapshot.files.table, sample)[1]
     if len(ordered) == len(bench.snapshot.files):
         return [ordered]

@@ -107,8 +107,8 @@ def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) 
 
 
 def _again(plan: RowPlan, rows: pa.Table, parts: int) -> set[tuple[str, ...]]:
-    """Columns with a dictionary. All rows of a value of the first one are together, wherever they lie in the table:
-    what comes again in a sample of its files at all comes again there, and each of its `parts` has other values."""
+    """Return the columns with a dictionary. All rows of a value of the first one are together, wherever they lie in the
+    table: what recurs in a sample of its files at all recurs there, and each of its `parts` has other values."""
     again = set()
     for at, (leaf, kept) in enumerate(zip(plan.columns, plan.stored, strict=True)):
         column = rows[kept.name]

@@ -136,7 +136,7 @@ def build_seconds(trials: Sequence[Weighed], every: Weight) -> float:
 
 
 def upkeep_of(size: Estimate, seconds: float, rate: Rate, every: Weight) -> Upkeep | None:
-    """A day's; None where the table's rate is not known."""
+    """A day's; None if the table's rate is not known."""
     if rate.reason:
         return None
     share = rate.bytes_a_day / every.size_bytes

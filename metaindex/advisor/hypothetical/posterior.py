@@ -129,7 +129,7 @@ def kept_by_chance(files: int, chance: Drawn) -> Floats:
 
 
 def with_nan(files: int, tried: int) -> Floats:
-    """Particles of how many of so many files are kept for a NaN, where none of those tried has any: most columns have
+    """Return particles of how many of so many files are kept for a NaN, if no tried file has any: most columns have
     none at all."""
     rng = np.random.default_rng(_SEED + 4)
     shares = np.where(rng.random(PARTICLES) < _EXACT, 0.0, rng.beta(0.5, tried + 0.5, PARTICLES))

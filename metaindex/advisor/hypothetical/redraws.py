@@ -37,7 +37,7 @@ class PredicateShape:
 
     @classmethod
     def of(cls, tree: Predicate, schema: Schema) -> PredicateShape | None:
-        """None where there is nothing to draw, or too much."""
+        """Return the shape; None if there is nothing to draw, or too much."""
         partitions = {leaf.parts for leaf in schema.leaves() if any(level.partition for level in leaf.path)}
         parts = conjuncts(tree)
         places, columns, values = [], [], 1
@@ -241,8 +241,8 @@ class Redraws:
     def asked(
         self, tree: Predicate, rows: Rows, standing: Standing, places: Standing, more: Standing
     ) -> Redrawn | None:
-        """`rows`: the sampled files that `standing` keeps of the query; `places`: with bounds of all files; `more`:
-        with the candidate. None where there is nothing to draw."""
+        """Draw for a query. `rows`: the sampled files that `standing` keeps of it; `places`: with bounds of all files;
+        `more`: with the candidate. None if there is nothing to draw."""
         shape = PredicateShape.of(tree, self.snapshot.schema)
         if shape is None or len(rows) < 2:
             return None

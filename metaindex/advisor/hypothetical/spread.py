@@ -1,5 +1,4 @@
-"""Queries that were drawn stand for others with other literals: how far may a sum over all of them be from what those
-that were drawn tell?
+"""The uncertainty of sums over drawn queries, which stand for others with other literals.
 
 What each of the others has is what one of those drawn has, each as often as they do by chance (Pólya's urn: a Bayesian
 bootstrap of a finite number), but for some that are like none of them, as if half a query more had been drawn: one of

@@ -1,5 +1,5 @@
-"""A candidate, built over some files of a table into a temporary folder, as an index that can be asked: to the walk it
-is one that is behind its table. What it took is told: bytes by metadata partition, and processor time."""
+"""Trials: a candidate, built over some files of a table into a temporary folder, as an index that is behind its table;
+and its cost: bytes by metadata partition, and processor time."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def tried(
     scans: bool = True,
     without_nan: frozenset[str] = frozenset(),
 ) -> Trial:
-    """Builds the kinds over the files in these rows. `scans`: may data be read, or footers alone? `without_nan`: float
-    columns that are taken to have none. Of all files of the table it is as if the index had been created. Raises what a
-    build raises."""
+    """Build the kinds over the files in these rows. `scans`: may data be read, or footers alone? `without_nan`: float
+    columns that are taken to have none. Over all files it is as if the index had been created. Raises what a build
+    raises."""
     snapshot = bench.snapshot
     total = snapshot.files.size_bytes
     specs = [with_ids(kind.sized(snapshot.schema, total).spec(), snapshot.schema) for kind in kinds]

@@ -87,7 +87,7 @@ class Weighing:
 
     @classmethod
     def of(cls, asked: Asked, hand: AtHand) -> Weighing:
-        """Raises nothing of a query: what is wrong with one is told."""
+        """Prepare to weigh. Raises nothing of a query: its problem is reported."""
         snapshot = hand.standing.snapshot
         trees = tuple(_tree(query.condition, snapshot, asked.time_zone) for query in asked.queries)
         known = dict.fromkeys(tree for tree in trees if not isinstance(tree, str))
@@ -108,8 +108,8 @@ class Weighing:
         return self.hand.standing.snapshot
 
     def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
-        """Raises nothing of a candidate. `folder`: an own one, in which it stays as long as it is asked; `footers`: may
-        those of all files be read?"""
+        """Build a candidate; raises nothing of it. `folder`: an own one, in which it stays as long as it is asked;
+        `footers`: may those of all files be read?"""
         bench = Bench(self.hand.ref, self.snapshot, folder)
         known, wanted = list(self.nows), np.flatnonzero(self.wanted)
         return build(bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.limit > 0)
@@ -124,7 +124,7 @@ class Weighing:
 
 
 def weigh(asked: Asked, hand: AtHand) -> WhatIf:
-    """Raises nothing of a query or a candidate: what is wrong with one is told, and the others go on."""
+    """Weigh candidates. Raises nothing of a query or a candidate: its problem is reported, and the others go on."""
     weighing = Weighing.of(asked, hand)
     snapshot = weighing.snapshot
     candidates = asked.candidates or tuple(following(weighing.nows, snapshot.schema))

@@ -23,9 +23,8 @@ class LayoutSeen:
 
 @dataclass(frozen=True, slots=True)
 class TableSeen:
-    """A table at a version. `queries`: conditions that were asked, each as its words; `recommended`: for a
-    workload, where one was given; `savings`: None where the query log cannot be read; `notes`: what is missing, and
-    why."""
+    """A table at a version. `queries`: conditions that were asked, each as its words; `recommended`: for a workload,
+    where one was given; `savings`: None if the query log cannot be read; `notes`: what is missing, and why."""
 
     path: str
     snapshot: Snapshot

@@ -83,7 +83,7 @@ def _sizes(sizes: Ints) -> Element:
 
 
 def _ages(modified: Ints) -> Element | None:
-    """Files by when they were written; nothing where the table does not say."""
+    """Files by when they were written; nothing if the table does not say."""
     if not len(modified):
         return None
     first, last = int(modified.min()), int(modified.max())

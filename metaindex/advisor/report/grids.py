@@ -62,7 +62,7 @@ def _index(info: IndexInfo, files: int, size_bytes: int, most: int, problem: boo
 
 
 def _covered(info: IndexInfo, files: int) -> int | None:
-    """Files of the table that the index covers; None where nobody knows."""
+    """Return how many files of the table the index covers; None if unknown."""
     if info.new_files is None:
         return None
     return max(min(files - info.new_files, info.files) - info.uncovered_files, 0)

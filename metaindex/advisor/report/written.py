@@ -78,7 +78,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def write_page(path: Path, text: str) -> int:
-    """Writes the file; returns its size. On an error nothing is left. StorageError where it cannot be written."""
+    """Writes the file; returns its size. On an error nothing is left. Raises StorageError if it cannot be written."""
     data = text.encode()
     temporary = None
     try:

@@ -54,7 +54,7 @@ class CreatedIndexes(Shown, tuple[CreatedIndex, ...]):
 @dataclass(frozen=True, slots=True, repr=False)
 class Recommendation(Shown):
     """The indexes to build for a workload, in the order in which they are best built. Nothing was built; `create` does.
-    `days`: the time span of the workload, None if nobody knows; `budget`: None for a part without one."""
+    `days`: the time span of the workload, None if unknown; `budget`: None for a part without one."""
 
     indexes: tuple[RecommendedIndex, ...]
     tables: tuple[TableAdvice, ...]
@@ -69,7 +69,7 @@ class Recommendation(Shown):
     )
 
     def __getitem__(self, name: str) -> RecommendedIndex:
-        """A recommended index by its name. KeyError where there is none."""
+        """Return a recommended index by its name. Raises KeyError if there is none."""
         for index in self.indexes:
             if index.name == name:
                 return index
@@ -99,8 +99,8 @@ class Recommendation(Shown):
         return tuple((table.table, unused) for table in self.tables for unused in table.unused)
 
     def create(self, builder: object = None, progress: object = None) -> CreatedIndexes:
-        """Creates the indexes, one after another. `builder`, `progress`: as `Table.create_index` takes them. One that
-        fails is told, and the others are created."""
+        """Create the indexes, one after another. `builder`, `progress`: as `Table.create_index` takes them. One that
+        fails is reported, and the others are created."""
         assert self.creates is not None, "made by recommend()"
         return CreatedIndexes(self.creates(index, builder, progress) for index in self.indexes)
 
@@ -230,7 +230,7 @@ def _row(index: RecommendedIndex) -> tuple[str, ...]:
 
 
 def with_bounds(estimate: Estimate, shown: Callable[[int], str] = human_bytes) -> str:
-    """A number, with its bounds where it is an estimate."""
+    """Format a number, with its bounds if it is an estimate."""
     low, expected, high = (shown(round(end)) for end in (estimate.low, estimate.expected, estimate.high))
     return expected if low == high else f"{expected} [{low} to {high}]"
 

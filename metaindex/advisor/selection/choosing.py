@@ -1,4 +1,4 @@
-"""The choice: which of several candidates, within budgets, spare a workload the most bytes?
+"""The choice of the candidates that, within budgets, spare a workload the most bytes.
 
 It is the knapsack of index selection, and what a candidate is worth depends on those chosen before it. Chosen is one
 after another, each time what spares most per byte of its size (Extend: Schlosser, Kossmann, Boissier, ICDE 2019), with

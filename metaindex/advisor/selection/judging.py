@@ -67,8 +67,8 @@ class TableCase:
         *,
         copies: bool,
     ) -> TableCase:
-        """Builds the candidates in a folder of its own. Raises nothing of a candidate or a query. `copies`: may
-        candidates keep rows of the table, where they follow from the queries?"""
+        """Build the candidates in a folder of its own. Raises nothing of a candidate or a query. `copies`: may
+        candidates that follow from the queries keep rows of the table?"""
         answered = list(_queries(weighing))
         queries = tuple(query for query in answered if query.weight)
         ordered = [*queries, *(query for query in answered if not query.weight)]
@@ -103,7 +103,7 @@ class TableCase:
                 self.narrowed |= {number}
 
     def _helps(self, built: Built, leaf: Leaf) -> bool:
-        """Alone, or perhaps together with other columns, where it stands in an OR."""
+        """Return whether the column helps alone, or, in an OR, perhaps together with others."""
         for number, query in enumerate(self.queries):
             now = self.now(number)
             if leaf.parts not in {ref.parts for ref in columns(query.tree)}:

@@ -1,4 +1,4 @@
-"""The pieces of a recommendation: what is said of one index, proposed, passed over or unused, and of one table.
+"""The pieces of a recommendation: of one index, proposed, passed over or unused, and of one table.
 
 Bytes are those of the workload: of each query as often as it is asked."""
 
@@ -133,8 +133,8 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class UnusedIndex:
-    """An index that there is, and without which no query of the workload would read more. `helped`: how many of the
-    queries in the table's query log it helped, None where there is no log."""
+    """An existing index without which no query of the workload would read more. `helped`: how many of the queries in
+    the table's query log it helped, None if there is no log."""
 
     index: str
     size_bytes: int

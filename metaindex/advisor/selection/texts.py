@@ -57,7 +57,7 @@ def kind_python(kind: Kind) -> str:
 
 
 def _arguments(kind: Kind) -> tuple[list[object], dict[str, object]]:
-    """Keys, and columns of facts, stand alone; what is as it is by itself is not said."""
+    """Return a kind's arguments: keys, and columns of statistics, are positional; defaults are left out."""
     named = _properties(kind)
     positional: list[object] = []
     if isinstance(kind, KeyKind):

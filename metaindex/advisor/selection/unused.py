@@ -15,9 +15,9 @@ from .pieces import UnusedIndex
 
 
 def unused_of(case: TableCase, sizes: Mapping[str, int], helped: Mapping[str, int] | None) -> tuple[UnusedIndex, ...]:
-    """Asked of the files that each query keeps, exactly; the largest index first, each without those before. One whose
-    rows are read in the table's place is unused where no query asks, joins or groups by its first column. One that
-    helped a query of the query log is none of them."""
+    """Return the unused indexes, by the files that each query keeps, exactly; the largest index first, each without
+    those before. One whose rows are read in the table's place is unused if no query asks, joins or groups by its first
+    column. One that helped a query of the query log is in use."""
     standing = case.weighing.hand.standing
     trees = list(case.weighing.nows)
     asked = _asked(case)

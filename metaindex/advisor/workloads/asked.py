@@ -75,8 +75,8 @@ class TableNames:
 
 
 def of_table(workload: Workload, names: TableNames, columns: Iterable[str]) -> OfTable:
-    """`columns`: the table's own. A template that reads it twice asks twice; one that was seen with more literals than
-    are kept is asked with those that were drawn, which share how often it was seen."""
+    """Return what the workload asks of a table. `columns`: the table's own. A template that reads it twice asks twice;
+    one seen with more literals than are kept is asked with those that were drawn, which share how often it was seen."""
     own = {name.lower() for name in columns}
     alike: dict[tuple[str, frozenset[tuple[str, ...]] | None], dict[Predicate | int, TableQuery]] = {}
     others = 0
@@ -142,7 +142,7 @@ def _query(read: TableRead, seen: int, joined: tuple[str, ...], stands: Stands |
 
 
 def _joined(joins: Sequence[JoinKey], names: TableNames, own: Set[str]) -> tuple[str, ...]:
-    """The table's sides of joins. Where nobody knows whose column it is, it is the table's if it has such a one."""
+    """Return the table's sides of joins. A column of an unknown table is this table's if it has one of the name."""
     sides = [side for join in joins for side in ((join.left_table, join.left), (join.right_table, join.right))]
     return tuple(dict.fromkeys(name for table, name in sides if names.has(table) and first_part(name) in own))
 

@@ -21,7 +21,7 @@ _LEAST_BITS: Final = 10
 
 
 def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The text block by block. StorageError where it is damaged, or ends amid a block."""
+    """Yield the text block by block. Raises StorageError if it is damaged, or ends amid a block."""
     codec = pa.Codec("lz4_raw")
     while head := file.read(len(LZ4_MAGIC) + 13):
         if len(head) < len(LZ4_MAGIC) + 13 or not head.startswith(LZ4_MAGIC):

@@ -30,7 +30,7 @@ def room(templates: int) -> int:
 
 @dataclass(slots=True)
 class Draws:
-    """`counts`: how often each came; None where there are too many to count."""
+    """`counts`: how often each came; None if there are too many to count."""
 
     counts: dict[Hashable, int] | None = field(default_factory=dict)
     _kept: list[tuple[float, int, Hashable]] = field(default_factory=list)  # the largest number first

@@ -158,7 +158,7 @@ class Gathering:
             met.draws.add(_without_users(reads), seen, met.room_beside(len(self._met)), self._random)
 
     def _took(self, reads: StatementReads, text: str, seen: int, seconds: float | None) -> _Met | None:
-        """The template of it, which it is counted for; None where there are too many."""
+        """Return the template for which the query is counted; None if there are too many."""
         reads = _without_users(reads)
         shape = shape_of_reads(reads)
         met = self._met.get(shape)

@@ -57,7 +57,7 @@ class _Splitter:
         self.before = self.held = ""  # the last character that was taken, and those that wait for the next piece
 
     def ended(self) -> Generator[str | None, None, str]:
-        """The last statement; given back is what stands behind it, where nothing closes what it is inside of."""
+        """Yield the last statement; return what stands behind it, if nothing closes what it is inside of."""
         yield from self.taken("", last=True)
         text = "" if self.inside in ("", "--") or self.size > self.most else "".join(self.parts)
         end = _LINE_END.search(text)

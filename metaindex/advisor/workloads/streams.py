@@ -23,7 +23,7 @@ PATIENCE_SECONDS: Final = 2.0
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, open for its bytes. StorageError for a device, OSError where it cannot be opened."""
+    """Open the file for its bytes. Raises StorageError for a device, OSError if it cannot be opened."""
     mode = path.stat().st_mode
     if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _ends(path)):
         raise StorageError("a file is read to its end; this is a device, which may have none; name a file or a pipe")

@@ -80,8 +80,8 @@ def workload(queries: object, *, time_zone: str = "UTC", spark: SparkSession | N
 
 
 def path_in(queries: object) -> Path | None:
-    """The path that it is: a path, or a text without blanks that names a file that is there, or ends like one. A folder
-    is one where it holds event logs: `month=2` is a condition beside a partition of this name, too."""
+    """Return the path that it is: a path, or a text without blanks that names an existing file, or ends like one. A
+    folder is one if it holds event logs: `month=2` is a condition beside a partition of this name, too."""
     if isinstance(queries, os.PathLike):
         return Path(os.fsdecode(os.fspath(queries)))
     if not isinstance(queries, str) or not 0 < len(queries) <= _LONGEST_PATH or _NO_PATH.search(queries):

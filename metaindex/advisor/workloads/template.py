@@ -18,8 +18,8 @@ _SHOWN = 90
 @dataclass(frozen=True, slots=True)
 class QueryTemplate:
     """Queries that are alike but for their literals. `text`: of the first one; `examples`: what one or several of them
-    read, each with its literals; `seen`: how many; `seconds`: that they took, None where nobody knows; `drawn`: places
-    of examples, of queries that were drawn from all by chance, which stand for the others; `counts`: how often each
+    read, each with its literals; `seen`: how many; `seconds`: that they took, None if unknown; `drawn`: places of
+    examples, of queries that were drawn from all by chance, which stand for the others; `counts`: how often each
     example came, where they are all."""
 
     text: str
@@ -71,7 +71,7 @@ class Unread(Plain):
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload(Shown):
     """Templates, those seen most often first. `problems`: what could not be read of it, or not all of it. `days`: from
-    the first to the last query, None where nobody knows."""
+    the first to the last query, None if unknown."""
 
     templates: tuple[QueryTemplate, ...] = ()
     problems: tuple[Unread, ...] = ()

@@ -25,7 +25,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """`about`: the thing; `fact`: how it is; `cure`: what to do, empty where nothing is to be done."""
+    """`about`: the thing; `fact`: how it is; `cure`: what to do, empty if nothing is to be done."""
 
     about: str
     health: Health

@@ -1,5 +1,5 @@
-"""The machine: packages and their versions, variables that nobody reads, and what Spark needs. No JVM is started but
-to ask it its version; of packages nothing is imported."""
+"""The machine: packages and their versions, unused variables, and what Spark needs. A JVM is only started to ask its
+version; no package is imported."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def variables(environ: Mapping[str, str]) -> Iterator[Symptom]:
 
 
 def spark(environ: Mapping[str, str]) -> Iterator[Symptom]:
-    """Java, jars, and the Python of workers; nothing where pyspark is not installed, which is told among extras."""
+    """Check Java, jars, and the Python of workers; nothing without pyspark, which is among the extras."""
     if importlib.util.find_spec("pyspark") is not None:
         yield java(environ)
         yield _jars(environ)

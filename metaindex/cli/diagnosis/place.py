@@ -1,5 +1,5 @@
-"""The folder of a table's indexes: can they be written there, does put-if-absent have one winner, and do the clocks
-agree? What is written is one object, which is removed again."""
+"""The folder of a table's indexes: whether it can be written, put-if-absent has one winner, and the clocks agree. What
+is written is one object, which is removed again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ELSEWHERE: Final = "choose another place with Config(index_location=...)"
 
 
 def folder(opened: Table, *, write: bool) -> Iterator[Symptom]:
-    """`write`: an object is put where its indexes lie, and removed."""
+    """Check the folder of the indexes. `write`: an object is put there, and removed."""
     handle = handle_of(opened)
     root = handle.indexes_folder()
     if not is_remote(root):

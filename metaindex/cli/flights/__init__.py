@@ -1,4 +1,4 @@
-"""The main job: a year of real flights as four tables, indexed, asked, changed, asked again; every answer compared."""
+"""The demo: a year of real flights as four tables, indexed, queried, changed, queried again; every answer compared."""
 
 from .story import run_demo
 

@@ -67,7 +67,7 @@ def canonical(answer: pa.Table) -> pa.Table:
 
 
 def difference(left: pa.Table, right: pa.Table) -> str:
-    """Why two canonical answers are not equal; empty where they are."""
+    """Why two canonical answers are not equal; empty if they are."""
     if left.equals(right):
         return ""
     if left.num_rows != right.num_rows:

@@ -103,7 +103,7 @@ def what_next(kept: Path | None, report: Report) -> None:
 
 
 def conclude(report: Report) -> bool:
-    """The verdict: did every comparison hold?"""
+    """Report the verdict, and return whether every comparison held."""
     report.out.data(report.to_json())
     if not report.checks:
         report.step("nothing was compared")

@@ -104,7 +104,7 @@ def _not_there(table: Table, version: str, names: set[str]) -> list[Kept]:
 
 
 def check_options(options: Collection[str]) -> None:
-    """ArgumentError for an option that neither `after_commit` nor `open_table` has by its name."""
+    """Raises ArgumentError for an option that neither `after_commit` nor `open_table` has by its name."""
     from metaindex.table import open_table
 
     known = {
@@ -132,9 +132,7 @@ def commits(table: object, **options: Any) -> Iterator[None]:
 
 
 def flush(timeout_seconds: float | None = None, spark: SparkSession | None = None) -> bool:
-    """Waits for the refreshes in the background of this process. False: they were not done in time.
-    With `spark`, also until its listeners, and so the hooks enabled on it, were told of every write that has
-    returned."""
+    """Wait for the refreshes in the background of this process. False: they were not done in time."""
     started = time.monotonic()
     if spark is not None:
         from .listeners import told

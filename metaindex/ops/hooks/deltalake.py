@@ -50,7 +50,7 @@ def _tells(table_or_uri: Any, data: Any, options: dict[str, Any]) -> bool:
 
 
 def _opened(uri: Any, options: dict[str, Any]) -> Any:
-    """The table as the writer would open it; None where it is to be made. It is nobody else's, so that its version is
+    """Return the table as the writer would open it; None if it will be created. It is private, so that its version is
     that of its own commit afterwards."""
     import deltalake
     from deltalake.exceptions import TableNotFoundError

@@ -131,7 +131,7 @@ def stands_at(table: Table, name: str, entry: IndexLogEntry, version: Version) -
 
 
 def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderName | Builder) -> BuilderName | Builder:
-    """A covering index is built by Spark alone: by the session that the table was opened with, where there is one."""
+    """Return the builder: a covering index needs Spark, the session with which the table was opened, if any."""
     needing = builder == "local" and any(kind_from_spec(spec).needs_spark for spec in entry.kinds)
     return "spark" if needing and handle.builders.spark is not None else builder
 

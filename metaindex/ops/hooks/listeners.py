@@ -27,12 +27,12 @@ logger = logging.getLogger("metaindex.hooks")
 
 
 def listener(spark: SparkSession, name: str, *arguments: object) -> Any:
-    """A new one of the class of `java/<name>.java`. Py4JJavaError where this Spark lacks what it is built upon."""
+    """A new one of the class of `java/<name>.java`. Raises Py4JJavaError if this Spark lacks what it is built upon."""
     return room_classes(spark, __package__).new(name, *arguments)
 
 
 def told(spark: SparkSession, timeout_seconds: float) -> bool:
-    """Waits until Spark has told its listeners of everything so far. False: it had not in time."""
+    """Wait until Spark has told its listeners of everything so far. False: it had not in time."""
     from py4j.protocol import Py4JError
 
     context = spark.sparkContext._jsc

@@ -64,7 +64,7 @@ def transaction(table: Any, *, hook: Mode = "background") -> Iterator[Any]:
 
 
 def _written(before: int | None, made: Any, df: Any) -> Written | None:
-    """The commit, where all its rows are in memory and it is one snapshot more. `made` was given its id by this writer:
+    """Return the commit, if all its rows are in memory and it is one snapshot more. This writer gave `made` its id:
     nobody else's has it."""
     import pyarrow as pa
 

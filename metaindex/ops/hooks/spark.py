@@ -92,8 +92,7 @@ def enable(spark: SparkSession, mode: Mode = "background", **options: Any) -> Sp
 
 
 def disable(spark: SparkSession) -> None:
-    """Writes of this session are not followed any more. What was triggered is still done. No error where nothing was
-    enabled."""
+    """Stop following writes of this session. What was triggered is still done. Does nothing if nothing was enabled."""
     enabled = _enabled.pop(_key(spark), None)
     if enabled is not None:
         enabled.remove()
@@ -160,7 +159,7 @@ class _Hook:
         return ""
 
     def committed(self, name: str) -> None:
-        """Iceberg committed to a table, and waits for this call: where it lies is asked for later."""
+        """Queue a commit to an Iceberg table: Iceberg waits for this call, so the location is looked up later."""
 
         def job() -> list[Kept]:
             self._tell(self._location(name), "background")
@@ -202,14 +201,14 @@ class _Hook:
 
 
 def _committed(name: str) -> None:
-    """Iceberg tells of a commit: whoever is enabled is told, which of its JVM's sessions it was cannot be said."""
+    """Pass a commit of Iceberg to every enabled hook: which of the JVM's sessions it was cannot be known."""
     for hook in list(_enabled.values()):
         hook.committed(name)
 
 
 def _roots(plan: Any) -> Iterator[str]:
-    """The tables that a command writes, by the values in it that say where one lies. The query that feeds it is not
-    looked into."""
+    """Yield the tables that a command writes, by the values in it that hold a location. The query that feeds it is not
+    searched."""
     values = [plan, *(plan.productElement(at) for at in range(plan.productArity()))]
     for value in values:
         root = _root(value)

@@ -64,8 +64,8 @@ class Worker:
         self._counts = Counts()
 
     def submit(self, table: str, job: Job, commits: int = 1) -> None:
-        """Queues a job; one that waits for the same table already is replaced by it. `commits`: how many it tells of.
-        RuntimeError where no thread can be started."""
+        """Queue a job; one that waits for the same table already is replaced by it. `commits`: how many it stands for.
+        Raises RuntimeError if no thread can be started."""
         with self._changed:
             told = self._counts.told + commits
             self._counts = replace(
@@ -110,7 +110,7 @@ class Worker:
         return self._counts
 
     def failed(self, error: BaseException) -> None:
-        """Counts and logs what kept a commit from being told of at all."""
+        """Count and log what kept a commit from being followed at all."""
         said = said_by_spark(error)
         logger.warning("a commit was not followed, indexes of its table may be stale: %s", said)
         logger.debug("the hook that failed", exc_info=error)

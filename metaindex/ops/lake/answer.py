@@ -61,7 +61,7 @@ class Lake(Shown):
         return iter(self.tables)
 
     def __getitem__(self, name: str) -> LakeTable:
-        """A table by its name. KeyError where there is none."""
+        """Return a table's row by its name. Raises KeyError if there is none."""
         for table in self.tables:
             if table.name == name:
                 return table
@@ -69,7 +69,7 @@ class Lake(Shown):
         raise KeyError(f"a table of the lake is named as below its root, such as {some}; got {name!r}")
 
     def open(self, name: str) -> Table:
-        """The table of this name, opened. KeyError where there is none; raises what `open_table` raises."""
+        """Open the table of this name. Raises KeyError if there is none, and what `open_table` raises."""
         self[name]
         return self.opens[name]()
 
@@ -178,7 +178,7 @@ class Lake(Shown):
         return pa.Table.from_pylist(rows, schema=_index_schema())
 
     def to_pandas(self) -> Any:
-        """`to_arrow` as a DataFrame of pandas. MissingDependencyError where that is not installed."""
+        """Return `to_arrow` as a DataFrame of pandas. Raises MissingDependencyError without pandas."""
         try:
             return self.to_arrow().to_pandas()
         except ImportError as error:
@@ -266,7 +266,7 @@ def left_out_in_words(table: LakeTable) -> str:
 
 
 def _cut_in_the_middle(name: str) -> str:
-    """A long name would push what is told of every table out of sight; how it begins and ends tells it from others."""
+    """Shorten a long name, which would push columns out of sight; beginning and end tell it from others."""
     return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2 - 1]}...{name[-(_SHOWN // 2 - 2) :]}"
 
 

@@ -82,8 +82,8 @@ class RowsAsked:
 
 
 def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
-    """The row of a table; None where there is none after all (a folder that only looks like one). Never raises what a
-    table does wrong."""
+    """Return the row of a table; None if there is none after all (a folder that only looks like one). Never raises what
+    a table does wrong."""
     started, missing = time.perf_counter(), None
     try:
         row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
@@ -179,8 +179,8 @@ def _format(snapshot: Snapshot) -> str:
 
 
 def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[IndexInfo, ...]:
-    """The table is looked at once: the snapshot is what every index is compared with. `unread` is told the first file
-    that an index could not read."""
+    """Describe the indexes. The table is read once: every index is compared with the snapshot. `unread` gets the first
+    file that an index could not read."""
     if not handle.config.use_indexes:
         return ()
     target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
@@ -233,8 +233,8 @@ def _indexes(
 
 
 def _savings(handle: Handle, infos: tuple[IndexInfo, ...], since: dt.timedelta | None) -> Savings | None:
-    """None where no query is noted. What indexes cost in upkeep is not asked: their whole logs would be read. Those of
-    indexes that helped no query are: no query could ask one that is younger than all of them."""
+    """Return the savings; None if no query is noted. The cost of upkeep is not read, which would take whole logs. The
+    logs of indexes that helped no query are: no query could ask one that is younger than all of them."""
     from metaindex.query import logged
 
     since_ms = 0 if since is None else max(int((time.time() - since.total_seconds()) * 1000), 0)

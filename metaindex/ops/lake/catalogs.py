@@ -168,7 +168,7 @@ def _never() -> Table:
 
 
 def _listed(catalog: LakeCatalog, names: Names) -> Listed:
-    """Tables and namespaces in a namespace, or why they cannot be told."""
+    """Return the tables and namespaces in a namespace, or why they cannot be listed."""
     try:
         handle = catalog.handle
         tables = [tuple(map(str, name)) for name in handle.list_tables(names)]
@@ -186,7 +186,7 @@ def _inside(catalog: LakeCatalog, names: Names) -> list[Names]:
 
 
 def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
-    """The answer, or StorageError where there is none in time."""
+    """Return the answer. Raises StorageError if there is none in time."""
 
     def asked(_: int) -> list[Names] | Exception:
         try:
@@ -203,7 +203,7 @@ def _within(ask: Callable[[], list[Names]], seconds: float) -> list[Names]:
 
 
 def check_catalog(given: object, properties: Mapping[str, str] | None) -> None:
-    """ArgumentError for one that nobody is configured for. Asks no catalog."""
+    """Raise ArgumentError for a catalog that is not configured. Asks no catalog."""
     if isinstance(given, str):
         check_configured(given.removeprefix(PREFIX) or None, properties or {})
     elif isinstance(given, Mapping):

@@ -68,7 +68,7 @@ class Failures:
         return bool(self._why)
 
     def is_news(self, key: IndexKey, why: str) -> bool:
-        """Notes that it fails: is that to be told? Of indexes of a table that cannot be asked nothing is known."""
+        """Note a failure, and return whether it is new. An unreadable table says nothing of its indexes."""
         news = self._why.get(key) != why
         if key == ITSELF:
             self._why.clear()

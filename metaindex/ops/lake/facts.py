@@ -15,7 +15,7 @@ class LakeIndex:
     """An index of a table. `info` is as `Table.indexes` tells it, but its `uncovered_files` are those that the table
     still has; `behind_commits`: commits of the table that it has not recorded, `lag_ms`: how much older the newest
     commit that it has recorded is than the table's newest. None: not known. `helped`: noted queries that it helped,
-    None where none is noted; `queries`: of these, so many came since it was created, or all where it helped some.
+    None if none is noted; `queries`: of these, so many came since it was created, or all where it helped some.
     `unread`: the first file of the table that it could not read."""
 
     info: IndexInfo

@@ -35,8 +35,8 @@ _MOST_ROWS: Final = 100_000
 class UpkeepNeed:
     """An index that is behind; of one that is not weighed no more is known. `new_bytes`: of files that came;
     `cost_bytes`: these, and what a refresh of so many writes by what the index takes now; `spared_bytes_a_day`: what
-    noted queries of the last 30 days would be spared of the files that came, None where none is noted; `stale_share`:
-    of the bytes of the table."""
+    noted queries of the last 30 days would be spared of the files that came, None if none is noted; `stale_share`: of
+    the bytes of the table."""
 
     place: LakePlace
     namespace: str | None
@@ -52,7 +52,7 @@ class UpkeepNeed:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """The greatest is first: by what is spared a day for a byte of upkeep, and by staleness where nobody knows."""
+        """Return the rank, greatest first: by what is spared a day for a byte of upkeep, or else by staleness."""
         return (self.spared_bytes_a_day or 0.0) / max(self.cost_bytes, 1.0), self.stale_share
 
 
@@ -80,8 +80,8 @@ def needs_of(
     *,
     weigh: bool = True,
 ) -> TableState:
-    """Raises nothing. `sound`: what it said before; `weigh`: is it asked what a need is worth? That takes the table's
-    files and its query log."""
+    """Return the needs of a table's indexes; raises nothing. `sound`: the previous answer; `weigh`: compute what a need
+    is worth? That takes the table's files and its query log."""
     started = time.perf_counter()
     try:
         state = TableState(problem=place.problem) if place.problem else _asked(place, only, sound, weigh)

@@ -47,7 +47,7 @@ class LakeAsked:
     most_folders: int = MOST_FOLDERS
 
     def check(self) -> None:
-        """ArgumentError for what is no lake, or a catalog that nobody configured; MissingDependencyError."""
+        """Raise ArgumentError for what is no lake, or a catalog that is not configured; MissingDependencyError."""
         place = self.place
         named = isinstance(place, os.PathLike) or (isinstance(place, str) and place)
         if not (named or isinstance(place, Mapping) or hasattr(place, "list_namespaces")):

@@ -1,6 +1,5 @@
 """Files that a builder could not read, of those that the table still has. An index counts them in each run and records
-no names: that a file of the run is one of them shows where nothing at all is known of it. Only runs that count some
-are looked at."""
+no names: such a file shows by nothing at all being known of it. Only runs that count some are looked at."""
 
 from __future__ import annotations
 

@@ -87,9 +87,9 @@ class _Followed:
 
 class Watcher:
     """Follows tables, or those of a lake, until `stop`. Never raises what a table, an index or a store does wrong: that
-    is an event, and asked again later. `indexes`: only those of these names; that no table has one of a name is told
-    once, as it may be a slip, or come later. `find_seconds` and `patience_seconds` are for a lake. Of tables that are
-    named it is told, too, that they are fresh, and they are refreshed in their order, whoever else is at work."""
+    is an event, and retried later. `indexes`: only those of these names; a name that no table has is reported once, as
+    it may be a typo, or come later. `find_seconds` and `patience_seconds` are for a lake. Tables that are named are
+    also reported fresh, and refreshed in their order, whoever else is at work."""
 
     def __init__(
         self,
@@ -136,14 +136,14 @@ class Watcher:
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """The tables that could not be asked, or of which an index failed, when that was tried last, by their paths or
-        their names in the lake; the lake itself where its tables could not be found."""
+        """Return the tables that could not be read, or an index of which failed when last tried, by their paths or
+        their names in the lake; the lake itself if its tables could not be found."""
         tables = (name for name, table in self._tables.items() if table.failed)
         return (*([self._name] if self._unfound else []), *(tables if self._lake is None else sorted(tables)))
 
     def once(self) -> bool:
-        """Asks every table once, and refreshes what is behind as far as the budget of one hour goes. Did everything go
-        well? What is left for the budget's sake is told, and well."""
+        """Ask every table once, refresh what is behind as far as the budget of one hour goes, and return whether all
+        went well. What is left for the budget's sake is reported, and counts as well."""
         self._find()
         every, left = list(self._tables.values()), 0
         for some in [every] if self._lake is not None else [[table] for table in every]:

@@ -55,8 +55,8 @@ def asked_of(
     different: Sequence[str] = (),
     group_by: Sequence[str],
 ) -> AggregateQuestion:
-    """Names as a user writes them; "*" among those that are counted means rows. UnknownColumnError for no column,
-    ScanError for one that cannot be compared or added, ArgumentError where nothing is asked, or a thing twice."""
+    """Make a question from names as a user writes them; "*" among `count` means rows. Raises UnknownColumnError;
+    ScanError for a column that cannot be compared or added; ArgumentError for no measure, or one given twice."""
 
     def field(name: str, use: str) -> Field:
         shown = shown_field(schema, name, version)

@@ -16,8 +16,8 @@ from .live import KnownCounts, agreed, physical_rows
 
 
 def counted_rows(bounds: BoundsOf) -> KnownCounts:
-    """Rows of each file, deleted ones included, as an index counted them; not known where the log, or another index,
-    says another number."""
+    """Return the rows of each file, deleted ones included, as an index counted them; unknown if the log, or another
+    index, has another number."""
     told = [KnownCounts.of(bounds.indexed(leaf).facts.column("value_count")) for leaf in _a_leaf_of_each_run(bounds)]
     rows = agreed([physical_rows(bounds.snapshot.files), *told])
     counted: Mask = np.logical_or.reduce([np.zeros(len(rows.known), np.bool_), *(counts.known for counts in told)])

@@ -15,7 +15,7 @@ from metaindex.index import key_floats
 
 
 def bound_values(bounds: pa.Array, type_: pa.DataType) -> pa.Array | None:
-    """Bounds in the physical domain of a type, as values of it. None where they say less than the values did
+    """Bounds in the physical domain of a type, as values of it. None if they say less than the values did
     (nanoseconds), or are none of the type."""
     try:
         match family_of(type_):

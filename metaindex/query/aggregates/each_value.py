@@ -28,8 +28,8 @@ class TooManyValues(Exception):
 
 
 class EachValue:
-    """The different values of a column, group by group. All of them are held in memory: up to `most`, where that is
-    said. `entries`: of indexes, that may be read; None: any number."""
+    """The different values of a column, group by group, all held in memory: up to `most`, if given. `entries`: how many
+    may be read from indexes; None: any number."""
 
     def __init__(
         self, keys: Sequence[Field], measure: Measure, most: int | None = None, entries: int | None = None
@@ -40,7 +40,7 @@ class EachValue:
 
     def add_files(self, keys: Sequence[pa.Array], rows: Rows, files: KnownFiles) -> Mask:
         """Add whole files: `keys` as they are compared, a row a file; `rows`: of the snapshot. Return a mask over all
-        files, True where not every value is known after all. Raises TooManyValues."""
+        files, True if not every value is known after all. Raises TooManyValues."""
         count = len(files.deletes)
         unsaid, place = np.zeros(count, np.bool_), np.full(count, -1, np.int64)
         place[rows] = np.arange(len(rows))

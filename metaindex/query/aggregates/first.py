@@ -23,7 +23,7 @@ _MOST = 1 << 62
 
 def first_rows(scan: Scan, limit: object) -> Scan:
     """The scan, of at most `limit` rows. Files of which every row matches come first, those without a live row last;
-    else they keep their order. ArgumentError for what is no number of rows."""
+    else they keep their order. Raises ArgumentError for what is no number of rows."""
     rows = _limit(limit)
     # An index may have recorded other files: to find that out, every footer would be opened.
     scan = replace(scan.whole(), anew=None)

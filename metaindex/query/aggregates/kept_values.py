@@ -94,8 +94,8 @@ class KeptValues:
         return count
 
     def each(self, wanted: Mask) -> Iterator[tuple[Rows, pa.Array]]:
-        """The values of the wanted files as `KeepsValues` tells them, by rows of the snapshot. LeftOut where something
-        is damaged."""
+        """Yield the values of the wanted files as `KeepsValues` does, by rows of the snapshot. Raises LeftOut for a
+        damaged index."""
         for run in self.of_runs:
             with damage_leaves_out(self.bounds, run.index):
                 yield from run.each(wanted)

@@ -50,7 +50,7 @@ class KnownColumn:
 
     @property
     def constant(self) -> Attained:
-        """The one value that all rows have; NULL where none has another."""
+        """Return the one value that all rows have; NULL if no row has another."""
         import pyarrow.compute as pc
 
         least, greatest = self.least, self.greatest
@@ -81,8 +81,8 @@ class KnownColumn:
 
 @dataclass(frozen=True, slots=True)
 class KnownFiles:
-    """The files of a snapshot. `live`: rows that are not deleted; `deletes`: where some may be. By the columns of the
-    snapshot's schema: whoever asks may call them otherwise."""
+    """The files of a snapshot. `live`: rows that are not deleted; `deletes`: where some may be. Columns are those of
+    the snapshot's schema: the asker may call them otherwise."""
 
     live: KnownCounts
     deletes: Mask
@@ -124,7 +124,7 @@ def _covered(bounds: BoundsOf) -> Leaf | None:
 
 
 def _attained(facts: pa.Table, side: str, type_: pa.DataType, all_null: Mask) -> Attained:
-    """A bound that some row has, where nothing else can be less (or greater): NULL where all rows are."""
+    """Return a bound that some row has, if nothing else can be less (or greater): NULL where all rows are."""
     count = facts.num_rows
     values = bound_values(one_array(facts.column(side)), type_)
     if values is None:

@@ -30,7 +30,7 @@ class KnownCounts:
         return cls(np.where(known, values, 0), known)
 
     def less(self, other: KnownCounts) -> KnownCounts:
-        """The difference, where it is known and can be."""
+        """Return the difference, where it is known and not negative."""
         left = self.values - other.values
         return KnownCounts(left, self.known & other.known & (left >= 0))
 
@@ -55,6 +55,6 @@ def with_deletes(files: FileTable) -> Mask:
 
 
 def deleted_rows(files: FileTable) -> KnownCounts:
-    """Deleted rows of each file: none where no deletes are attached."""
+    """Return the deleted rows of each file: none where no deletes are attached."""
     attached, said = with_deletes(files), KnownCounts.of(files.table.column("deleted_count"))
     return KnownCounts(np.where(attached, said.values, 0), said.known | ~attached)

@@ -97,7 +97,7 @@ class Measure:
                 assert_never(self.how)
 
     def answer(self, merged: pa.ChunkedArray) -> pa.Array:
-        """The answers of all groups. ScanError for a sum that does not fit its type."""
+        """The answers of all groups. Raises ScanError for a sum that does not fit its type."""
         values = one_array(merged)
         match self.how:
             case How.COUNT:

@@ -124,8 +124,8 @@ class Sorted:
         return OrderPlaces(ranks, _only(bound, ranks == VALUE), self.direction)
 
     def threshold(self, limit: int, live: KnownCounts, deleted: KnownCounts, certain: Mask) -> Threshold | None:
-        """A place at which, or before which, `limit` live rows stand in files of which every row matches. None where
-        that is not known of so many."""
+        """A place at which, or before which, `limit` live rows stand in files of which every row matches. None if that
+        is not known of so many."""
         sure = certain & live.known & deleted.known & self._nulls.known & self._nans.known
         gone = np.where(sure, deleted.values, 0)
         values = live.values - self._nulls.values - self._nans.values  # at least so many live ones are values

@@ -68,7 +68,7 @@ os.register_at_fork(after_in_child=_REST.forked)
 
 
 def held_back(method: Callable[Concatenate[S, object, P], R]) -> Callable[Concatenate[S, object, P], R]:
-    """The method, whose first argument is a predicate, without the collector where that is large."""
+    """Decorate a method, whose first argument is a predicate, to run with the collector paused if that is large."""
 
     @wraps(method)
     def held(self: S, predicate: object, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -94,8 +94,8 @@ class IndexFolder:
         return latest is not None and (latest.stable is not State.DOESNOTEXIST or bool(latest.under_way))
 
     def check_told_apart(self, name: str) -> None:
-        """IndexExistsError where another index's name differs in capital letters alone: where a file system knows none,
-        or a lake is copied to one, both would be one folder."""
+        """Raise IndexExistsError if another index's name differs in capital letters alone: on a file system that
+        ignores case, or in a copy on one, both would be one folder."""
         other = self.like(name)
         if other is not None:
             raise IndexExistsError(
@@ -120,8 +120,8 @@ class IndexFolder:
         return [entry for _, entry in self._latest(self.names()) if isinstance(entry, IndexLogEntry)]
 
     def readable(self, ref: TableRef, only: Iterable[str] | None) -> tuple[list[OpenIndex], list[IndexReport]]:
-        """The indexes that a query of the table may use, and a report of each that it may not. IndexNotFoundError for a
-        name in `only` that is no index; nothing else is raised."""
+        """The indexes that a query of the table may use, and a report of each that it may not. Raises
+        IndexNotFoundError for a name in `only` that is no index; nothing else is raised."""
         wanted = set(only) if only is not None else None
         try:
             names = self.names()
@@ -212,8 +212,8 @@ _FILE_BYTES = 16
 
 
 def check(entry: IndexLogEntry) -> None:
-    """Raises where its kinds cannot be understood, or a run counts more than its bytes can hold: what is read of it
-    takes memory by these numbers."""
+    """Raise if the entry's kinds cannot be understood, or a run counts more than its bytes can hold: reading it takes
+    memory by these numbers."""
     for spec in entry.kinds:
         kind_from_spec(spec)
     for run in entry.content.runs:

@@ -250,7 +250,7 @@ def _is_range(question: Question, combinations: Mapping[ColumnRef, Combination])
 
 
 def _values(question: Question, combination: Combination | None) -> Sequence[Sequence[Literal]] | None:
-    """The values of which one is looked for, where that is what is asked."""
+    """Return the values to look up, if the question is for values."""
     if combination is not None:
         return combination.values if question.name == "some_null" else None
     return list(zip(question.arguments[0], strict=True)) if question.name == "some_among" else None

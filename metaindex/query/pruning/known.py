@@ -120,8 +120,8 @@ def lacking(index: OpenIndex, asked: BoundPredicate, files: int, of: int) -> str
 
 
 def _compared(predicate: Predicate) -> tuple[frozenset[ColumnRef], frozenset[ColumnRef]]:
-    """The columns that are asked to equal some value, and those of which something else is asked. Looked for once in a
-    tree, as its steps are."""
+    """Return the columns compared for equality, and those of which something else is asked. Cached in the tree, like
+    its steps."""
     if not isinstance(predicate, And | Or | Not):
         return _compared_in(predicate)
     compared: tuple[frozenset[ColumnRef], frozenset[ColumnRef]] | None = vars(predicate).get("_compared")
@@ -174,8 +174,8 @@ def _asked_key(index: OpenIndex, run: RunRef, key: CoveredKey, columns_: Columns
 
 
 def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
-    """True for each file of the run of which the key knows nothing. DamagedIndexError where they are not as many as the
-    log entry says."""
+    """Return a mask of the run's files of which the key knows nothing. Raises DamagedIndexError if their number is not
+    the log entry's."""
     reader = index.reader(run)
 
     def read() -> Mask:
@@ -203,7 +203,7 @@ def unkeyed_files(index: OpenIndex, run: RunRef, key: CoveredKey) -> Mask:
 
 
 def _columns(key: CoveredKey, leaves: dict[str, Leaf]) -> Columns | None:
-    """The key's columns by their names at the version; None where one is not there."""
+    """The key's columns by their names at the version; None if one is not there."""
     if not all(column.stable in leaves for column in key.columns):
         return None
     return tuple(ColumnRef(leaves[column.stable].parts) for column in key.columns)

@@ -85,8 +85,8 @@ class Pruner:
                 return self._result(question, version, answer, started)
 
     def _without_the_damaged(self, error: Exception) -> None:
-        """Takes out the index that failed; all of them where whose fault it is cannot be told. Raises the error where
-        it is the question's, or the table's."""
+        """Take out the index that failed, or all of them if that is unclear. Raises the error if the question, or the
+        table, is at fault."""
         if isinstance(error, Failed):
             self._take_out(error.index, error.__cause__)
             return

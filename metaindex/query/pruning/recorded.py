@@ -142,8 +142,8 @@ def _table_knows_more(asked: BoundPredicate, indexes: Sequence[OpenIndex]) -> bo
 
 
 def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
-    """Columns about which a key of the run answers what is asked: one of hashes answers only whether a column equals a
-    value, one of several columns only where all are fixed."""
+    """Return the columns about which a key of the run can answer the predicate: one of hashes answers equality alone,
+    one of several columns only if all are fixed."""
     equal = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in asked.only_equal}
     together = {columns for combination in asked.combinations.values() for columns in combination.columns}
     fixed = {leaf.stable for leaf in asked.schema.leaves() if ColumnRef(leaf.parts) in together}

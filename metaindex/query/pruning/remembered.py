@@ -1,5 +1,5 @@
-"""Answers that were given before. An answer follows from what never changes: the predicate, the version (its schema
-included), the entries of the indexes that were asked, and the snapshot where one was.
+"""A cache of answers. An answer follows from what never changes: the predicate, the version (its schema included), the
+entries of the indexes, and the snapshot if one was read.
 
 An index's entry and a snapshot are the same where they are the same *object*: a handle keeps them as long as they are
 the newest, and what was read anew is asked anew. So is every question of which an index failed on the way: it may be
@@ -97,8 +97,8 @@ class Remembered:
 
 
 def _size(outcome: Outcome) -> int:
-    """Bytes, about: the files, the predicate, and the sources with the answers that they keep (`key_source.KEPT_BYTES`;
-    a truth a file where few leaves were asked one by one)."""
+    """Estimate the bytes of an outcome: the files, the predicate, and the sources with the answers that they keep
+    (`key_source.KEPT_BYTES`; a truth a file where few leaves were asked one by one)."""
     if not isinstance(outcome, PruneResult):
         return 1_000
     named = len(leaves(outcome.walked))

@@ -1,4 +1,4 @@
-"""The answer to "which files?": what is kept, what is proved out, by whom, at what cost."""
+"""The result of pruning: kept and dropped files, the indexes that proved it, and the cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PruneResult(Shown):
 
     @cached_property
     def dropped(self) -> FileTable:
-        """The files proved out. Loaded when asked for: it may be a million rows. DamagedIndexError where the index's
+        """Return the dropped files. Loaded on demand: it may be a million rows. Raises DamagedIndexError if the index's
         list of files cannot be read then."""
         return self._walked.dropped()
 

@@ -112,9 +112,9 @@ class Serving:
 def usable_runs(
     index: OpenIndex, key_id: int, types: Mapping[str, object], inner: Mapping[str, str]
 ) -> list[tuple[int, RunRef, CoveredKey]]:
-    """The runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by stable
-    name) and, where the table tells fields of structs apart by ids, with these (`inner_fields`): one that was written
-    when a column had another type, or another field of that name, is not used."""
+    """Return the runs, numbered, that have rows of the key, with the columns stored as these types (JSON of Spark's, by
+    stable name) and, if the table tells fields of structs apart by ids, with these (`inner_fields`): a run written when
+    a column had another type, or another field of that name, is not used."""
     usable = []
     for number, run in enumerate(index.entry.content.runs):
         key = next((key_ for key_ in served_keys(run) if key_.key_id == key_id), None)

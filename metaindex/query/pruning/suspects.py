@@ -39,8 +39,8 @@ class Suspects:
         return left, [*refused, *(IndexReport(name, False, reason) for name, reason in out.items())]
 
     def find(self, indexes: Iterable[OpenIndex], snapshot: Snapshot, kept: FileTable | None = None) -> bool:
-        """Did some of them record another schema for the snapshot's version than the table has, or give files (`kept`)
-        that it has not?"""
+        """Return whether some index recorded another schema for the snapshot's version than the table has, or gives
+        files (`kept`) that it has not."""
         strange = "" if kept is None else _strange_file(kept, snapshot)
         any_found = False
         for index in indexes:

@@ -59,7 +59,7 @@ class QueriesCleaned(Shown, Plain):
 
 
 def clean(storage: Storage, setting: QueryLog) -> QueriesCleaned:
-    """StorageError where the log cannot be listed, or a file not written or removed."""
+    """Raises StorageError if the log cannot be listed, or a file not written or removed."""
     now_ms = time.time_ns() // 1_000_000
     horizon = now_ms - int(setting.keep_days * DAY_MS)
     kept, outdated, size = [], [], 0

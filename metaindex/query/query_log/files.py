@@ -125,9 +125,9 @@ def written(table: pa.Table) -> bytes:
 
 
 def read(storage: Storage, info: ObjectInfo) -> pa.Table:
-    """The rows of a file with their ids, texts as dictionaries. DamagedIndexError for what is no such file, or a larger
-    one than is ever written; ForeignIndexError for one of a newer metaindex; StorageError where it cannot be read,
-    ObjectNotFoundError where it is gone."""
+    """Read the rows of a file with their ids, texts as dictionaries. Raises DamagedIndexError for another or oversized
+    file; ForeignIndexError for one of a newer metaindex; StorageError if it cannot be read, ObjectNotFoundError if it
+    is gone."""
     if info.size_bytes > MOST_BYTES:
         raise _refused(info.path, f"has {info.size_bytes:,} bytes, and at most {MOST_BYTES:,} are written")
     data = storage.read(info.path)

@@ -46,7 +46,7 @@ class LoggedQueries:
 
 def logged(storage: Storage, since_ms: int = 0, most_rows: int = MOST_ROWS) -> LoggedQueries:
     """`since_ms`: of rows that are younger. A file that cannot be read is left out, with a warning that names it.
-    StorageError where the log cannot be listed."""
+    Raises StorageError if the log cannot be listed."""
     parts: dict[str, pa.Table | None] = {}
     refused: dict[str, str] = {}
     older = 0

@@ -37,9 +37,9 @@ MOST_NODES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """`predicate`: None where the query has none. What is not known is None. `order`: columns, those from the last to
-    the first with " DESC" behind them; `limit`: of the whole query. `indexes`: those that left something out, or were
-    read in the table's place. `milliseconds`: of planning."""
+    """`predicate`: None if the query has none. What is not known is None. `order`: columns, those from the last to the
+    first with " DESC" behind them; `limit`: of the whole query. `indexes`: those that left something out, or were read
+    in the table's place. `milliseconds`: of planning."""
 
     at_us: int
     engine: str

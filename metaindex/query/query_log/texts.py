@@ -124,7 +124,7 @@ def _canonical(value: LiteralValue) -> bytes:
 
 
 def _opaque(leaf: Opaque) -> str:
-    """Its own text, where that is read back as what it is."""
+    """Return its own text, if that parses to the same again."""
     text = leaf.text
     return f"({text})" if 0 < len(text) <= MOST_TEXT and _reads_back(text, leaf.columns) else _unread(leaf.columns)
 

@@ -56,8 +56,8 @@ def read_batches(scan: ScanPlan) -> Iterator[pa.RecordBatch]:
 
 
 def try_out(scan: ScanPlan) -> None:
-    """Raises where the scan cannot be answered, or a file's columns cannot be read as those asked, as far as footers
-    tell: of Parquet files whose columns all stand in them."""
+    """Raise if the scan cannot be answered, or a file's columns cannot be read as asked, as far as footers show: of
+    Parquet files whose columns all stand in them."""
     reader = _FileReader(scan)
     rows = scan.file_rows.tolist()
     if "://" not in scan.storage.root:
@@ -81,7 +81,7 @@ _TIME_LITERAL = re.compile(r"\b(DATE|TIMESTAMP\w*) '")
 
 
 def _of_texts(part: Opaque, schema: pa.Schema | None) -> str:
-    """Why a comparison with a date cannot be applied, where it is one with a column of texts."""
+    """Return why a comparison with a date cannot be applied, if it is one with a column of texts."""
     names = [column.name for column in part.columns if schema is not None and column.name in schema.names]
     if (
         schema is None
@@ -188,7 +188,7 @@ class _FileReader:
             yield first, batch
 
     def check(self, row: int) -> None:
-        """Raises where the footer of a Parquet file tells that its columns are others than those of the scan."""
+        """Raise if the footer of a Parquet file shows other columns than those of the scan."""
         path = self._snapshot.files.table.column("path")[row].as_py()
         where = describe(self._snapshot, path)
         with self._storage.open_input(path) as source:

@@ -191,7 +191,7 @@ def _bare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Refusing(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no types
-    """The file system of the one file that pyarrow believes a scan's dataset to have: whoever opens it went past
+    """The file system of the one file that pyarrow takes for a scan's dataset; it refuses all that goes past
     `scanner`."""
 
     def _refuse(self, *_: object) -> NoReturn:

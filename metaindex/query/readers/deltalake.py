@@ -106,7 +106,7 @@ def _deadly(source: pa.NativeFile) -> str:
 
 
 def _refuse_views(scan: ScanPlan, made: Sequence[ds.ParquetFileFragment]) -> None:
-    """delta-rs writes texts as views where it rewrites files, which pyarrow's filters cannot compare with texts. The
+    """Refuse texts stored as views, as delta-rs rewrites files: pyarrow's filters cannot compare them with texts. The
     footers that are read here are not read again."""
     assert scan.predicate is not None
     types = {field.name: field.type for field in scan.snapshot.schema if not field.partition}

@@ -96,7 +96,7 @@ def _no_better(first: FirstRows, file: OrderPlace, last: OrderPlace) -> bool:
 
 
 def _taken(first: FirstRows, before: pa.Table | None, batch: pa.RecordBatch) -> tuple[pa.Table, OrderPlace | None]:
-    """The first rows of those before and these, sorted; and where the last of them stands, if there are enough."""
+    """Merge the first rows with these, sorted; return them, and the place of the last, if there are enough."""
     rows = pa.Table.from_batches([batch])
     rows = rows if before is None else pa.concat_tables([before, rows])
     columns = [rows.column(key.column) for key in first.keys]

@@ -1,5 +1,5 @@
-"""The row groups of kept files that may match parts of a predicate, told without reading data: by what the indexes know
-of them, and by the files' footers."""
+"""The row groups of kept files that may match parts of a predicate, found without reading data: by the indexes, and by
+the files' footers."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def each_word(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _found(known: _Words, asked: _Words) -> _Words:
-    """The first place of each among sorted numbers, -1 where it is none of them."""
+    """Return the first place of each among sorted numbers, -1 for one that is none of them."""
     if not len(known):
         return np.full(len(asked), -1, np.int64)
     if len(known) < _MANY:
@@ -185,7 +185,7 @@ def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _words(column: pa.Array) -> _Words | None:
-    """The values as numbers that are equal where they are; None for those that are longer. What stands under a NULL is
+    """Return numbers that are equal where the values are; None for longer values. What stands under a NULL is
     arbitrary."""
     t, is_ = column.type, pa.types
     if is_.is_boolean(t):

@@ -1,5 +1,4 @@
-"""Files as an index names them, in place of the table's own snapshot: enough to read them where nothing else is known
-of them that a reader asks.
+"""Files as an index lists them, in place of the table's own snapshot: enough to read them if readers need no more.
 
 The table's log then need not be replayed for the three files that hold a value. Who needs more of the table (Spark, or
 a file whose rows are deleted in part) loads its snapshot.

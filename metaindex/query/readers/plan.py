@@ -176,8 +176,8 @@ class ScanPlan:
 
 
 def shown_field(schema: Schema, name: str, version: object) -> Field:
-    """The top-level column that a name means: as it stands first, without regard to case second. ScanError for one of
-    several, or inside another; UnknownColumnError."""
+    """The top-level column that a name means: as it stands first, without regard to case second. Raises ScanError for
+    one of several, or inside another; UnknownColumnError."""
     fields = schema.shown.fields
     exact = [f for f in fields if f.name == name]
     fitting = exact or [f for f in fields if f.name.lower() == name.lower()]
@@ -202,7 +202,7 @@ def shown_field(schema: Schema, name: str, version: object) -> Field:
 
 
 def narrowest(schema: pa.Schema) -> str:
-    """A column that is cheap to read where only the number of rows is asked."""
+    """Return a column that is cheap to read, for counting rows."""
     if not len(schema):
         raise ScanError("rows are counted by a column; the table has none; check that its files have a line or a row")
 

@@ -34,8 +34,8 @@ def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
 
 
 def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -> None:
-    """ScanError where one of the files is no longer what the snapshot lists (size, time, and inode and change time or
-    ETag); ObjectNotFoundError where one is gone."""
+    """Raise ScanError if a file is no longer what the snapshot lists (size, time, and inode and change time or ETag);
+    ObjectNotFoundError if one is gone."""
     if snapshot.format != "files":
         return
     asked = list(rows)

@@ -81,8 +81,8 @@ class RowGroups:
     def open(
         self, source: pa.NativeFile, path: str = "", now: ObjectInfo | None = None
     ) -> tuple[OpenedFile, list[range]]:
-        """The file, and the runs of neighbouring row groups to read. `path`: as the answer names the file. `now`: what
-        it is since it was opened, where its footer may be held."""
+        """Open the file, and return the runs of neighbouring row groups to read. `path`: as the answer names the file.
+        `now`: what it is since it was opened, if its footer may be cached."""
         # What keys leave of a local file is little: to gather its reads first costs more than the reads.
         gather = self._result is None or not isinstance(source, pa.OSFile)
         worth = (

@@ -145,7 +145,7 @@ def _as_literals(values: pa.Array, t: pa.DataType, held: pa.DataType, name: str,
 
 
 def _value(value: Any, t: pa.DataType, name: str, time_zone: str) -> Any:
-    """The value of the column that equals a key; None where none does."""
+    """Return the value of the column that equals a key; None if none does."""
     if value is None:
         return None
     try:

@@ -40,7 +40,7 @@ _TOGETHER = 100
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition:
-    """`exact`: it is true of no other row. `told`: how the keys are asked, for people."""
+    """The condition that keys imply. `exact`: it is true of no other row. `told`: describes the condition."""
 
     predicate: Predicate
     exact: bool
@@ -146,8 +146,8 @@ def _literals(values: pa.Array, t: pa.DataType) -> list[Literal] | None:
 
 
 def _bound(value: pa.Scalar, t: pa.DataType, *, up: bool) -> Literal | None:
-    """A value as the end of a range; of one that is finer than literals are the next one outside. None where there is
-    none, as for a day beyond Python's calendar: the range is open there."""
+    """Return a value as the end of a range; for one finer than literals the next one outside. None if there is none, as
+    for a day beyond Python's calendar: the range is open there."""
     single = _sayable(pa.array([value.as_py()], value.type) if not pa.types.is_temporal(value.type) else _alone(value))
     if (pa.types.is_timestamp(single.type) or pa.types.is_time(single.type)) and single.type.unit == "ns":
         raw = int(vector(single, np.int64)[0])

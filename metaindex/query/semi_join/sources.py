@@ -29,7 +29,7 @@ class Pairs:
 
     @classmethod
     def of(cls, on: object) -> Pairs:
-        """ArgumentError for what names none, or one twice."""
+        """Raises ArgumentError for what names none, or one twice."""
         if isinstance(on, str):
             on = [on]
         if isinstance(on, Mapping):

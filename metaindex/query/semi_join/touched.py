@@ -47,7 +47,7 @@ class Touched(Shown):
 
     @property
     def rows(self) -> int | None:
-        """Live rows with a key; None where they were not counted."""
+        """Live rows with a key; None if they were not counted."""
         return sum(self.table.column("matches").to_pylist()) if self.exact else None
 
     def _printed(self) -> str:

@@ -87,7 +87,7 @@ def _tells_apart(asked: AggregateAsked) -> bool:
 
 
 def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = True) -> Answered | Reason:
-    """`values_kept`: an index that keeps each value is asked of them. LeftOut where it is damaged; TooManyValues."""
+    """Answer; `values_kept`: also from indexes that keep each value. Raises LeftOut (damage), TooManyValues."""
     meant: dict[str, Leaf] = {}
     for name in asked.columns:
         leaf = known.leaf(name)
@@ -154,7 +154,7 @@ def _answered(asked: AggregateAsked, known: WholeFiles, *, values_kept: bool = T
 
 
 def _in_their_places(question: AggregateQuestion, table: pa.Table) -> list[list[str | None]]:
-    """A row a group: keys and answers, and NULL for what is told apart in other rows."""
+    """Return a row a group: keys and answers, and NULL for distinct values, which are in other rows."""
     columns = [as_texts(column) for column in table.columns]
     for at, measure in enumerate(question.measures, len(question.keys)):
         if measure.tells_apart:

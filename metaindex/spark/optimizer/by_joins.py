@@ -1,7 +1,5 @@
-"""Scans that are narrowed once their query runs: by the keys of the other sides of joins, files are left out that an
-index proves to hold none of them (`Narrowing.java`). When the query is planned it is only said for which keys that is
-worth asking, and within which limits.
-"""
+"""Scans that are narrowed once their query runs: files that an index proves to hold no key of a join's other side are
+skipped (`Narrowing.java`). Planning only says for which keys that is worth asking, and within which limits."""
 
 from __future__ import annotations
 

@@ -101,9 +101,9 @@ def offered(
     broken: Collection[str] = (),
     cores: int = CORES,
 ) -> Offered:
-    """The table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping leaves,
-    where it leaves some out; `broken`: runs that Spark could not read; `cores`: that work on a query. What an index
-    raises when it is read leaves that index out."""
+    """Return the table's covering indexes for one scan of a request. `kept_bytes`: of the files that data skipping
+    leaves, if it skips some; `broken`: runs that Spark could not read; `cores`: that work on a query. An index that
+    raises when it is read is left out."""
     out = Offered()
     opened = [index for index in handle_of(table).open_indexes(None)[0] if rule.allows(index.name)]
     for index in opened:
@@ -197,7 +197,7 @@ class _Use:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The scan's names of the bucket columns, where it needs them all."""
+        """Return the scan's names of the bucket columns, if it needs them all."""
         names = {stable: name for name, stable in self.columns.items()}
         return tuple(names[stable] for stable in self.indexed) if set(self.indexed) <= set(names) else ()
 
@@ -297,8 +297,8 @@ class _AtVersion:
 
 
 def _version(table: Table, index: OpenIndex, scan: SparkScan) -> _AtVersion | None:
-    """The one that Spark has pinned; of plain files the newest listing that the index recorded: Spark's own list is
-    compared with it file by file. None where there is none yet."""
+    """Return the version that Spark has pinned; for plain files the newest listing that the index recorded: Spark's own
+    list is compared with it file by file. None if there is none yet."""
     newest = index.versions.newest()
     pinned = newest.version.id if newest is not None and scan.plain else scan.source.version
     if newest is None or pinned is None:

@@ -1,4 +1,4 @@
-"""The covering index that stands for each scan of a query, where one does: the ranker's choice among the candidates."""
+"""The choice of a covering index to stand for each scan of a query: the ranker's, among the candidates."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def ranked(request: Sequence[SparkScan], offers: Sequence[Offered], rule: RuleCo
 
 
 def cover_now(cover: Cover, root: str, some: Offered, rule: RuleConfig) -> Cover | None:
-    """An index that stands for plain files, without the rows of those that are others now. None where it is too far
-    behind them then, which is noted in what was offered."""
+    """Return an index that stands for plain files, without the rows of files that changed. None if it is too far behind
+    then, which is noted in the offer."""
     left = as_they_are(cover.candidate, root, rule)
     if isinstance(left, Reason):
         some.refused[cover.index] = left

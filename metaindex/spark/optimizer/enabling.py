@@ -169,7 +169,7 @@ def serve(
 
 
 def surveyor(spark: SparkSession) -> Any:
-    """The rule of the session; where it is not enabled one that is not the session's, and looks at plans alone."""
+    """Return the session's rule; if it is not enabled, a rule that only looks at plans."""
     enabled = _ENABLED.get(_key(spark))
     if enabled is not None:
         return enabled.rule
@@ -184,8 +184,8 @@ def cores_of(spark: SparkSession) -> int:
 
 
 def disable(spark: SparkSession) -> None:
-    """Queries of the session are planned as without metaindex, whoever enabled it. Nothing happens where it is not
-    enabled. ArgumentError for what is no session."""
+    """Plan queries of the session without metaindex, whoever enabled it. Does nothing if it is not enabled. Raises
+    ArgumentError for what is no session. Example: `mi.disable(spark)`."""
     if _is_remote(spark):
         remote.disable(spark)
         return
@@ -218,10 +218,10 @@ def is_enabled(spark: SparkSession) -> bool:
 
 @contextmanager
 def hint(spark: SparkSession, *indexes: str) -> Iterator[None]:
-    """Queries of the session that are planned inside, in whatever thread, use no other index than these. A query is
-    planned by the action on it (`collect`, `count`), not where it is written.
+    """Restrict the session's queries planned inside, in any thread, to these indexes: `with mi.hint(spark, "find"):`. A
+    query is planned by the action on it (`collect`, `count`), not where it is written.
 
-    ArgumentError where none is named. It is the setting `spark.metaindex.hint`, which has its old value again
+    Raises ArgumentError if none is named. It is the setting `spark.metaindex.hint`, which has its old value again
     afterwards.
     """
     if not indexes:
@@ -253,8 +253,8 @@ def counts(spark: SparkSession) -> RuleCounts:
 
 
 def rule_of(spark: SparkSession) -> Enabled:
-    """The rule of a session. One that Spark's configuration has enabled (`sidecar`) is this process's from now on, for
-    what answers its rule is not to be seen from here. ArgumentError where it is not enabled."""
+    """Return the rule of a session. One that Spark's configuration has enabled (`sidecar`) becomes this process's, as
+    what answers it cannot be seen from here. Raises ArgumentError if it is not enabled."""
     enabled = None
     if not _is_remote(spark) and _is_session(spark):
         enabled = _ENABLED.get(_key(spark))

@@ -86,8 +86,8 @@ def _scans(plan: Any) -> Counter[str]:
 
 
 def leaves(plan: Any, *, once: bool = True) -> Iterator[Any]:
-    """The scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like leaves;
-    what was reused has been counted where it was made. `once=False`: it counts again, and subqueries do not."""
+    """Yield the scans of an executed plan, those of its subqueries too. Adaptive plans and their stages look like
+    leaves; what was reused has been counted where it was made. `once=False`: it counts again, and subqueries do not."""
     name = str(plan.getClass().getSimpleName())
     if name == "AdaptiveSparkPlanExec":
         yield from leaves(plan.executedPlan(), once=once)

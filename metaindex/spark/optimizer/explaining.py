@@ -136,9 +136,9 @@ class ExplainedScan(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class QueryExplanation(Shown):
-    """`print` it, or let a notebook show it. Files are as expected before the query runs: Spark and the formats prune
-    by themselves as well. `read`: what its scans did read, where it was run; `read_bytes`: what its tasks read in all,
-    of the needed columns alone."""
+    """The explanation of a query: `print` it, or let a notebook show it. Files are as expected before the query runs:
+    Spark and the formats prune by themselves as well. `read`: what its scans did read, if it was run; `read_bytes`:
+    what its tasks read in all, of the needed columns alone."""
 
     scans: tuple[ExplainedScan, ...]
     with_indexes: str  # physical plan

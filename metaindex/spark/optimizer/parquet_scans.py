@@ -1,5 +1,5 @@
-"""Parquet in a Spark plan, in plain files or Delta's: does Spark show what stands in the files, under the names that an
-index knows?"""
+"""Parquet in a Spark plan, in plain files or Delta's: checks that Spark shows what stands in the files, under the names
+that an index knows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def read_as_written(scan: Delta | Files) -> bool:
 
 
 def types_of(scan: Files) -> dict[tuple[str, ...], pa.DataType]:
-    """The type of every column as Spark reads it from the files: a session may be told another schema than they have.
-    Columns that show a default where a file has none are not among them."""
+    """Return the type of every column as Spark reads it from the files: a session may be given another schema than they
+    have. Columns that show a default where a file has none are not included."""
     types_: dict[tuple[str, ...], pa.DataType] = {}
     for columns in (scan.schema, scan.partitions):
         struct, types = columns.types

@@ -1,5 +1,5 @@
-"""The session's SQL takes statements about indexes: its parser gets one of ours in front, in the JVM, so that whoever
-runs SQL in the session has them, also without Python (docs/decisions/0039).
+"""The parser for statements about indexes in a session's SQL: ours is put in front of its own, in the JVM, so that all
+SQL of the session has them, also without Python (docs/decisions/0039).
 
 The class in front is written anew for each parser (`Delegates.java`): every method of the interfaces that it has, each
 handed on.

@@ -58,7 +58,7 @@ class Placed:
 
 
 def place(spark: SparkSession, rule: RuleConfig, asked: Handed, stated: Handed) -> Placed:
-    """Puts all of it into a session that has none. `asked` answers the rule, `stated` the parser.
+    """Puts all of it into a session that has none. `asked` answers the rule, `stated` the parser. Raises
     UnsupportedFeatureError for a Spark with other insides: the session is as it was then."""
     token, callback = asked
     classes = room_classes(spark, __package__)
@@ -159,7 +159,7 @@ def value_of(part: Any, name: str) -> Any:
 
 
 def _kind(part: Any) -> str:
-    """The name of its class, where that is one of ours."""
+    """Return the name of its class, if that is one of ours."""
     package, _, name = str(part.getClass().getName()).rpartition(".")
     return name if package == "metaindex" else ""
 

@@ -1,5 +1,5 @@
-"""PySpark logs each error of Spark's that has a place in a text, with its stack, where it is made: also those that are
-caught, told in other words, or the answer to a question."""
+"""Silences PySpark's log of errors that are caught: it logs each error of Spark's that has a place in a text, with its
+stack, where it is made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_INSIDE: Final = _NotInside()
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """Inside, in this thread, PySpark logs no error: whoever asked is told."""
+    """Keep PySpark from logging errors in this thread, inside: they are raised to the caller."""
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:  # Spark 3.5 logs none

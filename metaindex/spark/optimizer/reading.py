@@ -1,5 +1,5 @@
 """The door: the text that the optimizer's rule (`MetaIndexRule.java`) sends becomes values whose types and bounds were
-checked (`request`). ArgumentError for what is no such text; the plan is left as it was then.
+checked (`request`). Raises ArgumentError for what is no such text; the plan is left as it was then.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Requests:
         self._lock = threading.Lock()
 
     def read(self, text: str) -> Request:
-        """ArgumentError where it is none."""
+        """Read a request. Raises ArgumentError for a text that is none."""
         with self._lock:
             held = self._held.get(text)
             if held is not None:
@@ -66,7 +66,7 @@ class Requests:
 
 
 def read_request(text: str) -> Request:
-    """ArgumentError for a text that is none."""
+    """Raises ArgumentError for a text that is none."""
     node = _loaded(text)
     explained = _of(node, "explained", bool, False)
     settings, broken = _texts_by_name(node, "settings"), _texts_by_name(node, "broken", {})
@@ -75,7 +75,7 @@ def read_request(text: str) -> Request:
 
 
 def read_survey(text: str) -> Survey:
-    """ArgumentError for a text that is none."""
+    """Raises ArgumentError for a text that is none."""
     return _survey(_loaded(text))
 
 

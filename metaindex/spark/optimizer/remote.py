@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def enable(spark: SparkSession) -> None:
-    """The session's queries use indexes. UnsupportedFeatureError where its server is not configured for that, or its
-    Python does not answer: the session is as it was then."""
+    """Enable the session. Raises UnsupportedFeatureError, and leaves the session as it was, if its server is not
+    configured for that, or its Python does not answer."""
     before, is_known = None, False
     try:
         before, is_known = spark.conf.get(ENABLED, None), True

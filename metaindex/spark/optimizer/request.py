@@ -23,8 +23,7 @@ TEXT_FORMATS: Final[Mapping[str, str]] = {"CSVFileFormat": "csv", "JsonFileForma
 
 
 class Filters:
-    """The filters above a scan. What they say is read when it is first asked for: there may be thousands, and whoever
-    asks may have no more time."""
+    """The filters above a scan, parsed on first use: there may be thousands, and the time to answer is limited."""
 
     __slots__ = ("_nodes", "_read")
     __hash__ = None  # type: ignore[assignment]
@@ -48,7 +47,7 @@ class Filters:
 
 
 class SparkColumns:
-    """Columns of files, as Spark reads them: a struct's type. It is made where it is first asked for."""
+    """Columns of files, as Spark reads them: a struct's type, made on first use."""
 
     __slots__ = ("_json", "_types", "names")
     __hash__ = None  # type: ignore[assignment]
@@ -91,7 +90,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A Delta table. `session`: None where the scan belongs to another one."""
+    """A Delta table. `session`: None if the scan belongs to another one."""
 
     name: ClassVar[str] = "delta"
     version: str
@@ -102,7 +101,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Iceberg:
-    """An Iceberg table. `version`: a snapshot; None where there is none yet. `ids`: of columns, and of the fields of
+    """An Iceberg table. `version`: a snapshot; None if there is none yet. `ids`: of columns, and of the fields of
     structs, the path by the names of today, and the number. `inner`: of those that hold structs, by stable name, the
     fields inside, as `inner_fields` has them."""
 
@@ -128,7 +127,7 @@ class Files:
 
     @property
     def text(self) -> str | None:
-        """The format, where it is one of texts: Spark reads every byte, whatever columns are needed."""
+        """Return the format, if it is one of texts: Spark reads every byte, whatever columns are needed."""
         return TEXT_FORMATS.get(self.format)
 
 
@@ -228,7 +227,7 @@ class SparkScan:
 
     @property
     def text(self) -> str | None:
-        """The format, where it is CSV or JSON."""
+        """Return the format, if it is CSV or JSON."""
         return self.source.text if isinstance(self.source, Files) else None
 
 

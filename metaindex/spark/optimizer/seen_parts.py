@@ -37,8 +37,8 @@ class _Seen:
 def check(
     index: OpenIndex, run: RunRef, partition: str, every: Sequence[StoredPart], wanted: Sequence[StoredPart]
 ) -> None:
-    """Looks at the parts of a key in a run (`every`), and into those that are to be read (`wanted`). DamagedIndexError
-    where one is not as the manifest says; StorageError."""
+    """Check the parts of a key in a run (`every`), and the footers of those to be read (`wanted`). Raises
+    DamagedIndexError if one is not as the manifest says; StorageError."""
     key = (index.storage.root, run.run, partition)
     with _lock:
         seen = _seen.get(key)

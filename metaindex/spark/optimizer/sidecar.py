@@ -131,7 +131,7 @@ def _attached(gateway: Any, jvm: Any) -> Callable[[str], SparkSession | None]:
 
     class Attached(SparkContext):  # type: ignore[misc]
         def stop(self) -> None:
-            """The application is not this process's to stop, which PySpark tries where it fails to attach."""
+            """Do nothing: the application is not this process's to stop, which PySpark tries if it fails to attach."""
 
     java = jvm.context()
     path = list(sys.path)

@@ -1,4 +1,4 @@
-"""Answers the optimizer's rule: which files of these scans hold no row that their filters let pass?
+"""Answers the optimizer's rule: the files of its scans that hold no row that passes the filters.
 
 A request is a list of scans, each with the table's place, the version that Spark has pinned and the filters above it; a
 reply names, for some of them, files by full identity (path, size and time; in Iceberg path, size and sequence number)
@@ -93,8 +93,8 @@ class Planned:
 
 @dataclass(slots=True)
 class Skipping:
-    """Called with a request, gives a reply; an empty one where nothing is known. Never raises. Several threads of Spark
-    may ask at once."""
+    """Answers requests; the reply is empty if nothing is known. Never raises. Several threads of Spark may ask at
+    once."""
 
     config: Config
     storage_options: Mapping[str, str]
@@ -180,7 +180,7 @@ class Skipping:
         return read[1]
 
     def _answer_until(self, late: float, asked: Request, rule: RuleConfig) -> tuple[str, Sequence[NotedScan]]:
-        """An answer that nobody waits for any more is not computed to its end."""
+        """Answer within a deadline: an answer for which the wait is over is not computed to its end."""
         try:
             with until(late):
                 return self._answer(asked, rule)

@@ -302,8 +302,8 @@ class SparkTables:
         return f"write {format_}.{quoted(path)}"
 
     def _check(self, query: str) -> None:
-        """Refuses what is no query: before it is analysed, and as it is analysed, for a name may be said by an
-        expression. Nothing is run by that."""
+        """Refuse what is no query: before it is analysed, and as it is analysed, for an expression may make a name.
+        That runs nothing."""
         parser, state = rule_of(self.spark).placed.parser, self.spark._jsparkSession.sessionState()
         if parser is None or not begins_as_query(query):
             raise no_query(query)

@@ -111,8 +111,8 @@ class Tables:
 
 
 def _with_schema(table: Table) -> Table:
-    """Parquet files with the schema that their indexes were built with, where all have the same: versions that were
-    recorded with it are others without, and the columns may be told by none of the files."""
+    """Return Parquet files with the schema that their indexes were built with, if all have the same: versions recorded
+    with it differ from those without, and the files may not have the columns."""
     handle = handle_of(table)
     schemas = {str(each.table.options.get("schema", "")): each for each in handle.entries() if each.readable}
     entry = next(iter(schemas.values()), None)

@@ -1,4 +1,4 @@
-"""CSV and JSON in a Spark plan: does Spark read of the files what the index was built from?
+"""CSV and JSON in a Spark plan: checks that Spark reads of the files what the index was built from.
 
 The bytes of a text file mean what schema and reader options make of them, so both have to be those of the index: the
 same columns in the same order with the same types, and every option that has a say, with Spark's default where nothing
@@ -116,8 +116,8 @@ def usual_session(session: Session | None) -> bool:
 
 
 def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
-    """The table opened with the options that an index of it was built with, where those mean what Spark's mean; None
-    where there is no such index. Of several those whose columns are the scan's go first.
+    """Return the table opened with the options of an index of it, if those mean what Spark's mean; None if there is no
+    such index. Of several those whose columns are the scan's go first.
 
     `table` is the same as it is opened without any option.
     """
@@ -141,9 +141,8 @@ def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
 
 
 def as_indexed(table: Table, relation: Any) -> Table:
-    """The table of a relation, opened as an index of it was built that a query of the relation uses, so that statements
-    tell of the index what the query finds; where there is none, with the relation's options that are not Spark's
-    defaults."""
+    """Return the table of a relation, opened as the index that a query of the relation uses was built, so that
+    statements describe what the query finds; without one, with the relation's options that are not Spark's defaults."""
     handle = handle_of(table)
     if handle.ref.patterns:
         return table
@@ -161,9 +160,9 @@ def as_indexed(table: Table, relation: Any) -> Table:
 
 
 def check_refreshed(table: Table, name: str, relation: Any) -> None:
-    """UnsupportedFeatureError where an index was built with other reader options than those of the relation that
-    `table` is opened for (`as_indexed`), or has other types: of what somebody said, for Spark's relations have a schema
-    whether one was said or not."""
+    """Raise UnsupportedFeatureError if an index was built with other reader options than those of the relation that
+    `table` is opened for (`as_indexed`), or has other types: only of options that were given, for Spark's relations
+    have a schema whether one was given or not."""
     from pyspark.errors import PySparkException
 
     handle = handle_of(table)
@@ -336,7 +335,7 @@ def has_instants(type_: pa.DataType) -> bool:
 
 
 def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
-    """The index reads files by tabs where all are called .tsv and no separator was said, which Spark does not."""
+    """Return whether Spark reads tabs, too: without a separator the index does so if all files are called .tsv."""
     said = FilesOptions.of(handle_of(table).ref.options).reader
     return "sep" in said or not any(
         pc.any(pc.match_substring(paths, ".tsv", ignore_case=True)).as_py() for paths in lists if len(paths)

@@ -19,7 +19,7 @@ _AS_HERE: Final = "or create another index of the table as it is read here"
 
 
 def types_apart(table: Table, index: str, scan: SparkScan) -> str:
-    """Empty where nothing is known of it. `table` is as it is opened for the scan."""
+    """Describe the columns that are read otherwise; empty if unknown. `table` is as it is opened for the scan."""
     from pyspark.errors import PySparkException
 
     source = scan.source

@@ -178,7 +178,7 @@ def _refuse_missing_files(spark: SparkSession) -> None:
 
 
 def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
-    """Iceberg reads by itself; of plain files the calendar is told to the reader."""
+    """Refuse a session that shows other values. Iceberg reads by itself; plain files have the calendar as an option."""
     names = SETTINGS if snapshot.format == "delta" else ["spark.sql.parquet.int96TimestampConversion"]
     for name in names if snapshot.format != "iceberg" else ():
         value = spark.conf.get(name, min(SETTINGS[name]))  # Spark refuses a default that the setting could not have

@@ -43,7 +43,7 @@ class StatementWords:
 
     @property
     def path(self) -> str:
-        """The table's, where the statement says it."""
+        """Return the table's path, if the statement has it."""
         if self.table is None:
             return ""
         last = self.table.path or self.table.parts[-1]
@@ -121,7 +121,7 @@ def _clause(match: re.Match[str]) -> str:
 
 
 def _with_options(message: str, asked: StatementWords) -> str:
-    """Options of readers, said as statements say them: those with nothing but a comma between them together."""
+    """Write reader options as statements do: those with nothing but a comma between them together."""
     groups: list[list[re.Match[str]]] = []
     for match in _READER.finditer(message):
         if groups and message[groups[-1][-1].end() : match.start()] == ", ":

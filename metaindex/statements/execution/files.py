@@ -48,7 +48,7 @@ def sql(
     or a name of `tables` (`{"db.flights": "lake/flights"}`). `config` and `storage_options` are those of `open_table`;
     `builder` is used where the statement does not say OPTIONS (builder = ...). docs/guides/sql.md has all statements.
 
-    StatementError for a text that is none, with the place in it; else what the verbs of `Table` raise.
+    Raises StatementError for a text that is none, with the place in it; else what the verbs of `Table` raise.
     """
     stores = dict(storage_options or {})
 
@@ -183,8 +183,8 @@ class FileTables:
 
 
 def _check_columns(read: TableQuery, table: Table, given: frozenset[str] | None) -> None:
-    """UnknownColumnError for a column that a query shows and its table has not. `given`: names of the query's own, None
-    where nobody can tell. Engines have columns beside those of a table, such as `_metadata`."""
+    """Raise UnknownColumnError for a column that a query shows and its table has not. `given`: names of the query's
+    own, None if unknown. Engines have columns beside those of a table, such as `_metadata`."""
     if given is None:
         return
     for parts in sorted(read.columns or ()):
@@ -197,7 +197,7 @@ def _check_columns(read: TableQuery, table: Table, given: frozenset[str] | None)
 
 
 def _unused(report: IndexReport, credit: Credit | None) -> str:
-    """Why an index gains a query nothing; empty where it does gain."""
+    """Return why an index gains a query nothing; empty if it does gain."""
     if not report.used or not report.dropped_files:
         return report.reason or "leaves out no file"
     if credit is not None and credit.beyond.get(report.name) == 0:
@@ -206,7 +206,7 @@ def _unused(report: IndexReport, credit: Credit | None) -> str:
 
 
 def explained(rows: Sequence[Mapping[str, object]], unread: str = "the query reads no table") -> StatementResult:
-    """A row a scan and index; where nothing is scanned, one that says so: `unread`."""
+    """Return a row a scan and index; if nothing is scanned, one that says so: `unread`."""
     rows = rows or [{"reason": unread}]
     return result(EXPLAINED, rows, _explained_table(rows))
 

@@ -273,7 +273,7 @@ def verified(report: Verification) -> StatementResult:
 
 
 def indexes_shown(infos: IndexList, *, in_spark: bool = False, hint: str = "") -> StatementResult:
-    """A row an index. `in_spark`: are options said to Spark? `hint`: what is said where there is none."""
+    """Return a row an index. `in_spark`: write options for Spark? `hint`: the text if there is no index."""
     if not infos:
         return result(SHOWN, [], "; ".join(str(part) for part in (*infos.shown, hint) if part))
     rows = [_shown_row(_as_spark_is_told(info) if in_spark else info) for info in infos]

@@ -220,7 +220,7 @@ def _kinds_and_options_of(table: Table, name: str) -> tuple[list[Kind], Mapping[
 
 
 def _as_built(table: TableName, opened: Table, options: Mapping[str, object], tables: NamedTables) -> TableName:
-    """The table, named so that its files are read as for the index. Spark infers a schema where it is to."""
+    """Return the table with the options that the index was built with. Spark infers a schema if told so."""
     said = {spelled(key): value for key, value in options.items() if key != "file_format"}
     if tables.in_spark and str(said.get("inferSchema", "")).lower() == "true":
         said.pop("schema", None)

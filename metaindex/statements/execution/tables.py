@@ -47,7 +47,7 @@ class NamedTables(Protocol):
     progress: Progress | None
 
     def open(self, name: TableName) -> Table:
-        """The table of a name. MetaIndexError where there is none, or where it is not one that can have an index."""
+        """Return the table of a name. Raises MetaIndexError if there is none, or it cannot have an index."""
 
     def takes_options(self, name: TableName) -> bool:
         """Return whether WITH may follow the name, with options for reading files."""

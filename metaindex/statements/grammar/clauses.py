@@ -80,7 +80,7 @@ def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
 
 
 def _at_fault(kind: type[Kind], using: Using) -> str:
-    """The one option without which the kind could be made; "" where there is none."""
+    """Return the one option without which the kind could be made; "" if there is none."""
     for name, _ in using.options:
         fewer = tuple(option for option in using.options if option[0] != name)
         try:

@@ -61,7 +61,7 @@ class Cursor:
         return False
 
     def takes_one(self, words: Collection[str]) -> str:
-        """The next word where it is one of these, which is passed; else ""."""
+        """Step over the next word if it is one of these, and return it; else ""."""
         return self.step().word if self.token.word in words else ""
 
     def takes_sign(self, sign: str) -> bool:
@@ -269,7 +269,7 @@ class Cursor:
         return one_line(" ".join(self.text[self._tokens[0].start : self.token.start].split())) + " "
 
     def _table_ahead(self) -> str:
-        """A table's name as it is written here, which is passed; empty where none is."""
+        """Return a table's name as it is written here, and step over it; empty if there is none."""
         start, clause = self.token.start, self.clause
         try:
             self.table()

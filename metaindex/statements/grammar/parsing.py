@@ -90,7 +90,7 @@ def slip(text: str) -> StatementError | None:
 
 
 def _without_name(text: str, form: Form) -> StatementError | None:
-    """The error of a statement that others may begin so, too, where ON stands in place of an index's name."""
+    """Return the error of a statement that others may begin so, too, if ON stands in place of an index's name."""
     cursor = _behind(text, form)
     if cursor is None:
         return None
@@ -100,7 +100,7 @@ def _without_name(text: str, form: Form) -> StatementError | None:
 
 
 def _behind(text: str, form: Form) -> Cursor | None:
-    """Behind the first words of a statement, and IF EXISTS; None where the text is none of words."""
+    """Behind the first words of a statement, and IF EXISTS; None if the text is none of words."""
     try:
         words = tokens(text)
     except StatementError:
@@ -111,7 +111,7 @@ def _behind(text: str, form: Form) -> Cursor | None:
 
 
 def parsed(text: str) -> Statement:
-    """The one statement of a text. StatementError where it is none, or not written as it should be."""
+    """Parse a text of one statement. Raises StatementError if it is none, or badly written."""
     if not isinstance(text, str):
         raise ArgumentError(f"a statement is text; got {type(text).__name__}; write it as 'CREATE INDEX ...'")
     form = _form(text)
@@ -126,7 +126,7 @@ def parsed(text: str) -> Statement:
 
 
 def _no_parameters(text: str, words: Sequence[Token]) -> None:
-    """`:name` and `?` stand for values that are given beside a text (Spark's `args`); a cast `::` is none."""
+    """Refuse `:name` and `?`, which stand for values given beside a text (Spark's `args`); a cast `::` is allowed."""
     for before, token, after in zip([None, *words], words, [*words[1:], None], strict=False):
         named = token.is_sign(":") and after is not None and after.start == token.end and after.word
         signs = (TokenKind.SIGN, TokenKind.TEXT)

@@ -36,8 +36,8 @@ def no_query(query: str) -> ArgumentError:
 
 
 def check_query(query: str) -> None:
-    """ArgumentError for what is no query, or changes a table. StatementError for a quote or comment that nothing
-    closes."""
+    """Raises ArgumentError for what is no query, or changes a table. Raises StatementError for a quote or comment that
+    nothing closes."""
     if not begins_as_query(query):
         raise no_query(query)
     change = _change([token for token in tokens(query) if token.kind is not TokenKind.END])
@@ -94,7 +94,7 @@ def with_names(query: str, is_path: Callable[[str], bool]) -> tuple[str, dict[st
 
 
 def path_between_quotes(query: str) -> str:
-    """The first path that a query names so, `FROM 'lake/flights'`; empty where there is none, or nobody can tell."""
+    """Return the first path that a query names so, `FROM 'lake/flights'`; empty if there is none, or it is unclear."""
     try:
         words = tokens(query)
     except StatementError:

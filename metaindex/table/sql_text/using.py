@@ -72,7 +72,7 @@ _EITHER: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def made(kind: type[Kind], using: Using) -> Kind:
-    """ArgumentError for what the kind cannot be."""
+    """Raises ArgumentError for what the kind cannot be."""
     usual = options_of(kind)
     options = {name: _as_usual(value, usual[name]) for name, value in using.options}
     if using.included and not issubclass(kind, RowKind):

@@ -100,8 +100,8 @@ def _check_files(files: Sample) -> None:
 
 
 def _entries(log: OperationLog, report: Verification) -> IndexLogEntry | None:
-    """The newest entry that can be read. One that cannot is a finding where it is newer; an older one is of use to
-    `history` alone."""
+    """Return the newest readable entry. A newer one that cannot be read is a finding; an older one only serves
+    `history`."""
     newest: IndexLogEntry | None = None
     unreadable: list[Finding] = []
     numbers = log.numbers()

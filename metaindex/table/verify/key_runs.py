@@ -12,8 +12,8 @@ from metaindex.index import Mismatch, OpenIndex, RunRef, asked, rows_of, unkeyed
 
 
 def check_keys(index: OpenIndex, run: RunRef, named: set[int], records: pa.ChunkedArray) -> None:
-    """`named`: ids of all keys of the run, of those too that are not known here. `records`: by ordinal, how many rows
-    the table's log says. Raises Mismatch, or what reading raises, where something is wrong."""
+    """Check the keys of a run. `named`: ids of all its keys, unknown ones too. `records`: by ordinal, the rows that the
+    table's log counts. Raises Mismatch, or what reading raises."""
     reader = index.reader(run)
     unkeyed = unkeyed_of(reader)
     if strange := unkeyed.keys() - named:

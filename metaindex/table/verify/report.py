@@ -43,8 +43,8 @@ class Finding:
 
 
 def judged(error: BaseException) -> None:
-    """Raises what an error comes from where the storage did not answer or did not let us look, or this process is short
-    of memory or open files: that says nothing of what is there, and a repair would rebuild what is right."""
+    """Raise the cause of an error if the storage did not answer or denied access, or this process lacks memory or open
+    files: that says nothing of what is there, and a repair would rebuild what is right."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, StoragePermissionError | StorageUnavailableError):
@@ -118,7 +118,7 @@ class Verification(Shown):
         self.unchecked[why] = self.unchecked.get(why, 0) + count
 
     def unreadable(self, path: str, why: str) -> None:
-        """A data file, told once however many kinds of the index need its rows."""
+        """Note an unreadable data file, once however many kinds of the index need its rows."""
         if path not in self.unread:
             self.unread.add(path)
             self.unread_why[path] = why

@@ -50,8 +50,8 @@ class RunRows:
 def check_run(
     index: OpenIndex, run: RunRef, stored: RunRef, report: Verification, progress: Progress | None = None
 ) -> RunRows | None:
-    """The run's rows, or None where it is not right, and a finding says why. `stored`: with the keys that this
-    metaindex does not know, too. Memory: the rows of `files`, and of one column."""
+    """Return the run's rows, or None, with a finding, if it is not right. `stored`: with the keys that this metaindex
+    does not know, too. Memory: the rows of `files`, and of one column."""
     report.runs += 1
     where = ""
     try:

@@ -26,7 +26,7 @@ def argument(names: Sequence[str]) -> str:
 
 
 def value_of(match: re.Match[str]) -> str | bool | None:
-    """The value that such an argument has there, where Python doubles backslashes; None where it has none."""
+    """Return the value of such an argument in the message, where Python doubles backslashes; None if it has none."""
     text = match["text"] if match["double"] is None else match["double"]
     if text is not None:
         return text.replace(r"\\", "\\")
@@ -34,7 +34,7 @@ def value_of(match: re.Match[str]) -> str | bool | None:
 
 
 def cured(message: str, cures: Sequence[Cure]) -> str:
-    """The message, with each pattern said otherwise, in their order."""
+    """Return the message with each pattern replaced, in their order."""
     for pattern, cure in cures:
         message = re.sub(pattern, cure, message)
     return message

@@ -99,7 +99,7 @@ class Explanation(Shown):
         return (str(self), *self.result.pictured[1:])
 
     def _answers(self) -> list[str]:
-        """A line for each part of the predicate that somebody knows of."""
+        """Return a line for each part of the predicate that some source knows."""
         lines: dict[str, list[str]] = {}
         for report in self.result.leaves:
             told = lines.setdefault(describe_leaf(report), [])

@@ -41,9 +41,9 @@ def index_info(
     options: ReadOptions | None = None,
     opened: ReadOptions | None = None,
 ) -> IndexInfo:
-    """Reads the latest entry; what goes wrong is told and not raised. With `behind`, what that says of staleness, and
-    what lies on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise
-    than the table is `opened` (default: with these)."""
+    """Describe an index by its latest entry; errors are told in it, not raised. With `behind`, its staleness and size
+    on storage; with `options`, whether it is of the table as these read it, and how it was built otherwise than the
+    table is `opened` (default: with these)."""
     where = log.storage.uri("")
     try:
         entry = log.latest()

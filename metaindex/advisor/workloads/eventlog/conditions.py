@@ -56,7 +56,7 @@ def predicate_of(scan: ScanSeen, above: Sequence[str], time_zone: str | None, te
 
 
 def _parts(scan: ScanSeen, above: Sequence[str]) -> Iterator[str]:
-    """The filters above say again what the scan was given; where it has that whole, it is enough."""
+    """Return the conditions of a scan. Filters above repeat the scan's own; if it has these whole, they are enough."""
     over = [text for text in above if _is_of(text, scan)]
     lists = [scan.partition_filters]
     if scan.data_filters.endswith("]") or not over:
@@ -76,7 +76,7 @@ def _is_of(text: str, scan: ScanSeen) -> bool:
 def _described(
     part: str, scan: ScanSeen, known: dict[str, Predicate], unclear: list[Predicate], tell: Callable[[str], None]
 ) -> None:
-    """A condition in Iceberg's words, where no filter says the same: times are numbers there."""
+    """Return a condition in Iceberg's words, unless a filter has the same: times are numbers there."""
     try:
         predicate = condition(part)
     except ExpressionError:

@@ -41,7 +41,7 @@ class _OpenQuery:
 
 @dataclass(slots=True)
 class Executions:
-    """Events are given in their order; what is asked goes to `gathering`, a query once."""
+    """Collects queries from events, which come in their order; each query goes to `gathering` once."""
 
     gathering: Gathering
     time_zone: str

@@ -30,7 +30,7 @@ class PlanNode:
 
 
 def plan_of(info: object) -> PlanNode:
-    """ExpressionError for what is no plan, or one beyond all bounds."""
+    """Raises ExpressionError for what is no plan, or one beyond all bounds."""
     todo = [(info, 0)]
     above: list[tuple[dict[str, Any], int]] = []  # each node, with the number of its children
     while todo:

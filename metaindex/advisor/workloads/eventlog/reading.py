@@ -1,4 +1,4 @@
-"""The door to event logs: line by line, and of each no more than its head but where it is of a query."""
+"""The reader of event logs: line by line, and only the head of a line unless it is of a query."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_QUERY: Final = "an event log tells of SQL queries and DataFrames; this one h
 
 
 def read_event_logs(path: Path, gathering: Gathering, time_zone: str) -> None:
-    """The queries of the logs at a path. What cannot be read is told; of a log that is cut what comes before counts."""
+    """Read the queries of the logs at a path. Unreadable ones are reported; a log that is cut counts up to the cut."""
     for log in event_logs(path):
         _read(log, gathering, time_zone)
 

@@ -66,7 +66,7 @@ def reads_otherwise(node: PlanNode) -> bool:
 
 
 def scan_of(node: PlanNode) -> ScanSeen | None:
-    """None where it reads what the format keeps for itself, or nothing that has a name."""
+    """Return the scan; None if it reads what the format keeps for itself, or nothing that has a name."""
     facts = {**_facts_in(node.text), **node.facts}
     location = _LOCATION.fullmatch(facts.get("Location", ""))
     paths = [] if location is None else location[2].split(", ")
