@@ -10,7 +10,7 @@ _PLACES: dict[str, str] = {}
 
 
 def offer(**places: str) -> None:
-    """Say where what the library offers stands, as `module:name`. It is imported by the first who asks for it."""
+    """Register the place of an ability, as `module:name`. It is imported on first use."""
     _PLACES.update(places)
 
 

@@ -1,4 +1,4 @@
-"""Until when an answer is waited for: who asks says so (`until`), and what may take long looks (`look`) between two
+"""Deadline of an answer: the caller sets it (`until`), and code that may take long checks it (`look`) between two
 pieces of its work."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def until(moment: float | None) -> Iterator[None]:
 
 
 def look() -> None:
-    """TooLate where nobody waits any more."""
+    """Raise TooLate if the deadline has passed."""
     moment = _UNTIL.get()
     if moment is not None and time.monotonic() > moment:
         raise TooLate

@@ -66,5 +66,4 @@ class StatementError(ArgumentError):
 
 
 class ScanError(MetaIndexError):
-    """A reader that cannot return exactly the rows asked for (those that Spark returns) says so, by name, and returns
-    none."""
+    """Raised by a reader that cannot return exactly the rows asked for (those that Spark returns); it returns none."""

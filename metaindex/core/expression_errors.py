@@ -109,7 +109,7 @@ class StoragePermissionError(StorageError, PermissionError):
 
 
 class OutsideTableError(StorageError, PermissionError):
-    """A file lies outside of the root of a confined table, and of the prefixes that were named."""
+    """Raised for a file outside of the root of a confined table, and of the configured prefixes."""
 
 
 class StorageUnavailableError(StorageError, ConnectionError):

@@ -1,4 +1,4 @@
-"""A room's root as its one door: what it exports is loaded when somebody asks for it (PEP 562)."""
+"""A room's root as its one door: what it exports is loaded on first use (PEP 562)."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def watched(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 class NotebookBar:
-    """Use as a context; call it as the builders do: `progress(what, done, total)`, from any thread. It is drawn by a
-    thread of its own, so that work of which nobody counts steps is seen to go on."""
+    """Use as a context; call it as the builders do: `progress(what, done, total)`, from any thread. A thread of its own
+    draws it, so that work without counted steps visibly goes on."""
 
     def __init__(self, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._started = time.monotonic()

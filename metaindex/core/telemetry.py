@@ -63,8 +63,7 @@ def record_query(
     size_bytes: tuple[int | None, int | None],
     index_used: bool,
 ) -> None:
-    """A query of a table that was planned now. `files`, `size_bytes`: read, and left out; None where that is not
-    known."""
+    """Record a query of a table that was just planned. `files`, `size_bytes`: read, and skipped; None if unknown."""
 
     def tell(to: _Instruments) -> None:
         said: Said = {TABLE: table, ENGINE: engine, USED: index_used}

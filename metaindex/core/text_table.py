@@ -27,8 +27,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Columns and rows of cells. `bars`: of a column, by its place, a share between 0 and 1 for each row, which a
-    notebook and a page draw beside the number: full, or pale where `pale` says so, as what is left out is."""
+    """Columns and rows of cells. `bars`: for a column, by its place, a share between 0 and 1 for each row, which a
+    notebook and a page draw beside the number: full, or pale if `pale`, as for skipped files."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]

@@ -6,8 +6,8 @@ import datetime as dt
 
 
 def utc_text(ms: int) -> str:
-    """`2026-11-22 21:34:00 UTC`, of milliseconds since 1970; with thousandths where it has any. What no calendar holds
-    is said as a number."""
+    """Return `2026-11-22 21:34:00 UTC`, of milliseconds since 1970; with thousandths if there are any. Beyond all
+    calendars the result is the number."""
     try:
         time = dt.datetime.fromtimestamp(ms // 1000, dt.UTC)
     except (OverflowError, ValueError, OSError):

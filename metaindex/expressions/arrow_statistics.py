@@ -181,8 +181,8 @@ class _Column:
         return out
 
     def each_among(self, lists: Sequence[Sequence[Literal]]) -> Matrix:
-        """`among` for each of many lists. What is compared: where a value stands among all values, in order, against
-        how many of them lie below the bounds."""
+        """Return `among` for each of many lists. The rank of a value among all values, in order, is compared with how
+        many of them are below the bounds."""
         out = np.empty((len(lists), len(self.no_value)), np.bool_)
         alone = [place for place, values in enumerate(lists) if len(values) == 1 and not values[0].is_nan]
         points = physical_points([lists[place][0] for place in alone], self._type)
@@ -258,7 +258,7 @@ class _Column:
         return out
 
     def _points(self, values: Sequence[Literal]) -> list[Any] | None:
-        """The values in the physical domain, sorted; those that no row can equal left out. None: one cannot be
+        """Return the values in the physical domain, sorted, without those that no row can equal. None: one cannot be
         compared."""
         points: set[Any] = set()
         for value in values:

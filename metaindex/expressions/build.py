@@ -20,7 +20,7 @@ def col(*path: str) -> ColumnBuilder:
 
 
 def parse_path(text: str) -> tuple[str, ...]:
-    """The parts of a dotted path; backticks quote a part, a doubled backtick inside stands for one."""
+    """Return the parts of a dotted path; backticks quote a part, a doubled backtick inside is one."""
     parts: list[str] = []
     at, end = 0, len(text)
     while True:

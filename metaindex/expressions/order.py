@@ -1,5 +1,5 @@
-"""Spark's order of values, for Arrow: NaN is the greatest number and equals itself, the two zeros are one, and whoever
-sorts says where NULL stands.
+"""Spark's order of values, for Arrow: NaN is the greatest number and equals itself, the two zeros are one, and the
+caller of a sort gives the place of NULL.
 
 Of floats integers are compared that stand in that order; what is made of them again has 0.0 for either zero.
 """

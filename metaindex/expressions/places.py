@@ -41,7 +41,7 @@ _EXACT_INTEGERS = 2**53  # beyond it neighbouring integers are one double
 
 @dataclass(frozen=True, slots=True)
 class PhysicalInterval:
-    """An interval in a physical domain; None is unbounded. `empty`: no value of the type lies inside. Integer intervals
+    """An interval in a physical domain; None is unbounded. `empty`: it contains no value of the type. Integer intervals
     are always closed."""
 
     low: PhysicalValue | None
@@ -53,7 +53,7 @@ class PhysicalInterval:
 
 @dataclass(frozen=True, slots=True)
 class _AtValue:
-    """The literal is this value, or, when not exact, lies strictly between it and the next one that the type has."""
+    """The literal is this value, or, when not exact, strictly between it and the next one of the type."""
 
     value: Any
     exact: bool = True

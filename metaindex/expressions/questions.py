@@ -56,7 +56,7 @@ class Question:
 
 
 class Asks(ABC):
-    """Whatever is asked becomes a `Question`."""
+    """Turns every call into a `Question`."""
 
     @abstractmethod
     def _ask(self, question: Question) -> Any: ...
@@ -81,8 +81,8 @@ class Asks(ABC):
 
 
 class Asking(Asks, ManyFiles):
-    """PruningStatistics[Mask] whose every question goes through `_ask`. An answer may be changed by who asked: it is
-    nobody else's."""
+    """Base of PruningStatistics[Mask] with every question answered by `_ask`. The caller owns an answer and may change
+    it."""
 
     @abstractmethod
     def _ask(self, question: Question) -> Mask: ...

@@ -67,7 +67,7 @@ class TableRead:
 
 @dataclass(frozen=True, slots=True)
 class JoinKey:
-    """`left = right`, columns of two tables; a table is "" where nobody knows whose column it is."""
+    """`left = right`, columns of two tables; a table is "" if the column's table is unknown."""
 
     left_table: str
     left: str
@@ -75,7 +75,7 @@ class JoinKey:
     right: str
 
     def placed(self, columns: Mapping[str, Set[str]]) -> JoinKey:
-        """`columns`: the names of each table's. A column that several have stays as it is."""
+        """Resolve the tables. `columns`: the names of each table's. A column that several have stays as it is."""
 
         def table(known: str, name: str) -> str:
             having = [] if known else [table for table, names in columns.items() if first_part(name) in names]

@@ -108,8 +108,8 @@ class _Inequality:
         return statistics.any_of((answer, statistics.some_nan(self.column))) if self.nan else answer
 
     def both(self, other: _Inequality) -> _Inequality | None:
-        """The row that makes both TRUE lies inside both. None for literals of two kinds: a source may know how to
-        compare one and not the other."""
+        """Return the interval of rows that make both TRUE, inside both. None for literals of two kinds: a source may
+        know how to compare one and not the other."""
         mine, two = self.inside, other.inside
         if len({kind(end.value) for end in (mine.low, mine.high, two.low, two.high) if end is not None}) > 1:
             return None

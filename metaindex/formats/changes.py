@@ -17,7 +17,7 @@ from .protocol import At, TableRef
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A version whose files somebody knows, with what reading the log from there on needs of it."""
+    """A version with known files, and what reading the log from there on needs."""
 
     version: Version
     schema: Schema
@@ -53,8 +53,8 @@ class ServesChanges(Protocol):
 
 @runtime_checkable
 class DiffsFromLog(Protocol):
-    """A format whose log says what changed only beside the base's files: which of them an Iceberg delete manifest
-    touches is told by their partitions and sequence numbers."""
+    """A format whose log gives the changes only together with the base's files: which of them an Iceberg delete
+    manifest touches follows from their partitions and sequence numbers."""
 
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
         """Return the changes listed in the log; None if it cannot serve the range."""

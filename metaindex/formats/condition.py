@@ -20,8 +20,8 @@ from metaindex.formats.model import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class OfSchema:
-    """A predicate that depends on the columns which the table has at the version asked. `told`: what it is made from;
-    equal ones make the same of a schema. None: it is like no other."""
+    """A predicate that depends on the table's columns at the queried version. `told`: its source; equal sources give
+    equal predicates for a schema. None: it equals no other."""
 
     make: Callable[[Schema], Predicate]
     told: Hashable = None

@@ -139,7 +139,7 @@ class Schema:
         return pa.schema([pa.field(f.name, f.asked, f.nullable) for f in self.fields])
 
     def leaves(self) -> list[Leaf]:
-        """Every primitive leaf, fields of structs included, lists and maps left out."""
+        """Yield every primitive leaf, including fields of structs, without lists and maps."""
         return list(self._leaves)
 
     @cached_property

@@ -146,8 +146,8 @@ def _several(
 
 
 def catalog_options(catalog: object, name: str) -> dict[str, str]:
-    """Storage options that an Iceberg catalog gives for a table. What is wrong with the name or the catalog is said
-    when the table is opened."""
+    """Return storage options that an Iceberg catalog gives for a table. A wrong name or catalog is reported when the
+    table is opened."""
     from .iceberg.file_io import storage_options
 
     table = _table_of(catalog, name)
@@ -169,8 +169,7 @@ def _table_of(catalog: object, name: str) -> Any:
 
 
 def _storage_of(catalog: object, name: str, storage_options: Mapping[str, str] | None) -> Storage:
-    """The storage where a catalog's table lies. What is wrong with the name or the catalog is said by the format,
-    which asks again."""
+    """Return the storage of a catalog's table. The format reports a wrong name or catalog when it asks again."""
     table = _table_of(catalog, name)
     location = "/" if table is None else str(table.location())
     return storage_for(location, storage_options if "://" in location and not location.startswith("file:") else None)[0]

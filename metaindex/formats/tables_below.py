@@ -83,7 +83,7 @@ class Walk:
             todo += reversed(more)
 
     def _wide(self) -> Iterator[FoundTable]:
-        """Folders that lie equally deep side by side: a store takes its time for each."""
+        """Walk folders at equal depth in parallel, since each takes a store's time."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             level, depth = [""], 0
             while level:

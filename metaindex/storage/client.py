@@ -72,9 +72,9 @@ class Opened:
 
 
 def open_bucket(uri: str, storage_options: Mapping[str, str] | None = None) -> Opened:
-    """`storage_options`: obstore's keys (`aws_access_key_id`, `endpoint`, `allow_http` ...); `max_retries` and
-    `retry_timeout` (seconds) bound what is tried again, with exponential back-off and jitter; `single_writer` says that
-    nobody else writes.
+    """Open a bucket. `storage_options`: obstore's keys (`aws_access_key_id`, `endpoint`, `allow_http` ...);
+    `max_retries` and `retry_timeout` (seconds) bound the retries, with exponential back-off and jitter; `single_writer`
+    declares that nobody else writes.
 
     Raises StorageError for a URI or an option that cannot be, MissingDependencyError without obstore.
     """

@@ -211,13 +211,13 @@ def _temporary(where: str, data: bytes) -> Iterator[str]:
 
 
 def at_once(path: str, flags: int) -> int:
-    """Opens without waiting: a pipe would keep its reader until somebody writes."""
+    """Open without waiting: a pipe would block its reader until another process writes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
 
 
 def opened(where: str, check: Callable[[int], None] = lambda handle: None) -> pa.NativeFile:
-    """The regular file that is there. What was looked at is what is opened, where handles have names: somebody may put
-    a pipe in its place in between, which would keep its reader for ever. `check` looks at the handle, too."""
+    """Open the regular file that is there. Where handles have names, the file that was checked is the one opened: a
+    pipe put in its place in between would block its reader for ever. `check` inspects the handle, too."""
     handle = at_once(where, os.O_RDONLY)
     try:
         size_of_regular(os.fstat(handle), where)
@@ -296,8 +296,8 @@ def disk_errors(where: str, verb: str) -> Iterator[None]:
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Also what cannot be looked through (a link to itself, a link into a folder that is closed): whoever asks for what
-    is in it hears of it, and its neighbours are named."""
+    """Return whether it is a folder, or something unreadable (a link to itself, a link into a closed folder): listing
+    its content raises, and its neighbours are named."""
     try:
         return entry.is_dir()
     except OSError:

@@ -44,8 +44,8 @@ _GLANCE = 1000
 @dataclass(frozen=True, slots=True)
 class ObjectStorage:
     """The objects of a bucket (`base`, a URI without a trailing slash) below the key `prefix`. `unproven`: the endpoint
-    of a store that is asked whether it keeps the promise of put-if-absent before it is relied on; `single_writer`: the
-    user says that nobody else writes, so that it need not."""
+    of a store whose put-if-absent is tested before it is relied on; `single_writer`: the user declares that nobody else
+    writes, so that it need not."""
 
     store: ObjectStore = field(repr=False)
     base: str

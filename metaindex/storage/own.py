@@ -133,7 +133,7 @@ class OwnFolder:
         return info_of(path, stat)
 
     def folders(self, prefix: str) -> builtins.list[str]:
-        """A link is named as what it leads to: whoever then asks for what is in it hears of it."""
+        """List folders. A link is named as what it leads to: listing its content then raises."""
         with disk_errors(self.uri(prefix), "list"):
             try:
                 folder = self._descend(self._names(prefix))
@@ -192,9 +192,9 @@ class OwnFolder:
         )
 
     def _put(self, path: str, data: bytes, name_it: Callable[[int, str, str], None]) -> None:
-        """Writes a temporary file and has it named. Somebody who holds this writer for dead (its operation was
-        cancelled, say) may remove the file under its hands: then it is written again, as a writer learns only at its
-        commit what became of its operation."""
+        """Write a temporary file and have it named. Another writer that takes this one for dead (its operation was
+        cancelled, say) may remove the file meanwhile: then it is written again, as a writer learns only at its commit
+        what became of its operation."""
         with disk_errors(self.uri(path), "write"):
             for attempt in range(_PUTS):
                 try:
@@ -326,8 +326,8 @@ class OwnFolder:
 
 
 def own_folder(root: str, home: str, like: str = "", options: dict[str, str] | None = None) -> Storage:
-    """The storage of a folder of our own: of a local disk as above; a store has no links, and its permissions are its
-    bucket's. `like`: a table, wherever it lies."""
+    """Return the storage of a folder of our own: of a local disk as above; a store has no links, and its permissions
+    are its bucket's. `like`: a table, at any location."""
     here = local_path(root)
     if here is None:
         return storage_for(root, options)[0]

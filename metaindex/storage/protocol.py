@@ -50,12 +50,12 @@ class Storage(Protocol):
         """A seekable input for pyarrow readers."""
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Creates the object whole and durable, or raises ObjectExistsError; never replaces. Where an answer was lost
-        and the put made again, the object that is there already can be our own: who must know compares what lies there.
-        Any other error leaves open whether the object is, or will be, there."""
+        """Create the object whole and durable, or raise ObjectExistsError; never replace. If an answer was lost and the
+        put repeated, the existing object can be our own: callers who must know compare its content. Any other error
+        leaves open whether the object exists, or will."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Creates or replaces the object, whole and durable. Only for objects under names nobody else writes."""
+        """Create or replace the object, whole and durable. Only for names that nobody else writes."""
 
     def delete(self, path: str) -> None:
         """Removes the object; no error where it is gone already."""

@@ -94,8 +94,8 @@ def _made(above: int, name: str, said: str, like: str, first: bool) -> int:
 
 
 def _make_above(folder: str, like: str) -> None:
-    """The folders above ours, with the process's own permissions, but for the one that lies beside the table: other
-    tables of that place come to have indexes in it, so it is as open as the place."""
+    """Make the folders above ours, with the process's own permissions, except for the one beside the table: other
+    tables of that place will have indexes in it, so it is as open as the place."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)

@@ -20,8 +20,8 @@ _LABELLED = 6
 
 @dataclass(frozen=True, slots=True)
 class ColumnChart:
-    """`names` of the columns in order; `full` of each, and `frame` above it (none where empty). `said` is a value in
-    words; `titles` name the table's columns: the names, what is full, what is framed."""
+    """`names` of the columns in order; `full` of each, and `frame` above it (none if empty). `said` formats a value;
+    `titles` name the table's columns: the names, what is full, what is framed."""
 
     title: str
     names: Sequence[str]

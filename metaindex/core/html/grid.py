@@ -66,7 +66,7 @@ def grid(
     most: int = MOST_ROWS,
     marks: Sequence[str] = (),
 ) -> Element:
-    """A table. The first cell of a row names it. `more`: rows that were left out before; `most`: that are shown;
+    """Return a table. The first cell of a row names it. `more`: rows that were omitted before; `most`: that are shown;
     `marks`: words of ours for each row, by which a page with a script picks rows."""
     shown = rows[:most]
     left = len(rows) - len(shown) + more

@@ -21,8 +21,8 @@ LONGEST = 2000
 
 
 def tag(name: str, /, *children: Child, **attributes: object) -> Element:
-    """An element. Of `attributes` None and False are left out and True has no value; `class_` is `class`, `aria_label`
-    is `aria-label`."""
+    """Return an element. Of `attributes` None and False are omitted and True has no value; `class_` is `class`,
+    `aria_label` is `aria-label`."""
     element = Element(name)
     for key, value in attributes.items():
         if value is not None and value is not False:
@@ -49,7 +49,7 @@ def pre(text: str) -> Element:
 
 
 def said(value: object) -> str:
-    """Text as it stands in a page: one line, of bounded length. Numbers are short."""
+    """Return text for a page: one line, of bounded length. Numbers are short."""
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
     text = str(value)
@@ -63,8 +63,8 @@ def html(element: Element) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Elements that stand by themselves, as in a notebook, which has no style of ours: numbers are put to the right by
-    each cell. `text`: the same in words, for whoever prints it."""
+    """Elements for use outside of our pages, as in a notebook, without our style: each cell aligns its own number to
+    the right. `text`: the same in words, for printing."""
 
     elements: tuple[Element, ...]
     text: str = ""

@@ -1,5 +1,5 @@
-"""A page by itself: one file that asks nothing of anybody. Its policy forbids every fetch, every script but the one of
-ours that it may have, and every style but the one in its head."""
+"""A self-contained page: one file without any requests. Its policy forbids every fetch, every script except the one of
+ours that it may have, and every style except the one in its head."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _style() -> Element:
 
 
 def _raw(name: str, text: str) -> Element:
-    """A text of this project as it is: nothing of it is data."""
+    """Return a text of this project unescaped: none of it is data."""
     assert "</" not in text
     element = Element(name)
     element.text = text

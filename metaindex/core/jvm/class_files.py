@@ -1,5 +1,5 @@
-"""Class files that Spark compiled, in a folder of the user's own below the cache: what lies there is code that runs in
-the driver, so it is read only where nobody else can have written it.
+"""Class files that Spark compiled, in a folder of the user's own below the cache. They are code that runs in the
+driver, so they are read only if no other user can have written them.
 
 The folder has mode 0700 and the user as its owner, no link is followed below the cache, and neither the cache nor the
 file is writable for others. Everywhere else nothing is read and nothing written: classes are compiled in memory.
@@ -27,7 +27,7 @@ _NOTHING_FOLLOWED: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOC
 
 
 class ForeignFolderError(OSError):
-    """Somebody else may write where class files would be kept."""
+    """Raised if another user may write to the folder for class files."""
 
 
 @contextmanager

@@ -15,8 +15,8 @@ _TRIES = 5
 
 
 class interrupts_first:  # noqa: N801 - a block, as `suppress` is one
-    """Inside, an interrupt goes before the errors that came up on its way out: the block is left by it, and not by
-    them. So whoever takes an error of py4j for something else has this inside his `try`."""
+    """Context in which an interrupt takes precedence over the errors that it causes: the block is left by it, and not
+    by them. Code that handles an error of py4j has this inside its `try`."""
 
     def __enter__(self) -> None:
         self._handled = sys.exc_info()[1]  # was raised before: who builds again after an interrupt is not interrupted
@@ -30,8 +30,8 @@ class interrupts_first:  # noqa: N801 - a block, as `suppress` is one
 
 
 def interrupt_of(error: BaseException, handled: BaseException | None = None) -> BaseException | None:
-    """The interrupt, or the end of the process that was asked for, on whose way out the error came up; None: it came
-    by itself. `handled`: from which on the chain is older."""
+    """Return the interrupt, or the requested end of the process, during which the error arose; None if there was none.
+    `handled`: the chain from there on is older."""
     ahead, seen = [error], {id(handled)}
     while ahead:
         link = ahead.pop()

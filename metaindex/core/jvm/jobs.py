@@ -38,9 +38,9 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 @contextmanager
 def tagged(context: SparkContext) -> Iterator[str]:
-    """The tag of the jobs that this thread starts inside; the group that a user gives them is left alone. Where the
-    block is left by an error or an interrupt they are cancelled, which Spark does by itself at some interrupts only,
-    and then of all jobs; no task of theirs runs any more when the block is left."""
+    """Yield the tag of the jobs that this thread starts inside; a group that the user gave them is kept. If the block
+    is left by an error or an interrupt they are cancelled, and no task of theirs runs any more. Spark itself cancels at
+    some interrupts only, and then all jobs."""
     tag = f"metaindex-{secrets.token_hex(8)}"
     caller = _Caller(context)
     context.addJobTag(tag)

@@ -1,5 +1,5 @@
-"""Predicates of other engines, in and out. An engine is told by its type's module name: nothing is imported to find
-out. Conditions come in by `to_predicate` alone."""
+"""Predicates of other engines, in and out. An engine is recognized by its type's module name: nothing is imported for
+that. Conditions come in by `to_predicate` alone."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def calls(expression: Any) -> Node:
 
 
 class _ArrowSchema(ctypes.Structure):
-    """The head of the C data interface's struct: all that is asked of it is the metadata."""
+    """The head of the C data interface's struct, for its metadata alone."""
 
     _fields_ = (("format", ctypes.c_void_p), ("name", ctypes.c_void_p), ("metadata", ctypes.c_void_p))
 

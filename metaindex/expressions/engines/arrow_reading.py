@@ -49,7 +49,7 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
 
 
 def names_read(expression: pc.Expression) -> set[str] | None:
-    """The top-level columns that an expression reads; None where it cannot be told."""
+    """Return the top-level columns that an expression reads; None if that is unknown."""
     try:
         tree = calls(expression)
     except NotSerializable:

@@ -204,8 +204,8 @@ class _SparkReader:
                 return Comparison(column, Op.EQ, Literal(True))
 
     def _is_null(self, node: _Expression) -> Predicate:
-        """A comparison that Spark has resolved is NULL where its column is: its casts stand in the tree, and those that
-        lose something are not read."""
+        """Read IS NULL. A comparison that Spark has resolved is NULL exactly if its column is: its casts are in the
+        tree, and lossy ones are not read."""
         if node.kind not in _CONDITIONS:
             return IsNull(self._column(node)[0])
         if any("Unresolved" in str(inner.fields["class"]) for inner in node.walk()):

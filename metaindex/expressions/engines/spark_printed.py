@@ -51,7 +51,7 @@ def conjuncts_of(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def printed_columns(text: str) -> tuple[str, ...]:
-    """The names of the columns in a condition that is not told."""
+    """Return the names of the columns in a condition that is not understood."""
     return tuple(dict.fromkeys(name for name in _NAMED.findall(text) if name not in _NO_COLUMNS))
 
 

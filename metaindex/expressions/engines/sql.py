@@ -403,7 +403,7 @@ def _reads_column(node: exp.Expression) -> bool:
 
 
 def _columns(node: exp.Expression) -> tuple[ColumnRef, ...]:
-    """The columns that an Opaque reads, as far as they can be told: those of a subquery are its own."""
+    """Return the columns that an Opaque reads, as far as known: those of a subquery are its own."""
     refs: dict[ColumnRef, None] = {}
     for column in node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Lambda)):
         if isinstance(column, exp.Column) and all(type(part) is exp.Identifier for part in column.parts):
@@ -412,7 +412,7 @@ def _columns(node: exp.Expression) -> tuple[ColumnRef, ...]:
 
 
 def _fold(left: LiteralValue, op: Op, right: LiteralValue) -> Predicate:
-    """`1 = 1` and its like, between values whose order nobody doubts."""
+    """Fold `1 = 1` and its like, between values with an undisputed order."""
     if type(left) is not type(right) or not isinstance(left, (int, str)) or not isinstance(right, (int, str)):
         raise NotReadable
     first, other = (side.encode("utf-8", "surrogatepass") if isinstance(side, str) else side for side in (left, right))

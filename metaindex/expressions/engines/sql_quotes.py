@@ -1,5 +1,5 @@
-"""A name in double quotes is a text to Spark, where other engines read a column. A condition that compares such a text
-with a constant is the same for every row, which nobody asks: it is refused with both ways to write what is meant."""
+"""Refuses a name in double quotes, which is a text to Spark, where other engines read a column. A condition that
+compares such a text with a constant is the same for every row: the error gives both ways to write what is meant."""
 
 from __future__ import annotations
 

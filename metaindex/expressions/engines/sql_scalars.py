@@ -171,7 +171,7 @@ class ScalarReader:
         return self.builder.call(_COMPARISONS[type(node)], left, right)
 
     def side(self, node: exp.Expression) -> Scalar:
-        """A side of a comparison: others' comparisons stand in parentheses, as engines chain them differently."""
+        """Read a side of a comparison; a comparison in it needs parentheses, as engines chain them differently."""
         if isinstance(node, (*_PREDICATES, *_PREDICATES_TOO)):
             raise UnknownMeaning("comparisons of comparisons without parentheses")
         return self.read(node)

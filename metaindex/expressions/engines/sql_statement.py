@@ -169,7 +169,7 @@ class _Names:
         return (0, ref) if self.alone else (None, ref)
 
     def side(self, ref: ColumnRef) -> tuple[str, str, int] | None:
-        """Table ("" where nobody knows), column, and a number for the source; None for a column of no table."""
+        """Return table ("" if unknown), column, and a number for the source; None for a column of no table."""
         known = self.place_of(ref)
         if known is None:
             return None if self.around is None else self.around.side(ref)

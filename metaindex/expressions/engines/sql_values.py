@@ -132,7 +132,7 @@ def _zone(name: str) -> dt.tzinfo:
 
 
 def like_pattern(pattern: str, escape: str) -> tuple[str, bool]:
-    """(text, is a prefix). Wildcards anywhere but one run of % at the end cannot be said."""
+    """Return (text, is a prefix). Wildcards except for one run of % at the end are not supported."""
     text: list[str] = []
     at = 0
     while at < len(pattern):

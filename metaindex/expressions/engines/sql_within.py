@@ -36,7 +36,7 @@ class QueriesWithin:
         return id(table) in self._ctes
 
     def select_of(self, source: exp.Expression) -> exp.Select | None:
-        """The SELECT that a source of a FROM is, where nobody else reads it, and its columns keep their names."""
+        """Return the SELECT that a source of a FROM is, if nothing else reads it, and its columns keep their names."""
         query: exp.Expression = source
         if type(source) is exp.Table and id(source) in self._ctes:
             query = self._ctes[id(source)]

@@ -1,4 +1,4 @@
-"""Calls of functions, with what Spark casts by itself written out, and what has no column worked out."""
+"""Calls of functions, with Spark's implicit casts made explicit, and column-free expressions evaluated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnknownMeaning(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ScalarBuilder:
-    """`zone`: the session's, in which times without a zone are told."""
+    """Builds scalars. `zone`: the session's, for times without a zone."""
 
     zone: str
 
@@ -66,7 +66,7 @@ class ScalarBuilder:
         return made
 
     def calendar(self, moment: Scalar) -> Scalar:
-        """A date or a clock, as which days and hours are told."""
+        """Return a date or a clock, from which days and hours are extracted."""
         return self.local_time(moment) if moment.type == INSTANT else moment
 
     def later(self, moment: Scalar, months: int, days: int, micros: int) -> Scalar:

@@ -154,7 +154,7 @@ def _changes(ref: TableRef, base: Base, to: Version, said: _Said) -> Changes:
 
 
 def _gone(said: _Said, schema: pa.Schema) -> FileTable:
-    """Every path that was said, but the live ones."""
+    """Return every path named, except the live ones."""
     paths = [path for path in said.sizes if path not in said.live]
     made = {
         "path": strings(paths),

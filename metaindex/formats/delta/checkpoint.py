@@ -85,7 +85,7 @@ def joined(tables: list[pa.Table]) -> pa.Table:
 
 
 def _sidecar_path(path: str, said: str) -> str:
-    """Sidecars lie in the log's own folder, whatever their path says of a place: a table may have been moved."""
+    """Return a sidecar's path in the log's own folder, whatever it says: a table may have been moved."""
     try:
         folder, _, name = decoded(path).rpartition("/")
     except (CorruptTableError, ValueError) as error:
@@ -98,8 +98,8 @@ def _sidecar_path(path: str, said: str) -> str:
 
 
 def _header(holder: opened, part: Any, out: CheckpointReader) -> list[str]:
-    """Takes protocol and metaData into `out`; gives the sidecars' paths. Row groups whose statistics show nothing are
-    left out."""
+    """Read protocol and metaData into `out`; return the sidecars' paths. Row groups that have neither by their
+    statistics are skipped."""
     columns = [name for name in part.schema_arrow.names if name in _HEADER]
     sidecars: list[str] = []
     many = part.num_row_groups > 1

@@ -33,7 +33,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
 
 
 def integers(values: Sequence[int | None], type_: pa.DataType | None = None) -> pa.Array:
-    """An integer column (int64 unless said)."""
+    """Return an integer column, by default int64."""
     type_ = type_ or pa.int64()
     valid = np.fromiter((v is not None for v in values), np.bool_, len(values))
     numbers = np.fromiter((0 if v is None else v for v in values), np.int64, len(values))

@@ -62,7 +62,7 @@ class LogListing:
         return max([*self.commits, *self.checkpoints], default=-1)
 
     def base(self, version: int) -> CheckpointFiles | None:
-        """The newest checkpoint that does not lie beyond the version."""
+        """Return the newest checkpoint that is not after the version."""
         below = [v for v in self.checkpoints if v <= version]
         return self.checkpoints[max(below)] if below else None
 

@@ -65,7 +65,7 @@ def _leading_numbers(stats: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArra
 
 
 def _digits(windows: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The number behind the prefix, and whether there is one that ends inside the window."""
+    """Return the number after the prefix, and whether there is one that ends inside the window."""
     words = windows.view("<u8")
     running = (words[:, 0] == _PREFIX_WORDS[0]) & ((words[:, 1] & _PREFIX_MASK) == _PREFIX_WORDS[1])
     value = np.zeros(len(windows), np.int64)

@@ -84,7 +84,7 @@ class DeltaDetails:
 
 
 def file_deletes(storage: Storage, said: str, files: pa.Table, row: int) -> BitMap64:
-    """The positions deleted from file `row` of a table of live files; `said`: the table and its version."""
+    """Return the positions deleted from file `row` of a table of live files; `said`: the table and its version."""
     path, kind, blob, offset, size, cardinality = (
         files.column(name)[row].as_py()
         for name in ("path", "delta_dv_storage", "delta_dv_path", "delta_dv_offset", "delta_dv_size", "deleted_count")
@@ -133,7 +133,7 @@ def build(ref: TableRef, segment: LogSegment, header: Header, version: Version) 
 
 
 def file_table(live: pa.Table, names: tuple[str, ...], values: list[pa.Array]) -> pa.Table:
-    """LIVE_SCHEMA as FILE_SCHEMA, Delta's own columns behind it."""
+    """Return LIVE_SCHEMA as FILE_SCHEMA, followed by Delta's own columns."""
     count = live.num_rows
     made = {"partition": partition_texts(names, values, count), "etag": pa.nulls(count, pa.string())}
     columns = [made[f.name] if f.name in made else live.column(f.name) for f in FILE_SCHEMA]

@@ -1,5 +1,5 @@
-"""Compressed text files, by the ending of their name, as Hadoop tells them: gzip, bzip2 and Zstandard, as Arrow unpacks
-them. Members may follow each other; anything else behind the last one is damage."""
+"""Compressed text files, recognized by their names' endings as in Hadoop: gzip, bzip2 and Zstandard, which Arrow
+unpacks. Members may follow each other; anything else after the last one is damage."""
 
 from __future__ import annotations
 

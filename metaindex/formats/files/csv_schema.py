@@ -129,7 +129,7 @@ def _csv_text(text: bytes, path: str, reader: Mapping[str, str], *, named: bool 
 
 
 def _check_separator(path: str, first_row: bytes, columns: int) -> None:
-    """UnsupportedFeatureError where nobody says what separates columns, and commas make one of a first row that has
+    """Raise UnsupportedFeatureError if no separator is given, and commas make one column of a first row that has
     another mark: none is guessed."""
     mark = next((mark for mark in ";\t|" if columns == 1 and mark.encode() in first_row), "")
     if mark:

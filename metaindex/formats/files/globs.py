@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def literal(part: str) -> str | None:
-    """The name that one part of a path stands for; None where it is a pattern."""
+    """Return the name that one part of a path matches literally; None for a pattern."""
     bare = re.sub(r"\\.", "", part, flags=re.DOTALL)
     return None if has_pattern(bare) else re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL)
 

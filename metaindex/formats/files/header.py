@@ -20,7 +20,7 @@ from .text_types import infer_text
 
 
 class LooksLikeData(UnsupportedFeatureError):
-    """The first row of a CSV file, of which nobody has said whether it is a header, looks like data."""
+    """Raised if the first row of a CSV file without a header option looks like data."""
 
 
 SAMPLED = 1000

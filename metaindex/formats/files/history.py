@@ -122,7 +122,7 @@ def remember(ref: TableRef, snapshot: Snapshot) -> None:
 
 
 def find(ref: TableRef, at: At) -> KeptListing:
-    """The kept listing that is asked: by id the newest of that id, by time the last one taken until then."""
+    """Find a kept listing: by id the newest with that id, by time the last one taken until then."""
     kept = remembered(ref)
     if at.version is not None:
         fits = [k for k in kept if k.id == str(at.version)]

@@ -1,5 +1,5 @@
-"""JSON lines whose columns Arrow is asked for, some at a time: it goes as deep into its stack as a text is nested, and
-keeps a place in every row for every name, so that a few megabytes would end the process."""
+"""Limits on the columns of JSON lines that Arrow reads at a time: it recurses as deep as a text is nested, and keeps a
+place in every row for every name, so that a few megabytes would end the process."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Listing:
         return starts_of(self.folders, self.bases)
 
     def in_roots(self) -> Listing:
-        """The files that lie in a root itself."""
+        """Return the files directly in a root."""
         return self._take([i for i, f in enumerate(self.folder) if self.folders[f] in self.roots])
 
     def sorted(self) -> Listing:

@@ -114,8 +114,8 @@ class FilesOptions:
 
 
 def _check_name(name: str) -> None:
-    """ArgumentError for a name that is nearly that of an option: Spark takes any name and passes over those it does not
-    know, so that a slip changes what is read without a word."""
+    """Raise ArgumentError for a name that is nearly that of an option: Spark accepts any name and ignores unknown ones,
+    so that a typo silently changes what is read."""
     near = meant(name)
     if near is not None:
         raise ArgumentError(f"readers know options by name; {name!r} is none; did you mean {near!r}?")

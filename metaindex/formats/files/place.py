@@ -16,8 +16,7 @@ def name_of(root: str, patterns: Sequence[str] = ()) -> str:
 
 
 def above(root: str) -> str:
-    """The folder beside whose things the table lies, without a closing slash; the root of a store itself has none above
-    it."""
+    """Return the folder that contains the table, without a closing slash; the root of a store has none above it."""
     scheme, separator, rest = root.partition("://")
     if separator and "/" not in rest.rstrip("/"):
         return f"{scheme}://{rest.rstrip('/')}"

@@ -1,4 +1,4 @@
-"""A schema that somebody names, as plain data: an index keeps it, and is of no use to who names another one."""
+"""A schema given by the user, as plain data: an index stores it, and cannot be used with another one."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _SPELLED: Final = {name.lower(): name for name in KNOWN}
 
 
 def spelled(name: str) -> str:
-    """The name of an option; one that is not known, as it is."""
+    """Return the proper spelling of an option's name; an unknown one stays as it is."""
     return _SPELLED.get(name.lower(), name)
 
 

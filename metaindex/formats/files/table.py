@@ -176,8 +176,8 @@ def _options(ref: TableRef) -> FilesOptions:
 
 
 def version_named(ref: TableRef, id_: str) -> Version:
-    """The version that has this id, were it there: nothing is listed. The same listing read with another schema or
-    other reader options is another version; a header that is said where one is meant makes none."""
+    """Return the version that has this id, without a listing. The same listing read with another schema or other reader
+    options is another version; an explicit default header makes none."""
     options = _options(ref)
     return _named(options.schema, options.telling, id_)
 

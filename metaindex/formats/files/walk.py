@@ -65,9 +65,9 @@ def list_files(
     base_path: bool = False,
     passed: Passed | None = None,
 ) -> Listing:
-    """Every data file at or below the storage's root, or what fits `patterns` there (`base_path`: partitions begin at
-    the storage's root all the same). `glob`: only files whose name fits (Spark's pathGlobFilter). `passed`: is told
-    what has no byte."""
+    """List every data file at or below the storage's root, or those that match `patterns` there (`base_path`:
+    partitions begin at the storage's root all the same). `glob`: only matching file names (Spark's pathGlobFilter).
+    `passed`: collects empty files."""
     listing = Listing(taken_ns=time.time_ns(), local=isinstance(storage, LocalStorage))
     walk = _Walk(storage, None if glob is None else matcher(glob), listing, passed or Passed())
     if isinstance(storage, LocalStorage):
@@ -92,7 +92,7 @@ def list_files(
 
 
 def some_files(storage: Storage, patterns: Sequence[str] = (), passed: Passed | None = None) -> Iterator[str]:
-    """Data files of the table one after the other, found without listing everything. `passed`: is told what is none."""
+    """Yield data files of the table without a full listing. `passed`: collects files that are no data."""
     passed = passed or Passed()
     for path, is_folder in (fit for pattern in patterns for fit in match(storage, pattern)):
         if is_folder:

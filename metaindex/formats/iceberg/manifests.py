@@ -105,7 +105,7 @@ def read_manifests(
     snapshot_id: int,
     only_live: bool = True,
 ) -> pl.DataFrame:
-    """The entries of all manifests, in their order. `snapshot_id` is said in errors."""
+    """Read the entries of all manifests, in their order. `snapshot_id` is for errors."""
     import polars as pl
 
     def entries_of(manifest: Manifest) -> pl.DataFrame:

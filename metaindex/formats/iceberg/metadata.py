@@ -107,7 +107,7 @@ class Selected:
 
 def select(metadata: TableMetadata, at: At) -> Selected:
     """Resolve a snapshot id, a branch, a tag, a time or "now". "Now" and a branch are read with the table's current
-    schema, everything older with the snapshot's own; and all of them with the schema that is asked, where one is."""
+    schema, everything older with the snapshot's own; and all of them with the requested schema, if any."""
     selected = _select(metadata, at)
     if at.schema_id is None or at.schema_id == selected.schema_id:
         return selected

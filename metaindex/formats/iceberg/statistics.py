@@ -195,7 +195,7 @@ _WIDTHS = {"bool": ((1, "u1"),), "time64[us]": ((8, "<i8"),)}
 
 
 def signed_zero(values: npt.NDArray[np.float64], upper: bool) -> npt.NDArray[np.float64]:
-    """Zero has two signs that are equal: both must lie inside the bounds."""
+    """Widen bounds to both signs of zero, which are equal."""
     return np.where(values == 0, 0.0 if upper else -0.0, values)
 
 

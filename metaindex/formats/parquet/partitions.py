@@ -72,7 +72,7 @@ class PartitionValues:
         return self._values[field.name]
 
     def _known(self, field: Field) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
-        """Values, and where they are known, of a format that tells by itself which texts are values."""
+        """Return values, and which are known, for a format that parses partition texts itself."""
         key = (field.name, field.field_id)
         if key not in self._offered:
             offered = getattr(self._snapshot.details, "known_partition_values", None)

@@ -39,8 +39,8 @@ def read_parquet(
     path: str = "",
     now: ObjectInfo | None = None,
 ) -> Iterator[tuple[int, int, list[pa.Array]]]:
-    """(first row, rows, one array per field) of each batch; only rows of row groups that cannot match are left out.
-    `path`: of the file, as `row_groups` knows it; `now`: as there."""
+    """Yield (first row, rows, one array per field) of each batch; only rows of row groups that cannot match are
+    skipped. `path`: of the file, as `row_groups` knows it; `now`: as there."""
     try:
         file, runs = row_groups.open(source, path, now)
         reader = _ColumnReader(file, fields, names, where)
@@ -76,7 +76,7 @@ def check_columns(
 
 
 def _refuse_encrypted(source: pa.NativeFile, where: str, error: Exception) -> None:
-    """A file is whole whose columns nobody but the holder of their keys can read."""
+    """Refuse a file with encrypted columns, which only holders of their keys can read."""
     hidden: tuple[str, ...] = ()
     with suppress(*DOUBTS):  # as its reader said
         hidden = encrypted_columns(lambda start, length: source.read_at(length, start), source.size())

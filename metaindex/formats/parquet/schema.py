@@ -282,8 +282,7 @@ class Compact:
                 raise KeyError(f"Thrift kind {kind}")
 
     def struct(self, kinds: Kinds = {}) -> Struct:  # noqa: B006 - never changed
-        """The fields up to the struct's end. Arrow passes over a field of another kind than it knows: one of `kinds`
-        raises."""
+        """Read the fields up to the struct's end. Arrow ignores a field of an unknown kind: one of `kinds` raises."""
         out: Struct = {}
         number = 0
         while True:

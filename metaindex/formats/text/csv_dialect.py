@@ -60,7 +60,7 @@ class CsvDialect:
 
 
 def line_end(block: bytes, start: int) -> int:
-    r"""Behind the line that begins at `start`; a \r\n may count as two ends, for the line between them is blank."""
+    r"""Return the end of the line from `start`; a \r\n may count as two, for the line between them is blank."""
     ends = [at for at in (block.find(b"\n", start, start + 65536), block.find(b"\r", start, start + 65536)) if at >= 0]
     if not ends:
         ends = [at for at in (block.find(b"\n", start), block.find(b"\r", start)) if at >= 0]

@@ -206,7 +206,7 @@ class CsvRows:
             column.append(tokens[i] if i < len(tokens) else None)
 
     def _by_record(self, text: str, where: str) -> list[pa.Array]:
-        """Records of a whole file. Only an empty line is left out here, not one of blanks."""
+        """Split a whole file into records. Only an empty line is dropped here, not one of blanks."""
         d, end = self._dialect, len(text)
         columns: list[list[str | None]] = [[] for _ in range(self._width)]
         at, head = 0, d.header
@@ -267,7 +267,7 @@ class CsvRows:
             )
 
     def _quoted(self, line: str, at: int, where: str) -> tuple[str, int]:
-        """The value that begins behind an opening quote, and the place of the separator or the end behind it."""
+        """Return the value after an opening quote, and the place of the separator or the end after it."""
         d, end, start = self._dialect, len(line), at
         out: list[str] = []
         while (stopped := self._stops.search(line, at)) is not None:

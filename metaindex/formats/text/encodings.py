@@ -14,7 +14,7 @@ _HALF = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """`name` is Python's; `said`: the user named it. `whole`: files are read whole."""
+    """Encoding of files. `name` is Python's; `said`: the user gave it. `whole`: files are read whole."""
 
     name: str
     said: bool

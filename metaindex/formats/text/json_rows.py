@@ -61,7 +61,7 @@ _Row: TypeAlias = dict[str, tuple[Any, str, bool]]
 
 
 class _BrokenInside(ValueError):
-    """The line is broken in the value of a column, and Spark goes on behind the break."""
+    """Raised for a line that is broken in a column's value if Spark goes on after the break."""
 
 
 class JsonRows:

@@ -258,8 +258,7 @@ def _struct(v: Any, inner: dict[str, Callable[[Any, str], object]]) -> dict[str,
 
 
 def _map(v: Any, convert: Callable[[Any, str], object]) -> list[tuple[str, object]]:
-    """A name that stands there twice is there twice: it is the reader of the map who takes the first value, or the
-    last."""
+    """Return a map; a repeated name stays: the map's reader takes its first value, or the last."""
     if not isinstance(v, dict):
         raise Bad
     pairs = v.pairs if isinstance(v, _Twice) else v.items()
