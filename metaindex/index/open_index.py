@@ -104,7 +104,7 @@ class OpenIndex:
 
     @property
     def unasked_because(self) -> str:
-        """Why no predicate is asked of it, where its kinds are there for other questions; "" of any other."""
+        """Return why predicates do not use it, if its kinds answer other questions; "" otherwise."""
         runs = self.entry.content.runs
         if not runs or any(covered_columns(run) for run in runs):
             return ""
@@ -225,7 +225,7 @@ class OpenIndex:
         return np.concatenate([rows for rows, _ in matches]), np.concatenate([places for _, places in matches])
 
     def _ids(self, run: RunRef, asked: pa.FixedSizeBinaryArray) -> tuple[npt.NDArray[np.uint64], Ordinals]:
-        """Ids of the run in order, as words, and their ordinals: all that share the path of one that is asked, and
+        """Return ids of the run in order, as words, and their ordinals: all that share a path with a requested one, and
         others."""
         reader = self.reader(run)
         parts = reader.parts("file_ids")

@@ -1,5 +1,5 @@
-"""An entry as far as this metaindex can read it: without the runs that need to be known in another way, and without the
-keys of other kinds or registry. What is left out proves nothing, and its files stay."""
+"""An entry as far as this metaindex can read it: without runs that need unknown features, and without keys of kinds
+unknown here. What is dropped proves nothing, and its files are kept."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Action(Protocol):
 
 @runtime_checkable
 class OtherVerb(Protocol):
-    """An action that people ask for by another verb than that of its operation."""
+    """An action with another verb for users than that of its operation."""
 
     verb: str
 

@@ -90,9 +90,9 @@ def names(entry: IndexLogEntry, mark: UnderWay) -> bool:
 def abandon(
     log: OperationLog, mark: UnderWay, operation: Operation, remove: Callable[[], None]
 ) -> IndexLogEntry | None:
-    """Ends an operation that failed, so that nobody has to cancel it; if this fails too, `cancel` does it. What was
-    written is removed only once no commit of the operation can take effect any more. The entry of the commit where that
-    did take effect, after all."""
+    """End a failed operation, so that no user has to cancel it; if this fails too, `cancel` does it. What it wrote is
+    removed only once none of its commits can take effect any more. Return the entry of the commit if that did take
+    effect after all."""
     try:
         end(log, mark, lambda latest: latest, f"abandon {operation.value}")
     except Ended as ended:

@@ -235,7 +235,7 @@ def _entry(log: OperationLog, number: int) -> IndexLogEntry | None:
 
 
 def _bury(log: OperationLog, listing: EntryListing, stone: Tombstone) -> int:
-    """Puts old entries behind the tombstone and removes them; those of an earlier clean that was cut short, too."""
+    """Move old entries behind the tombstone and remove them, with those of an earlier, interrupted clean."""
     old = [n for n in listing.entries if n < stone.lowest]
     stones = listing.tombstones[:-1]
     if old:

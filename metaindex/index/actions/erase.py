@@ -104,8 +104,8 @@ class Erase:
         remove_runs(self.storage, self.runs())
 
     def _sink(self) -> RunSink:
-        """A new folder each time: what was written for a content that others changed meanwhile must not lie beside what
-        is used."""
+        """Return a new folder each time: objects for content that others changed meanwhile must not be beside those in
+        use."""
         if self._used == len(self._sinks):
             raise ConcurrentWriteError(
                 f"erase needs an index that stands still; {self.name!r} is busy; try again later"

@@ -87,7 +87,7 @@ class Followed:
 
 
 class Unproved(Exception):
-    """The log's word does not fit the files of the base. `level`: that of the logger, at which it is told."""
+    """Raised if the log contradicts the files of the base. `level`: the log level of the message."""
 
     def __init__(self, why: str, level: int = logging.WARNING) -> None:
         super().__init__(why)

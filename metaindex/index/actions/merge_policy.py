@@ -13,9 +13,9 @@ from metaindex.index.log.entry import CoveredColumn, CoveredKey, RunRef
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """Runs of up to `small_files` files are of tier 0; each next tier holds `factor` times as many. `factor` runs of a
-    tier make one of the next; of tier 0, `least_small` are enough. No merge makes a run of more than `max_files`, nor,
-    where that is said, of more than `max_bytes`."""
+    """Sizes of merges. Runs of up to `small_files` files are of tier 0; each next tier holds `factor` times as many.
+    `factor` runs of a tier make one of the next; of tier 0, `least_small` are enough. No merge makes a run of more than
+    `max_files`, nor, if given, of more than `max_bytes`."""
 
     small_files: int = 1_000
     factor: int = 4

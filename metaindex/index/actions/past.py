@@ -97,7 +97,7 @@ class Past:
         self.files += int(present.sum())
 
     def _fresh(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
-        """Files of the version that the index, as it is now, does not know."""
+        """Return the files of the version that the current index lacks."""
         entry = self.log.latest()
         assert entry is not None
         index = OpenIndex(self.name, entry, self.log.storage, self.cache)

@@ -49,8 +49,8 @@ Limit = Callable[[Snapshot], npt.NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class Refresh(Create):
-    """Built like `Create`; `mode` says how. `options`: of the reader, that the index keeps from then on; none said
-    leave those that it has."""
+    """Refreshes an index as `mode` says; built like `Create`. `options`: of the reader, which the index keeps from then
+    on; None keeps those that it has."""
 
     mode: Mode = "incremental"
     limit: Limit | None = None

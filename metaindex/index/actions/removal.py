@@ -75,8 +75,8 @@ def heartbeats(storage: Storage) -> list[str]:
 
 
 def remove_everything(log: OperationLog, nonce: str) -> tuple[str, ...]:
-    """Removes every object but the log, as long as the operation `nonce` is under way: nobody else may write then. What
-    was left, and why."""
+    """Remove every object but the log, while the operation `nonce` is under way and so nobody else may write. Return
+    what was left, and why."""
     storage = log.storage
     stored = on_storage(storage)
     objects = [path for paths in stored.runs.values() for path in paths]

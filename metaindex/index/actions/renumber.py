@@ -99,7 +99,7 @@ class Replacement:
         return frozenset(run for renumbering in self.renumberings for run in renumbering.ordinals)
 
     def record(self, record: VersionRecord) -> VersionRecord:
-        """A record in the new ordinals. Overtaken where its bitmaps lie in an object that was not renumbered."""
+        """Return a record in the new ordinals. Overtaken if its bitmaps are in an object not renumbered."""
         if record.bits is not None:
             if record.bits.path not in self.objects:
                 raise Overtaken("a version was recorded meanwhile")

@@ -1,5 +1,5 @@
-"""The table at the version that an action is about. What that costs is paid when it is asked: which version, what
-changed since a known one, or all its files."""
+"""The table at the version of an action. Each part is loaded on demand: the version, the changes since a known one, or
+all files."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class FactScan:
 
 @dataclass(slots=True)
 class Collected:
-    """The facts of each leaf over the files asked, why files were left out (by row), and which were scanned."""
+    """Facts of each leaf over the requested files, reasons for dropped files (by row), and scanned files."""
 
     facts: list[pa.Table]
     problems: dict[int, str] = field(default_factory=dict)
@@ -261,7 +261,7 @@ def _without_facts(source: FactScan, count: int, why: str) -> Collected:
 
 
 def _leave_out(collected: Collected, source: FactScan, paths: list[str]) -> None:
-    """Nothing is said of files with a problem, not even what their footers did say."""
+    """Drop all facts of files with a problem, even those from their footers."""
     if not collected.problems:
         return
     rows = np.array(sorted(collected.problems), np.int64)

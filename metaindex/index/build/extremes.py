@@ -151,7 +151,7 @@ def _physical(scans: Sequence[ColumnScan], side: str, type_: pa.DataType) -> tup
 
 
 def _castable(scans: Sequence[ColumnScan], places: list[int], side: str, type_: pa.DataType) -> list[list[int]]:
-    """The places in groups that promote as a whole; those with a value that does not fit are left out."""
+    """Return the places in groups that promote as a whole, without those of values that do not fit."""
     try:
         promoted(pa.concat_arrays([getattr(scans[place], side)[0] for place in places]), type_)
     except pa.ArrowException:

@@ -34,8 +34,8 @@ class KeyFile(ABC):
 
     @abstractmethod
     def batches(self, wanted: set[str]) -> Batches:
-        """The rows, row group by row group; a row group without rows is left out. Without wanted columns, an empty
-        mapping for each row group that has rows, as one row."""
+        """Yield the rows, row group by row group, without empty ones. Without wanted columns, an empty mapping for each
+        row group that has rows, as one row."""
 
     def close(self) -> None:  # noqa: B027 - most formats hold nothing open
         """Lets go of the file."""

@@ -159,8 +159,8 @@ def _file(
     ordinal: int,
     constants: Mapping[str, pa.Array | None],
 ) -> tuple[str | None, bool]:
-    """Reads one file into the collectors that can be sure of it. What there is to tell of it, if anything, and whether
-    it is that it cannot be read."""
+    """Read one file into the collectors that can be sure of it. Return the problem, if any, and whether it is that the
+    file cannot be read."""
     told: dict[str, list[str]] = {}  # of which keys, by why
     live: dict[int, TakesRows] = {}
     for place, (plan, collector) in enumerate(zip(source.plans, collectors, strict=True)):

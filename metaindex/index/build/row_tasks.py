@@ -152,7 +152,7 @@ class Doubts:
 
 
 def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, DataFile]]:
-    """The files that a task is told of (ROW_FILE), by ordinal."""
+    """Return a task's files (ROW_FILE), by ordinal."""
     for batch in batches:
         for row in batch.to_pylist():
             yield row.pop("ordinal"), DataFile(**row)

@@ -180,7 +180,7 @@ class SparkBuilder:
 
 
 def _report(rows: DataFrame) -> tuple[tuple[tuple[str, str], ...], int, int]:
-    """Files left out (the first hundred, with why), how many, and how many were scanned."""
+    """Return the dropped files (the first hundred, with reasons), their number, and how many were scanned."""
     from pyspark.sql import functions as F  # noqa: N812
 
     once = rows.filter("first")
@@ -197,8 +197,8 @@ def _silent(what: str, done: int, total: int) -> None:
 
 @contextmanager
 def _on_spark(spark: SparkSession, only_spark: bool) -> Iterator[None]:
-    """Workers that can build, and jobs that end with the block. What Spark raises, in one line; its own trace stays
-    chained. `only_spark`: nobody else builds the index."""
+    """Check the workers, and end jobs with the block. Spark's errors become one line; its own trace stays chained.
+    `only_spark`: no other builder can build the index."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -185,7 +185,7 @@ class FinishTask:
                 yield from written(self.finishers[place].write(number), at * NEXT_RANGE)
 
     def parts(self, rows: Sequence[Row | Mapping[str, Any]]) -> list[list[PartInfo]]:
-        """The parts of each key, in order, of what all the tasks said."""
+        """Return the parts of each key, in order, from all tasks' reports."""
         out: list[list[PartInfo]] = [[] for _ in self.finishers]
         for row in sorted(rows, key=lambda row: int(row["number"])):
             out[self.ranges[row["number"] // NEXT_RANGE][0]].append(part_of(row))

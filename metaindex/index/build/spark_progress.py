@@ -21,9 +21,9 @@ _SECONDS = 0.5
 
 @contextmanager
 def tasks_told(spark: SparkSession, progress: Progress, what: str, total: int | None = None) -> Iterator[None]:
-    """Tells now and then, from another thread, how many tasks are done of the jobs that this thread starts inside, and
-    of how many that are known of; at the end, that all are. `total`: so many things are done by all tasks together, and
-    are told of instead. What goes wrong with telling is no reason to fail."""
+    """Report from another thread, now and then, how many tasks of the jobs started inside are done, and of how many
+    known ones; at the end, that all are. `total`: the number of things that all tasks together do, reported instead. A
+    failing report does not fail the build."""
     context, over = spark.sparkContext, threading.Event()
     said = [0, total or 0]
 

@@ -277,7 +277,7 @@ def _tallies(written: Sequence[RowTaskReport]) -> tuple[Ordinals, npt.NDArray[np
 
 
 def check_written(written: Sequence[RowTaskReport], asked: Ordinals) -> None:
-    """Raises unless every file was told of once, and as many rows of each were written as it gave."""
+    """Raise unless every file was reported once, and as many rows of each were written as it gave."""
     ordinals, says = _tallies(written)
     told = says <= TOLD
     ordinals, rows = ordinals[told], TOLD - says[told]

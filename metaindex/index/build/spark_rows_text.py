@@ -149,7 +149,7 @@ class TextRows:
 
 
 def _problems(spark: SparkSession, request: BuildRequest) -> dict[int, str]:
-    """Files that are not what the snapshot says, or that Spark leaves out."""
+    """Return files that differ from the snapshot, or that Spark ignores."""
     count = len(request.files)
     check = CheckTask(request.ref.storage)
 

@@ -24,9 +24,9 @@ _ready: set[str] = set()
 
 
 def ship(spark: SparkSession, only_spark: bool) -> None:
-    """Sees to it that workers can build: asks one, once an application, what it has, and adds the project's sources to
-    the application where workers have none, or others. WorkerError where a package is missing that cannot be sent.
-    `only_spark`: nobody else builds what is asked for."""
+    """Make sure that workers can build: one task per application checks their packages, and the project's sources are
+    added to the application if workers have none, or others. WorkerError for a missing package that cannot be sent.
+    `only_spark`: no other builder can build it."""
     check_running(spark)
     try:
         context = spark.sparkContext

@@ -68,7 +68,7 @@ class WorkerPython:
 
 
 def cure(only_spark: bool) -> str:
-    """`only_spark`: what is built has a kind that nobody else builds."""
+    """Return the cure. `only_spark`: no other builder can build one of the kinds."""
     elsewhere = "covering indexes are built by them alone" if only_spark else "or build with builder='local'"
     return (
         f"before the session starts set PYSPARK_PYTHON={sys.executable} (on a cluster spark.pyspark.python, a Python"

@@ -265,8 +265,8 @@ def hash_literals(literals: Sequence[Literal], types: Sequence[pa.DataType]) -> 
 
 
 def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.DataType]) -> Hashes | None:
-    """The hashes of many keys, those without a value left out; None where one of them cannot be said. Long lists of
-    plain integers or texts are hashed as columns."""
+    """Return the hashes of many keys, without those that have no value; None if one is unknown. Long lists of plain
+    integers or texts are hashed as columns."""
     if len(types) == 1 and len(values) >= 8:
         fast = _hash_plain([literal.value for (literal,) in values], plain_type(types[0]))
         if fast is not None:
@@ -284,8 +284,7 @@ def hash_all_literals(values: Sequence[Sequence[Literal]], types: Sequence[pa.Da
 def hash_each_list(
     lists: Sequence[Sequence[Sequence[Literal]]], types: Sequence[pa.DataType]
 ) -> tuple[Hashes, npt.NDArray[np.intp], frozenset[int]]:
-    """The hashes of the values of many lists, with the number of the list that each is of; and the lists of which some
-    value's cannot be said."""
+    """Return the hashes of the values of many lists, each with its list's number; and the lists with an unknown one."""
     flat = [(number, value) for number, values in enumerate(lists) for value in values]
     if len(types) == 1:
         fast = _hash_plain([literal.value for _, (literal,) in flat], plain_type(types[0]))

@@ -1,4 +1,4 @@
-"""Columns of a table by the names that people give them."""
+"""Finds columns of a table by the names that users give."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class FactRows(ABC):
         blank: Mapping[str, Mask],
         sink: RunSink,
     ) -> list[PartInfo]:
-        """Writes the rows of several runs as those of one. `blank`: by run the files of which nothing is said."""
+        """Write the rows of several runs as those of one. `blank`: by run, the files without facts."""
 
     @classmethod
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Values told apart: what is the same where they are equal, as an index that keeps values has them."""
+"""Distinct values: keys that are equal if the values are, as an index that keeps values has them."""
 
 from __future__ import annotations
 

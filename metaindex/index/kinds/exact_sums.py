@@ -22,7 +22,7 @@ def can_be_summed(type_: pa.DataType) -> bool:
 
 
 def scale_of(type_: pa.DataType) -> int:
-    """Digits behind the point."""
+    """Return the number of digits after the decimal point."""
     type_ = plain_type(type_)
     return int(type_.scale) if pa.types.is_decimal(type_) else 0
 

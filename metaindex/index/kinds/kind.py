@@ -157,7 +157,7 @@ class Kind(ABC):
 
 
 class StoredKind(ABC):
-    """The rows of keys in one metadata partition; all of it is said of the class."""
+    """The rows of keys in one metadata partition, by class methods alone."""
 
     __slots__ = ()
     partition: ClassVar[str]
@@ -172,9 +172,8 @@ class StoredKind(ABC):
     @classmethod
     @abstractmethod
     def check(cls, reader: RunReader, key: CoveredKey, unkeyed: Mask, records: pa.ChunkedArray) -> None:
-        """Reads all rows of a key back. Raises Mismatch, or what reading raises, where something is wrong. `unkeyed`:
-        the files of which the key is said to know nothing. `records`: by ordinal how many rows the table's log says.
-        """
+        """Read all rows of a key back. Raises Mismatch, or a reading error, if something is wrong. `unkeyed`: the files
+        that the key does not cover. `records`: by ordinal the number of rows in the table's log."""
 
     @classmethod
     def carries_over(cls, old: pa.DataType, new: pa.DataType) -> bool:
@@ -239,13 +238,13 @@ class LookedUpRows(StoredKind):
 
 @runtime_checkable
 class KeepsValues(Protocol):
-    """Rows that keep every value of their files as it is: it can be told which different ones there are."""
+    """Rows that keep every value of their files unchanged, so that distinct values can be listed."""
 
     @classmethod
     def each_value(cls, reader: RunReader, key: CoveredKey) -> Iterator[tuple[Units, pa.Array]]:
-        """The ordinals of files and a value that each of them has, as `different.value_keys`; piece by piece, as all
-        of them may be more than memory holds. A value may be told once or more often, NULL is none; of a text that may
-        have been cut there are `different.CUT` bytes. DamagedIndexError for what cannot be."""
+        """Yield the ordinals of files and a value that each of them has, as `different.value_keys`; in pieces, as all
+        of them may exceed memory. A value may come once or more often, NULL never; of a text that may have been cut
+        there are `different.CUT` bytes. Raises DamagedIndexError for impossible rows."""
 
 
 class KeyKind(Kind):
@@ -320,8 +319,7 @@ def key_plans(kinds: Sequence[Kind], schema: Schema) -> list[PlannedKey]:
 
 
 class WholeKind(KeyKind, LookedUpRows):
-    """A kind that keys values and says of its rows, too, which stand in the partition of its name: one class is all of
-    it."""
+    """A kind that keys values and is its own rows' class, in the partition of its name."""
 
     __slots__ = ()
 

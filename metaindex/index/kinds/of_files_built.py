@@ -229,7 +229,7 @@ def merged(
 def _of_range(
     schema: pa.Schema, run: RunReader, old: CoveredKey, places: npt.NDArray[np.int64], first: int, last: int
 ) -> Iterator[pa.Table]:
-    """Rows of the files whose new ordinals lie in a range, under these."""
+    """Return rows of the files whose new ordinals are in a range, with these ordinals."""
     names = schema.names
     for part in run.parts(old.kind):
         if part.first_key != old.key_id:

@@ -135,8 +135,8 @@ _OTHERS = _Others()
 
 
 def others() -> Mapping[str, type[WholeKind]]:
-    """The kinds that installed packages bring, by name. One that cannot be loaded, or whose name is taken, is left out
-    and told of by a warning: no query depends on it."""
+    """Return the kinds of installed packages, by name. One that cannot be loaded, or whose name is taken, is ignored
+    with a warning: no query depends on it."""
     return _OTHERS.all()
 
 
@@ -230,7 +230,7 @@ def maker_of(key: CoveredKey, kinds: Sequence[KindSpec]) -> KeyKind:
 
 
 def keyed(run: RunRef) -> tuple[CoveredKey, ...]:
-    """The keys of a run whose rows tell of its files. One of a kind that is not known here counts as one."""
+    """Return the keys of a run whose rows are about its files. A key of an unknown kind counts as one."""
     return tuple(key for key in run.keys if key.kind not in _SERVED)
 
 

@@ -40,8 +40,8 @@ def encode(entry: IndexLogEntry, key: bytes | None = None) -> bytes:
 
 
 def check_readable(data: bytes, where: str) -> None:
-    """DamagedIndexError where bytes of `encode` are not an entry as this format has it: nobody is left with what cannot
-    be read. They were sealed a moment ago, and no field is in them twice: that is not looked at again."""
+    """Raise DamagedIndexError unless bytes of `encode` are an entry as this format has it, so that no reader gets an
+    unreadable one. They were sealed a moment ago, and no field is in them twice: that is not checked again."""
     _entry(json.loads(data[: data.index(b"\n")]), where)
 
 

@@ -30,7 +30,7 @@ class Fields:
         return self._one(name, bool)  # type: ignore[no-any-return]
 
     def whole(self, name: str, least: int = _LEAST, greatest: int = _GREATEST) -> int:
-        """A whole number; of 64 bits, unless more is said of it."""
+        """Return an integer; of 64 bits, unless a limit is given."""
         value: int = self._one(name, int)
         if not least <= value <= greatest:
             raise ValueError(f"{self.what}: {name!r} is from {least} to {greatest}, not {str(value)[:40]}")

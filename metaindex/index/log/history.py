@@ -77,8 +77,8 @@ def without_runs(content: Content, runs: frozenset[str]) -> Content:
 
 
 def rolled_over(content: Content, roll: RollOver) -> Content:
-    """The content with records moved out; as it is where another writer changed what the roll-over was made from (the
-    next one will do it)."""
+    """Return the content with records moved out; unchanged if another writer changed what the roll-over was made from
+    (the next one will do it)."""
     moved = {r.version for r in roll.moved}
     rooted = {r.version: r for r in roll.rooted}
     held = {r.version: r for r in content.versions}

@@ -20,7 +20,7 @@ LAYOUT_VERSION = 1
 
 
 def unknown(run: RunRef) -> str | None:
-    """Why the run is left out, or None."""
+    """Return why the run is ignored, or None."""
     lacking = [need for need in run.reader_needs if need not in KNOWN]
     return None if not lacking else _said(run.run, lacking)
 

@@ -174,8 +174,8 @@ class OperationLog:
         return entry
 
     def append(self, entry: IndexLogEntry) -> None:
-        """Creates the entry under its number. ConcurrentWriteError when the number is taken by somebody else, or was
-        and is removed by now.
+        """Create the entry under its number. Raises ConcurrentWriteError if another writer took the number, or did and
+        removed it.
 
         A put that fails without saying whether it took effect is made again: the nonce tells an answer that was lost
         from a race that was. StorageError after some tries; whether the entry is there, or will be, is then not known.

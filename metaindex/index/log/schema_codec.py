@@ -18,7 +18,7 @@ from .repeated import Repeated
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """UnsupportedFeatureError where nobody could read it again."""
+    """Return a schema as JSON. Raises UnsupportedFeatureError if it could not be read back."""
     arrow = schema.arrow().serialize()
     try:
         pa.ipc.read_schema(arrow)

@@ -25,8 +25,7 @@ _OBJECTS = 64
 
 @dataclass(slots=True)
 class Decoded:
-    """Columns of some row groups of a part, one group's rows behind the other's. `places`: of each group, its first row
-    and how many."""
+    """Columns of some row groups of a part, concatenated. `places`: of each group, its first row and number of rows."""
 
     path: str
     columns: dict[str, pa.ChunkedArray]
@@ -43,8 +42,8 @@ class Decoded:
 
 @dataclass(slots=True)
 class StoreCache:
-    """Immutable things read before, by path; decoded columns up to `limit_bytes`, the least recently used go first. The
-    rest is small and as much as the runs in use have, as whoever knows these says so (`keep_only`)."""
+    """Cache of immutable data, by path; decoded columns up to `limit_bytes`, the least recently used go first. The rest
+    is small and bounded by the runs in use, which the owner sets (`keep_only`)."""
 
     limit_bytes: int = 128 << 20
     manifests: dict[str, tuple[PartInfo, ...]] = field(default_factory=dict)

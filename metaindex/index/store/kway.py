@@ -46,7 +46,7 @@ class _KeyStream:
         return self._buffer.num_rows if self._buffer is not None else 0
 
     def load(self) -> None:
-        """Puts the next rows behind those at hand."""
+        """Append the next rows to those in memory."""
         for table in self._tables:
             if table.num_rows:
                 self._hold(table if not self.rows else pa.concat_tables([self._buffer, table]))

@@ -91,7 +91,7 @@ def run_folder(kind: str, run: str) -> str:
 
 
 def run_of(kind: str, path: str) -> str:
-    """The run in whose folder a part of a metadata partition lies."""
+    """Return the run in whose folder a part of a metadata partition is."""
     return path.removeprefix(f"{kind}/").partition("/")[0].removeprefix(_RUN)
 
 
@@ -108,7 +108,7 @@ def _home(folder: str) -> str:
 
 
 def _for(folder: str, options: dict[str, str] | None) -> dict[str, str] | None:
-    """The table's storage options, where the indexes lie on a store and not on a local disk."""
+    """Return the table's storage options, if the indexes are on a store and not on a local disk."""
     return options if is_remote(folder) else None
 
 

@@ -182,9 +182,9 @@ class RunReader:
         return data
 
     def stretches(self, wanted: Sequence[tuple[PartInfo, int, int]]) -> list[memoryview]:
-        """Bytes of parts: `length` from `start` on, of each that is wanted, in their order. One storage read for
-        neighbours; on an object store all reads at once. Nothing vouches for the bytes: who asks has a way to check
-        them."""
+        """Return bytes of parts: `length` from `start` on, for each requested one, in their order. Neighbours share one
+        storage read; on an object store all reads run at once. The bytes are unchecked: callers must have a check of
+        their own."""
         spans: dict[str, list[tuple[int, int]]] = {}
         for part, start, length in wanted:
             spans.setdefault(part.path, []).append((start, start + length))

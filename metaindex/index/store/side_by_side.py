@@ -30,8 +30,8 @@ _LARGE = 4 << 20
 
 @contextmanager
 def side_by_side(sink: RunSink) -> Iterator[RunSink]:
-    """A sink whose puts return before they are done. All are when the block ends; it raises what the first that failed
-    raised. An error in the block waits for them too, so that whoever removes what was written then finds it."""
+    """Yield a sink whose puts return before they are done. All are when the block ends; it raises what the first that
+    failed raised. An error in the block waits for them too, so that a clean-up then finds all objects."""
     puts = _Puts(sink.storage, threading.BoundedSemaphore(_WAITING), [])
     try:
         yield replace(sink, storage=puts)

@@ -18,9 +18,9 @@ _SMALL_PART_ROWS = 1 << 14
 def stream(
     source: RunReader, kind: str, schema: pa.Schema, leading: int | None, among: int, most: int = MOST_ROWS
 ) -> Iterator[pa.Table]:
-    """The rows of a metadata partition: these columns of it; where one is asked, those with this value of the column
-    that they are sorted by first, which is then the first of the schema. `among`: how many streams share the memory.
-    Small parts hold many such values and stay in the cache."""
+    """Stream these columns of a metadata partition; with a value, only the rows that have it in the column that they
+    are sorted by first, which is then the first of the schema. `among`: how many streams share the memory. Small parts
+    hold many such values and stay in the cache."""
     names = schema.names
     rows_at_once = most // max(among, 1)
     for part in source.parts(kind):

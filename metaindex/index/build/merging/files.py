@@ -1,5 +1,5 @@
-"""Merges `files`, `file_ids` and `partitions`: numbers the files anew by (partition, path). A file that stands in
-several runs counts once."""
+"""Merges `files`, `file_ids` and `partitions`: renumbers the files by (partition, path). A file in several runs counts
+once."""
 
 from __future__ import annotations
 

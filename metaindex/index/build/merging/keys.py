@@ -60,8 +60,8 @@ def merge_keys(
     blank: Mapping[str, Mask],
     write: WritesPieces | None = None,
 ) -> tuple[tuple[CoveredKey, ...], list[PartInfo]]:
-    """Writes the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its
-    files, -1 where it is left out. `keys`: as `keys_together` says. `write`: as in `MergeInto`."""
+    """Write the rows of all keys of a run of so many files. `ordinals`: by source, the new ordinal of each of its
+    files, -1 if it is dropped. `keys`: from `keys_together`. `write`: as in `MergeInto`."""
     blanked = np.zeros(files, np.bool_)
     for source, places in zip(sources, ordinals, strict=True):
         if source.run.run in blank:

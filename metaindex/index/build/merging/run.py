@@ -33,13 +33,13 @@ _NO_KEYS = OWN | {FACT_ROWS.files.partition, FACT_ROWS.partitions.partition}
 
 
 def unmerged(source: RunReader) -> set[str]:
-    """The metadata partitions of a run that nobody here can merge: such a run stays as it is."""
+    """Return the metadata partitions of a run that cannot be merged here: such a run stays as it is."""
     return {partition for partition in source.kinds() - _NO_KEYS if stored_kind(partition) is None}
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The new run, and the new ordinal of each file of each old run: -1 where the file was left out."""
+    """The new run, and the new ordinal of each file of each old run: -1 if the file was dropped."""
 
     run: RunRef
     ordinals: Mapping[str, Ordinals]
@@ -52,9 +52,8 @@ def merge_runs(
     blank: Mapping[str, Mask] | None = None,
     write: WritesPieces | None = None,
 ) -> Merged:
-    """Writes the run of all files of the sources, or of those that `keep` marks in a source; of those that `blank`
-    marks nothing is said but that they are there. `write`: as in `MergeInto`. DamagedIndexError where a
-    source cannot be read."""
+    """Write the run of all files of the sources, or of those that `keep` marks in a source; those that `blank` marks
+    are kept without facts. `write`: as in `MergeInto`. Raises DamagedIndexError if a source cannot be read."""
     columns: tuple[CoveredColumn, ...] | None = ()
     keys: tuple[CoveredKey, ...] | None = sources[0].run.keys if sources else ()
     for source in sources:

@@ -111,8 +111,8 @@ def unsliced(rows: Bytes, files: int) -> Bytes:
 
 
 def vectors(rows: Bytes, files: int) -> Bytes:
-    """The 256 vectors of each sliced block, one behind the other, a row each: bytes of bits, or below PACKED_BELOW a
-    byte 0 or 1 a file."""
+    """Return the 256 vectors of each sliced block, in sequence, a row each: bytes of bits, or below PACKED_BELOW one
+    byte, 0 or 1, per file."""
     if files < PACKED_BELOW:
         return np.unpackbits(rows, axis=1, bitorder="little").reshape(-1, files)
     return rows.reshape(-1, vector_bytes(files))

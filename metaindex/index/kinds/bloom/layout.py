@@ -84,7 +84,7 @@ class SizeClass:
         return CHECK_BYTES + self.spanned(row) * self.block_bytes
 
     def stretch(self, row: int, rows: int) -> int:
-        """Bytes of so many rows from one on, as they stand in a page."""
+        """Return the number of bytes of so many rows from one on, in a page."""
         last = self.length(row + rows - 1)
         return (rows - 1) * (LENGTH_BYTES + self.length(row)) + LENGTH_BYTES + last
 

@@ -205,7 +205,7 @@ class BloomReader(EqualityReader):
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """A row that is asked of: for each hash, the number of its block in the row and its eight bits."""
+    """A row to be read: for each hash, the number of its block in the row and its eight bits."""
 
     number: int  # of the class
     row: int

@@ -18,7 +18,7 @@ _AHEAD_BYTES = 1 << 18
 
 
 class StoredPiece:
-    """The filters of one class of a run. `places`: the new ordinal of each file of the run, -1 where it is left out."""
+    """The filters of one class of a run. `places`: the new ordinal of each file of the run, -1 if it is dropped."""
 
     def __init__(self, filters: StoredFilters, number: int, places: Ints) -> None:
         self._filters, self._number = filters, number
@@ -53,7 +53,7 @@ class StoredPiece:
 
 
 def stored_pieces(run: RunReader, key_id: int, places: Ints) -> Iterator[FilterPiece]:
-    """The filters of one key of a run, of the files that are not left out."""
+    """Return the filters of one key of a run, for files that are not dropped."""
     filters = StoredFilters(run, key_id)
     for number in range(len(filters.directory.classes)):
         piece = StoredPiece(filters, number, places)

@@ -33,7 +33,7 @@ class _Stretch:
 
 
 class FilterWriter:
-    """The parts of one key, each of which can be written by itself. `pieces`: all filters of the key."""
+    """Writes the parts of one key, each independently. `pieces`: all filters of the key."""
 
     def __init__(self, key_id: int, pieces: Sequence[FilterPiece]) -> None:
         self._key_id = key_id

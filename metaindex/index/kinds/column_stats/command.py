@@ -1,4 +1,4 @@
-"""`metaindex create --stats`, which is what is built where nothing else is asked for."""
+"""Options of `metaindex create --stats`, the default kind."""
 
 from __future__ import annotations
 

@@ -58,8 +58,8 @@ class BothLevels(Asking):
 
 
 def expand(run: RunReader, partitions: Mask, column: int) -> Mask:
-    """A truth per partition as a truth per file: the files of a partition are one range of ordinals. `column`: a
-    covered column whose aggregates are at hand."""
+    """Expand a mask of partitions to files: the files of a partition are one range of ordinals. `column`: a covered
+    column whose aggregates are loaded."""
     first, count = run.derived("partition ranges", lambda: _partition_ranges(run, column))
     out = np.zeros(run.run.files, np.bool_)
     inside = np.flatnonzero(partitions)

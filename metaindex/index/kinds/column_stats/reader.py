@@ -109,8 +109,8 @@ class RunStatistics(ManyFiles):
         return self._answer("nan", column, _COUNTS, lambda s: s.some_nan(column))
 
     def many(self, questions: Sequence[Question]) -> Matrix:
-        """A row a question. Of each column the rows are found once, in the row groups that may say yes to one of its
-        questions; each question keeps what its own row groups said."""
+        """Answer many questions, a row each. Each column's rows are found once, in the row groups that may match one of
+        its questions; each question uses the answers of its own row groups."""
         out = np.ones((len(questions), self.count), np.bool_)
         alike = grouped(((id(question.column), _needed(question)), question) for question in questions)
         for (_, name), (places, some) in alike.items():
@@ -371,7 +371,7 @@ def _bounds_of_groups(footer: Footer, type_: pa.DataType, needs: Needs) -> Colum
 
 
 def _ones(where: Mask) -> pa.Array:
-    """The count 1 where True, unknown elsewhere: "as many NULLs as rows" said of units that hold nothing but NULL."""
+    """Return the count 1 where True, unknown elsewhere: "as many NULLs as rows" for units that are all NULL."""
     return from_vector(where.astype(np.int64), where, pa.int64())
 
 

@@ -114,7 +114,7 @@ def in_stored_order(
 
 
 def _each_its_own(rows: pa.Table) -> pa.Table:
-    """The aggregates where every partition has one file: what is said of the file."""
+    """Return the aggregates if every partition has one file: the file's own rows."""
     ones = pa.repeat(pa.scalar(1, pa.int32()), rows.num_rows)
     return pa.Table.from_arrays(
         [ones if name == "file_count" else rows.column(name) for name in PARTITION_STATS.names], schema=PARTITION_STATS

@@ -68,7 +68,7 @@ def cut_points(text: str, bits: int) -> CutPoints:
 
 
 def no_curve(curve: tuple[int, tuple[str, ...]], columns: int) -> str | None:
-    """Why bits and cut points, as a layout says them, are of no curve through so many columns, or None."""
+    """Return why bits and cut points in a layout define no curve through so many columns, or None."""
     bits, cuts = curve
     if bits != BITS.get(columns):
         return f"a curve of {bits} bits through {columns} columns"

@@ -158,7 +158,7 @@ class CoveringPlan:
 
 
 def _unwritten(rows: pa.Table, placement: Placement, number: int) -> PartInfo:
-    """A part of rows that nobody writes."""
+    """A part of rows that are not written."""
     bounds = placement.bounds()
     bounds.add(rows)
     return PartInfo(PARTITION, str(number), rows.num_rows, 0, 0, "", None, None, *bounds.said())

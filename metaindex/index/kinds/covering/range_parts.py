@@ -21,7 +21,7 @@ from .layout import CoveringLayout
 
 @dataclass(frozen=True, slots=True)
 class SaidColumn:
-    """A column of which parts say their bounds, at a place of what they say. `type`: as it is stored."""
+    """A column with bounds in parts, at a place of a part's bounds. `type`: as stored."""
 
     place: int
     type: pa.DataType

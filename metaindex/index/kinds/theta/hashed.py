@@ -20,7 +20,7 @@ def can_be_sketched(type_: pa.DataType) -> bool:
 
 
 def as_sketched(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Values that are no NULL, as those of the type. UnkeyedValuesError where they are of no such type. Views become
+    """Return the non-null values in the given type. Raises UnkeyedValuesError if they have another one. Views become
     texts before different values are looked for: Arrow takes a NULL among views for an empty text there."""
     type_ = plain_type(type_)
     for each in (values.type, type_):

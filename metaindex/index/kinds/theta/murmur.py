@@ -64,7 +64,7 @@ def hash_texts(values: pa.Array) -> Hashes:
 
 
 def hash_words(words: npt.NDArray[np.generic]) -> Hashes:
-    """The hashes of numbers, or of rows of them, as they lie in memory, little-endian."""
+    """Hash numbers, or rows of them, by their bytes in memory, little-endian."""
     plain = np.ascontiguousarray(words)
     return hash_rows(plain.view(np.uint8).reshape(len(plain), -1)) if len(plain) else _none()
 

@@ -76,8 +76,8 @@ class Theta:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Theta:
-        """DamagedIndexError for anything else than `to_bytes` gives, as whoever wrote an index may have written
-        anything."""
+        """Parse the result of `to_bytes`. Raises DamagedIndexError for anything else, as the writer of an index may
+        have written anything."""
         sketch = cls._read(data)
         if sketch is None:
             raise DamagedIndexError(

@@ -54,7 +54,7 @@ class KeyRange:
 def encode_all_literals(
     values: Sequence[Sequence[Literal]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
 ) -> Keys | None:
-    """Many keys, ascending, each once, those without a value left out; None where one of them cannot be said."""
+    """Encode many keys, ascending, each once, without those that have no value; None if one is unknown."""
     if len(stored) == 1 and len(values) >= _MANY:
         plain = _encode_plain([literal.value for (literal,) in values], plain_type(stored[0]), plain_type(now[0]))
         if plain is not None:
@@ -72,8 +72,7 @@ def encode_all_literals(
 def encode_each_list(
     lists: Sequence[Sequence[Sequence[Literal]]], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
 ) -> tuple[list[Key], list[int], frozenset[int]]:
-    """The keys of the values of many lists, with the number of the list that each is of; and the lists of which some
-    value's cannot be said."""
+    """Encode the values of many lists, each with its list's number; and return the lists with an unknown one."""
     flat = [(number, value) for number, values in enumerate(lists) for value in values]
     if len(stored) == 1:
         fast = _plain_keys([literal.value for _, (literal,) in flat], plain_type(stored[0]), plain_type(now[0]))
@@ -130,8 +129,8 @@ def _encode_plain(values: list[object], stored: pa.DataType, now: pa.DataType) -
 def encode_literals(
     literals: Sequence[Literal], stored: Sequence[pa.DataType], now: Sequence[pa.DataType]
 ) -> Key | Absent | None:
-    """The key that equals the literals, which are of the types that the columns have now. NO_VALUE where none can; None
-    where that cannot be said."""
+    """Return the key that equals the literals, which are of the columns' current types. NO_VALUE if there is none; None
+    if that is unknown."""
     parts: list[Key] = []
     doubt = False
     for literal, old, new in zip(literals, stored, now, strict=True):

@@ -134,7 +134,7 @@ def _repeats(keys: pa.Array) -> bool:
 
 
 def joined(pieces: list[pa.Array], type_: pa.DataType) -> pa.Array:
-    """Keys one behind the other."""
+    """Concatenate keys."""
     return pa.concat_arrays(pieces) if pieces else pa.nulls(0, type_)
 
 

@@ -25,7 +25,7 @@ Stays = Callable[[Units], bool]
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A part of a source that goes over whole, and its least key: no other row of the merge lies between its bounds."""
+    """A source's part that is carried over whole, and its least key: its bounds enclose no other row."""
 
     stored: StoredKeys
     part: PartInfo
@@ -64,7 +64,7 @@ def _reaches(other: StoredKeys, part: PartInfo, low: Key, high: Key) -> bool:
 
 
 def _keep_apart(alone: list[bool], shares: Sequence[bool]) -> None:
-    """A key that stands in two neighbours goes with both or with none: its rows are in order of their units."""
+    """Carry both or neither of two neighbours that share a key: its rows are in the order of their units."""
     for order in (range(len(shares)), reversed(range(len(shares)))):
         for at in order:
             if shares[at] and not (alone[at] and alone[at + 1]):

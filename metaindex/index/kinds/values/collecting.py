@@ -160,7 +160,7 @@ class Finisher(ABC):
         return self.plan.covered(self.layout.as_mapping(), len(unkeyed)), unkeyed
 
     def close(self) -> tuple[CoveredKey, list[PartInfo], Units]:
-        """Writes all ranges, here, and removes what was put aside. As `keyed.KeyCollector.close`."""
+        """Write all ranges here, and remove the spills; see `keyed.KeyCollector.close`."""
         parts = [part for number in range(self.ranges) for part in self.write(number)]
         remove_spills(self.spill, tuple(path for share in self.gathered for path in share.spills))
         key, unkeyed = self.covered()
@@ -178,8 +178,8 @@ def unkeyed_of(gathered: Sequence[Gathered]) -> Units:
 
 
 def torn_of(gathered: Sequence[Gathered]) -> Units:
-    """The ordinals whose rows are left out when spills are read back: those of files that failed after something of
-    them was put aside."""
+    """Return the ordinals whose rows are dropped when spills are read back: those of files that failed after some of
+    their rows were spilled."""
     return unkeyed_of(gathered) if any(share.details["torn"] for share in gathered) else np.empty(0, np.int64)
 
 

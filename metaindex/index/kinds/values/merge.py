@@ -194,7 +194,7 @@ class _PartsWriter:
             self._waiting = [whole.slice(self._rows)]
 
     def carry(self, carried: Carried) -> None:
-        """A part that goes over as it is, behind all rows so far."""
+        """Add a part unchanged, after all rows so far."""
         self.close()
         self.written.append(
             self._sink.copy(carried.part, carried.stored.whole(carried.part), self._number(len(self.written)))

@@ -36,8 +36,8 @@ def sort_keys(keys: pa.Array) -> tuple[pa.Array, _Ints]:
 def _refined(
     ordered: pa.Array, order: _Ints, alike: npt.NDArray[np.bool_], differ: npt.NDArray[np.bool_]
 ) -> tuple[pa.Array, _Ints]:
-    """Sorts the groups of rows that are alike so far and not all the same: they lie apart, so that one sort of all of
-    them is the sort of each."""
+    """Sort the groups of rows that are equal so far and not all the same: they do not overlap, so one sort of all of
+    them sorts each."""
     group = np.concatenate(([0], np.cumsum(~alike)))
     unsorted = np.zeros(int(group[-1]) + 1, np.bool_)
     unsorted[group[1:][differ]] = True

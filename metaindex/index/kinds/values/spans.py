@@ -12,7 +12,7 @@ _Places = npt.NDArray[np.intp]
 
 
 def covered(first: _Places, last: _Places, count: int) -> _Places:
-    """Every number below `count` that lies in one of the ranges."""
+    """Return every number below `count` that is in one of the ranges."""
     steps = np.zeros(count + 1, np.int64)
     some = first < last
     np.add.at(steps, first[some], 1)
@@ -21,7 +21,7 @@ def covered(first: _Places, last: _Places, count: int) -> _Places:
 
 
 def spans(start: _Places, end: _Places) -> npt.NDArray[np.int64]:
-    """Every position of the ranges, one range behind the other."""
+    """Return every position of the ranges, one range after the other."""
     lengths = end - start
     total = int(lengths.sum())
     offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)

@@ -1,4 +1,4 @@
-"""Every value that the files of a key have, as it is kept."""
+"""Yields every value that a key keeps of its files, unchanged."""
 
 from __future__ import annotations
 
