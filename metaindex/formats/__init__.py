@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .files.place import name_of as name_of
     from .files.read_options import ReadOptions as ReadOptions
     from .files.read_options import options_in_words as options_in_words
+    from .files.read_options import said_once as said_once
     from .files.schema import needs_header as needs_header
     from .files.schema import plain_type as plain_type
     from .files.schema_said import schema_said as schema_said
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from .model import Diff as Diff
     from .model import EqualityDelete as EqualityDelete
     from .model import Field as Field
-    from .model import FileEntry as FileEntry
     from .model import FileTable as FileTable
     from .model import Leaf as Leaf
     from .model import ManyLogBounds as ManyLogBounds
@@ -131,7 +131,7 @@ else:
             "files.only_spark": "unread_file without_only_spark",
             "files.options": "FilesOptions",
             "files.place": "above name_of",
-            "files.read_options": "ReadOptions options_in_words",
+            "files.read_options": "ReadOptions options_in_words said_once",
             "files.schema": "needs_header plain_type",
             "files.schema_said": "schema_said",
             "files.spelling": "READER is_known meant spelled",
@@ -140,7 +140,7 @@ else:
             "iceberg.manifests": "EQUALITY_DELETES",
             "iceberg.snapshot": "IcebergDetails",
             "model": (
-                "COLLATED CountsNested Deletes Diff EqualityDelete FILE_SCHEMA Field FileEntry FileTable "
+                "COLLATED CountsNested Deletes Diff EqualityDelete FILE_SCHEMA Field FileTable "
                 "IDENTITY Leaf ManyLogBounds PartitionHashes Schema Snapshot SnapshotDetails Trust Version "
                 "partition_text"
             ),

@@ -42,7 +42,7 @@ class ReadOptions:
     @property
     def in_text(self) -> Mapping[str, _Plain]:
         """Return those that are text: not a schema that no text says."""
-        return {name: value for name, value in self.said.items() if name != "schema" or not _no_text(str(value))}
+        return {name: value for name, value in self.said.items() if name != "schema" or not str(value).startswith("?")}
 
     @property
     def meant(self) -> Mapping[str, str]:
@@ -63,8 +63,7 @@ class ReadOptions:
     def lends_schema(self, asked: ReadOptions) -> bool:
         """Return whether an index of Parquet files has a schema as text, and none is asked for. It makes no other
         index, but maybe none of the files tells its columns."""
-        schema = self.meant.get("schema", "")
-        return self.file_format == "parquet" and bool(schema) and not _no_text(schema) and "schema" not in asked.meant
+        return self.file_format == "parquet" and "schema" in self.in_text and "schema" not in asked.meant
 
     def differing(self, asked: ReadOptions) -> tuple[str, ...]:
         """Return the names of options that make an index built with these one of other values than are asked for."""
@@ -88,15 +87,16 @@ class ReadOptions:
 
     def apart(self, asked: ReadOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the differing options that an index was built with, as Python says them, and the names of those
-        without. Who asked for an inferred schema leaves that out: nobody said the schema."""
+        without. If one schema was inferred that is named too, in place of a schema that is to go."""
         built = {_name(name): value for name, value in {**self.said, "format": self.file_format}.items()}
-        inferred = any(name.lower() == "inferschema" for name in asked.said)
+        inferred = ("inferschema" in built) != any(name.lower() == "inferschema" for name in asked.said)
         with_, without = [], []
-        for name in self.differing(asked):
-            if name.lower() in built:
-                with_.append(_argument(name, built[name.lower()]))
-            else:
-                without.append("inferSchema" if name == "schema" and inferred else name)
+        for differing in self.differing(asked):
+            for name in ("inferSchema", "schema") if differing == "schema" and inferred else (differing,):
+                if name.lower() in built:
+                    with_.append(_argument(name, built[name.lower()]))
+                elif name != "schema" or "inferSchema" not in without:
+                    without.append(name)
         return tuple(with_), tuple(without)
 
     def _is_other_format(self, asked: ReadOptions) -> bool:
@@ -105,21 +105,23 @@ class ReadOptions:
 
 def options_in_words(with_: Sequence[str], without: Sequence[str]) -> str:
     """Word options, as in "with sep=';' and without escape"."""
-    parts = {"with": with_, "without": without}
+    parts = {"with": said_once(with_), "without": without}
     return " and ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+
+
+def said_once(with_: Sequence[str]) -> list[str]:
+    """Drop `inferSchema` from options that include a schema: either says the same."""
+    schema = any(said.startswith("schema=") for said in with_)
+    return [said for said in with_ if not (schema and said.startswith("inferSchema="))]
 
 
 def _argument(name: str, value: object) -> str:
     """Write an option in Python. A schema that is long or not text is left out."""
     text = str(value)
-    if name == "schema" and (_no_text(text) or len(text) > _MOST_SCHEMA):
+    if name == "schema" and (text.startswith("?") or len(text) > _MOST_SCHEMA):
         return "the schema of the index"
     flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
     return f"{name}={text.capitalize() if flag else repr(text)}"
-
-
-def _no_text(schema: str) -> bool:
-    return schema.startswith("?")
 
 
 def _name(option: str) -> str:

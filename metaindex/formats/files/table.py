@@ -239,8 +239,7 @@ def _data_schema(ref: TableRef, options: FilesOptions, listing: Listing, file_fo
             except MetaIndexError:
                 continue
             if len(said) <= _MOST_SAID and not said.startswith("?") and "'" not in said:
-                known = CorruptTableError(f"{error}'{said}', as {path!r} has them")
-                raise known.without("schema", said) from error
+                raise CorruptTableError(f"{error}'{said}', as {path!r} has them").without("schema", said) from error
         raise
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from metaindex.core import IndexNotFoundError, Plain, Shown, Tabular, counted, dataclass, moment, one_line
-from metaindex.formats import options_in_words
+from metaindex.formats import options_in_words, said_once
 from metaindex.index import State
 from metaindex.query import human_bytes
 
@@ -184,7 +184,7 @@ def options_in_words_of(info: IndexInfo) -> str:
     """Describe the reader options of queries that use the index, or how it was built otherwise; empty if equal."""
     if not info.other_options:
         used = info.enabled and info.state != State.DELETED.value and info.built_with
-        return f"used by queries that say {', '.join(info.built_with)}" if used else ""
+        return f"used by queries that say {', '.join(said_once(info.built_with))}" if used else ""
     here = ", which is said here" if len(info.built_without) == 1 else ", which are said here"
     built = options_in_words(info.built_with, info.built_without)
     return f"built {built}" + (here if info.built_without else "") if built else ""

@@ -205,7 +205,7 @@ def test_a_schema_and_that_it_was_inferred_are_one_thing_to_leave_out(tmp_path: 
     assert "plain: built without inferSchema, which is said here" in str(asked)
     mi.open_table(root, schema="a BIGINT", inferSchema="true").create_index("said", mi.ColumnStats())
     told = mi.open_table(root, escape="x").indexes()["said"]
-    assert told.built_with == ("schema='`a` bigint'",)
+    assert told.built_with == ("inferSchema=True", "schema='`a` bigint'")
     assert "said: built with schema='`a` bigint' and without escape" in str(mi.open_table(root, escape="x").indexes())
 
 
