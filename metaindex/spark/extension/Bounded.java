@@ -10,8 +10,8 @@ import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Asks the process of Python, from a thread that nobody else waits for. "" where it does not answer in time, and as
- * long as it has not answered after that: it may be stopped, or swapped out, and each query would wait for it.
+ * Asks the process of Python, from a thread that nobody else waits for. Returns "" if it does not answer in time, and
+ * until it has answered after that: it may be stopped, or swapped out, and each query would wait for it.
  */
 class Bounded implements Function {
   static final String TIMEOUT = "spark.metaindex.timeoutSeconds"; // Python's own, which comes first

@@ -9,8 +9,8 @@ import py4j.Py4JPythonClient;
 import py4j.PythonClient;
 
 /**
- * Calls of the JVM into its process of Python, which say a secret first: whoever else finds that port is not heard.
- * Py4J itself forgets the secret where it is told the port. It is another one than that of calls into the JVM: the port
+ * Calls of the JVM into its process of Python, which send a secret first, so that other users of the port are not
+ * heard. Py4J itself forgets the secret when it is given the port. It differs from that of calls into the JVM: the port
  * may be somebody else's once the process has ended.
  */
 public class Callbacks extends PythonClient {

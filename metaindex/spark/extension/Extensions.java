@@ -35,7 +35,7 @@ public class Extensions extends AbstractFunction1 implements SparkSessionExtensi
     return BoxedUnit.UNIT;
   }
 
-  /** Of a session and its parser: a parser in front, which waits for metaindex where a statement is about indexes. */
+  /** Puts a parser in front of a session's, which waits for metaindex if a statement is about indexes. */
   public static class Parsers extends AbstractFunction2 {
     public Object apply(Object session, Object parser) {
       try {
@@ -48,7 +48,7 @@ public class Extensions extends AbstractFunction1 implements SparkSessionExtensi
     }
   }
 
-  /** Of a session: what looks at each plan once it is analysed, which is before it is optimized. */
+  /** Adds the check of each plan once it is analysed, which is before it is optimized. */
   public static class Checks extends AbstractFunction1 {
     public Object apply(Object session) {
       try {

@@ -12,8 +12,8 @@ import org.apache.spark.unsafe.Platform;
 import org.codehaus.janino.SimpleCompiler;
 
 /**
- * Before a session's parser: a text that may be a statement about indexes waits until metaindex has put its own parser
- * into the session, and is parsed by that. All other texts go on at once.
+ * A gate before a session's parser: a text that may be a statement about indexes waits until metaindex has put its own
+ * parser into the session, and is parsed by that. All other texts go on at once.
  */
 public abstract class Gate {
   private static final int LOOKED_AT = 10000; // characters in which a statement's first words are looked for
@@ -87,7 +87,7 @@ public abstract class Gate {
     }
   }
 
-  /** Does it begin as statements about indexes do? */
+  /** Returns whether it begins like a statement about indexes. */
   static boolean mayBeOurs(String text) {
     String head = text.length() > LOOKED_AT ? text.substring(0, LOOKED_AT) : text;
     int first = blanks(head, 0);
@@ -109,7 +109,7 @@ public abstract class Gate {
     return at;
   }
 
-  /** Behind blanks and comments, which may stand inside comments. */
+  /** Skips blanks and comments, which may be nested. */
   private static int blanks(String text, int from) {
     int at = from, depth = 0;
     while (at < text.length()) {

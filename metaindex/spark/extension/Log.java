@@ -5,7 +5,7 @@ import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One line for each thing that is wrong, said once. */
+/** Logs one line for each thing that is wrong, once. */
 class Log {
   private static final Logger LOGGER = LoggerFactory.getLogger("metaindex");
   private static final int MOST = 100; // that are remembered, and said
@@ -22,12 +22,12 @@ class Log {
     LOGGER.warn("metaindex: queries are planned as without it: {}", why);
   }
 
-  /** What happens more than once, and not often. */
+  /** Logs what happens more than once, and not often. */
   static void again(String what) {
     LOGGER.warn("metaindex: {}", what);
   }
 
-  /** What the process of Python logs: at most so many lines in a minute, whatever it says. */
+  /** Passes on lines of the process of Python: at most so many in a minute. */
   static void python(String line) {
     synchronized (TOLD) {
       long now = System.nanoTime();

@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.SparkSession;
 
-/** A session, for as long as somebody else holds it, and whether metaindex is in it by now. */
+/** A session, for as long as somebody else holds it, and whether metaindex is in it. */
 public class Member {
   static final String ENABLED = "spark.metaindex.enabled";
   static final String STATE = "spark.metaindex.state";
@@ -37,9 +37,9 @@ public class Member {
   }
 
   /**
-   * Has metaindex put into the session, once for each process, and waits for that, but not for long. Never throws.
-   * `plan`: of a query that is to have it, null for a statement about indexes. Statements wait longer, and so does
-   * whoever asks for the state (`SET spark.metaindex.state`), which is true then.
+   * Has metaindex put into the session, once for each process, and waits a short time for that. Never throws. `plan`:
+   * of a query that is to have it, null for a statement about indexes. Statements wait longer, and so does a request
+   * for the state (`SET spark.metaindex.state`), for which it returns true.
    */
   void look(Object plan) {
     PythonProcess now = sidecar.process();
@@ -86,7 +86,7 @@ public class Member {
     }
   }
 
-  /** To a process that answers by now, which is the result; null: none does. */
+  /** Gives the session to a process that answers, and returns that; null: none does. */
   private PythonProcess give(boolean patient) throws Exception {
     PythonProcess now = sidecar.ready(patient);
     if (now != null && (patient || !now.isStuck())) {
@@ -99,7 +99,7 @@ public class Member {
     return now;
   }
 
-  /** Why it has none, where that is so. */
+  /** Reports why the session has no metaindex, if so. */
   void tell() {
     synchronized (this) { // no process that is done meanwhile is contradicted
       PythonProcess now = sidecar.process();
@@ -112,7 +112,7 @@ public class Member {
     }
   }
 
-  /** What a process has said of the session; nothing where that has ended: another one will do it. */
+  /** Takes a process's answer about the session; nothing if that has ended: another one will do it. */
   void settle(PythonProcess by, String said) {
     synchronized (this) {
       if (!by.isOver()) {
@@ -154,7 +154,7 @@ public class Member {
     return work;
   }
 
-  /** Whoever asks the session's configuration is told. */
+  /** Sets the state in the session's configuration. */
   void set(String state) {
     synchronized (this) {
       SparkSession one = session();
@@ -168,7 +168,7 @@ public class Member {
     return !"false".equalsIgnoreCase(session.conf().get(ENABLED, "true").trim());
   }
 
-  /** That the session has now. */
+  /** Returns the session's parser of now. */
   Object parser() {
     try {
       Object one = session();

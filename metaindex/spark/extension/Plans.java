@@ -5,7 +5,7 @@ import java.util.HashSet;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 
-/** What a plan that is analysed reads, by the names of its nodes: nothing is called here that Sparks have otherwise. */
+/** Reads of an analysed plan, by the names of its nodes: it calls nothing that differs among Sparks. */
 class Plans {
   private static final String[] NAMES = {"OneRowRelation", "LocalRelation", "Range", "LogicalRDD", "ExternalRDD"};
   private static final Set NOTHING = new HashSet(Arrays.asList(NAMES));
@@ -13,7 +13,7 @@ class Plans {
   private static final int MOST = 200; // nodes that are looked at
   private static final String[] BELOW = {"children", "innerChildren", "subqueries"};
 
-  /** Is it sure that it reads no table that could have an index? Then no query has to wait for one. */
+  /** Returns whether it certainly reads no table that could have an index: then its query need not wait for one. */
   static boolean readNothing(Object plan) {
     try {
       return isWithout(plan, new int[1]);
@@ -22,7 +22,7 @@ class Plans {
     }
   }
 
-  /** Is it `SET key` alone, which shows a setting of the session? */
+  /** Returns whether it is `SET key` alone, which shows a setting of the session. */
   static boolean askFor(Object plan, String key) {
     return plan instanceof Command && plan.getClass().getSimpleName().equals("SetCommand")
         && String.valueOf(((scala.Product) plan).productElement(0)).equals("Some((" + key + ",None))");

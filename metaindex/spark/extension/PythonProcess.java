@@ -22,11 +22,11 @@ import org.apache.spark.api.python.PythonUtils;
 import py4j.JavaServer;
 
 /**
- * One process of Python, from its start to its end: `python -P -m metaindex.spark.optimizer.sidecar`. It ends with
- * this JVM: it reads its standard input, which the JVM alone holds open. It calls over a server of Py4J on the
- * loopback interface, with a secret that it is told in its environment, as Spark tells the Python of its own
- * applications, and is called with another one. What it answers begins with a third, which it alone has made: nobody
- * who takes its port when it has ended is believed. It sees the methods of this class that are public.
+ * A process of Python, from its start to its end: `python -P -m metaindex.spark.optimizer.sidecar`. It ends with this
+ * JVM: it reads its standard input, which the JVM alone holds open. It calls over a server of Py4J on the loopback
+ * interface, with a secret from its environment, like the Python of Spark's own applications, and is called with
+ * another one. Its answers begin with a third, which it alone has made: a process that takes its port when it has ended
+ * is not believed. It sees the public methods of this class.
  */
 public class PythonProcess {
   private static final String PROTOCOL = "2"; // of this class and `metaindex/spark/optimizer/sidecar.py`
@@ -71,7 +71,7 @@ public class PythonProcess {
     return over;
   }
 
-  /** Whoever it has not answered waits a moment for its end, if that is why. */
+  /** Waits a moment for its end, which may be why it has not answered. */
   void awaitEnd() {
     try {
       gone.await(PATIENCE, TimeUnit.MILLISECONDS);
@@ -80,12 +80,12 @@ public class PythonProcess {
     }
   }
 
-  /** By a signal: what ended it was not itself. */
+  /** Returns whether a signal ended it. */
   boolean wasKilled() {
     return code > 128;
   }
 
-  /** Is somebody waiting for an answer in vain? Nobody else begins to. */
+  /** Returns whether somebody waits for an answer in vain: then nobody else begins to. */
   boolean isStuck() {
     Future waiting = stuck;
     return waiting != null && !waiting.isDone();
@@ -96,7 +96,7 @@ public class PythonProcess {
     Log.warn("its Python does not answer; no query waits for it until it does");
   }
 
-  /** Does it answer anybody? Asked for a session that there is none of, from a thread that nobody else waits for. */
+  /** Returns whether it answers at all, asking for no session, from a thread that nobody else waits for. */
   boolean answers() throws InterruptedException {
     if (over || isStuck()) {
       return false;
@@ -117,7 +117,7 @@ public class PythonProcess {
     return false;
   }
 
-  /** So long a look at a text is waited for that is no query's. */
+  /** Returns how long a look at a text that is no query's may take. */
   long nanos() {
     try {
       return (long) ((Double.parseDouble(sidecar.conf.get(Bounded.TIMEOUT, "10").trim()) + Bounded.MORE) * 1e9);
@@ -126,7 +126,7 @@ public class PythonProcess {
     }
   }
 
-  /** Runs the process to its end. The last line that it said, or how it ended. */
+  /** Runs the process to its end. Returns the last line that it wrote, or how it ended. */
   String served(String python) throws Exception {
     String secret = secret(), other = secret();
     InetAddress loopback = InetAddress.getByAddress(LOOPBACK);
@@ -182,7 +182,7 @@ public class PythonProcess {
     return hex.toString();
   }
 
-  /** Lines go to the log once it is ready; before, the last one is kept, which says what is wrong. */
+  /** Logs its lines once it is ready; before, keeps the last one, which says what is wrong. */
   void read() {
     byte[] piece = new byte[8192];
     ByteArrayOutputStream line = new ByteArrayOutputStream();
@@ -222,7 +222,7 @@ public class PythonProcess {
     pool.shutdown();
   }
 
-  /** What it has answered, without the proof that it is its answer; null where that is missing. */
+  /** Returns its answer without the proof that it is its own; null if that is missing. */
   Object proved(Object answer) {
     String said = String.valueOf(answer);
     String sign = proof + '\n';
@@ -235,7 +235,7 @@ public class PythonProcess {
     return null;
   }
 
-  /** What it says of a session; "": it has metaindex. */
+  /** Returns its answer about a session; "": it has metaindex. */
   String enable(String number) {
     try {
       Object said = proved(enable.apply(token + '\n' + number));
@@ -257,7 +257,7 @@ public class PythonProcess {
     return JavaSparkContext.fromSparkContext(sidecar.context);
   }
 
-  /** The session of a number; null where there is none any more. */
+  /** Returns the session of a number; null if it is gone. */
   public Object session(String number) {
     Member one = sidecar.member(number);
     return one == null ? null : one.session();
@@ -271,22 +271,22 @@ public class PythonProcess {
     sidecar.told();
   }
 
-  /** It will not do: why. */
+  /** Takes the reason why it will not serve. */
   public void refuse(String why) {
     sidecar.off(why);
   }
 
-  /** The same function, which is not waited for without end. */
+  /** Returns the function with a limit on its waiting time. */
   public Function bounded(Function python, String number) {
     return new Bounded(this, python, sidecar.member(number));
   }
 
-  /** The same function for statements, which take as long as they take while the process answers others. */
+  /** Returns the function for statements, which take as long as they take while the process answers others. */
   public Function statements(Function python) {
     return new Statements(this, python);
   }
 
-  /** Is a rule that stands in a session one that another process of this kind has put there, which has ended? */
+  /** Returns whether another process of this kind, which has ended, has put this rule into a session. */
   public boolean hasEnded(Object rule) {
     try {
       Object python = rule.getClass().getField("python").get(rule);

@@ -15,8 +15,8 @@ import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * What answers for an application: a process of Python (`PythonProcess`), which is started beside the first session, is
- * waited for by the first query, is started again where something has ended it, and ends with the application.
+ * The server of an application: a process of Python (`PythonProcess`), which is started beside the first session,
+ * awaited by the first query, started again if something has ended it, and ends with the application.
  */
 class Sidecar {
   static final String PYTHON = "spark.metaindex.python";
@@ -57,7 +57,7 @@ class Sidecar {
     }
   }
 
-  /** Those whose end was not told: Spark drops what its listeners are to be told where that is too much. */
+  /** Ends those of stopped applications whose end was not reported: Spark drops events for its listeners under load. */
   private static void endStopped() {
     Object[] every = ALL.values().toArray();
     for (int i = 0; i < every.length; i++) {
@@ -114,7 +114,7 @@ class Sidecar {
     return (long) (seconds() * 1e9);
   }
 
-  /** Begins to, where nobody has yet. */
+  /** Starts it, unless it is started already. */
   synchronized void start() {
     if (began != 0 || off != null) {
       return;
@@ -132,7 +132,7 @@ class Sidecar {
   }
 
   /**
-   * That answers by now; null where none does. All queries wait for the first one together, and not longer than was
+   * Returns the process that answers; null if none does. All queries wait for the first one together, within the limit
    * set; none waits for one that is started again, but statements do.
    */
   synchronized PythonProcess ready(boolean patient) throws InterruptedException {
@@ -154,7 +154,7 @@ class Sidecar {
     return process == null || (!process.wasReady() && !process.isOver());
   }
 
-  /** Why there is no answer as yet, for whoever has waited for one. */
+  /** Returns why there is no answer yet. */
   String missing() {
     PythonProcess now = process;
     String why = lost != null ? lost : "its Python is not ready yet";
@@ -169,7 +169,7 @@ class Sidecar {
     notifyAll();
   }
 
-  /** Why there will be no answer; null: there is, or may be. */
+  /** Returns why there will be no answer; null: there is one, or may be. */
   String off() {
     return off;
   }
@@ -222,7 +222,7 @@ class Sidecar {
     }
   }
 
-  /** To its end. What it said last. */
+  /** Runs it to its end, and returns its last words. */
   private String run(PythonProcess one, String python) {
     try {
       synchronized (this) {
@@ -246,7 +246,7 @@ class Sidecar {
     return ended;
   }
 
-  /** False: the application has ended meanwhile. */
+  /** Waits; returns false if the application has ended meanwhile. */
   private boolean isWaitedFor(long seconds) {
     long until = System.nanoTime() + seconds * 1000000000L;
     try {
@@ -273,7 +273,7 @@ class Sidecar {
     return set == null || set.trim().isEmpty() ? "python3" : set.trim();
   }
 
-  /** With the application. */
+  /** Ends with the application. */
   void end() {
     synchronized (ALL) {
       ALL.remove(context);

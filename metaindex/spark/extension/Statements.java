@@ -60,7 +60,7 @@ class Statements implements Function {
     }
   }
 
-  /** As long as the process answers others. TimeoutException once it does not. */
+  /** Waits as long as the process answers others. Throws TimeoutException once it does not. */
   private Object lasting(FutureTask asking) throws InterruptedException, ExecutionException, TimeoutException {
     while (true) {
       try {
@@ -73,7 +73,7 @@ class Statements implements Function {
     }
   }
 
-  /** Does it run a statement? Of a request in pieces (`Callback.java`) the first piece says so. */
+  /** Returns whether it runs a statement. The first piece of a request in pieces (`Callback.java`) says so. */
   private boolean runs(String text) {
     int start = text.indexOf('\n') + 1;
     char first = start < text.length() ? text.charAt(start) : ' ';

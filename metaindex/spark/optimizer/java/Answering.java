@@ -7,14 +7,14 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Aggregates in place of others, before anything below them is touched: for a walk from above, which comes upon one
- * object as often as it stands in the plan, and not into what it has put there.
+ * Replaces aggregates, before anything below them is touched: in a walk from above, which meets one object as often as
+ * it stands in the plan, and does not enter what it has put there.
  */
 class Answering extends scala.runtime.AbstractPartialFunction {
   private final Map places = new IdentityHashMap(); // of an aggregate, what stands at each of its places
   private boolean any;
 
-  /** In the order in which a plan is walked from above. `other`: null where the aggregate stays. */
+  /** Adds one, in the order in which a plan is walked from above. `other`: null if the aggregate stays. */
   void add(Aggregate one, LogicalPlan other) {
     if (!places.containsKey(one)) {
       places.put(one, new LinkedList());

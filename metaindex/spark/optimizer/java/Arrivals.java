@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What broadcasts bring for one scan of a plan that runs. Another plan that was made of the same optimized one has its
- * own: its join may read other rows, where files were written again in place.
+ * Values that broadcasts bring for one scan of a plan that runs. Another plan made of the same optimized one has its
+ * own: its join may read other rows, if files were rewritten in place.
  */
 class Arrivals {
   private final List brought = new ArrayList(); // WeakReference of Brought: those that the plan and its copies hold

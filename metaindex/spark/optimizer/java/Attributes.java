@@ -18,7 +18,7 @@ class Attributes {
     return Long.valueOf(one.exprId().id());
   }
 
-  /** For a branch of a union behind the first, whose ids are the union's. */
+  /** Returns new ids for a branch of a union behind the first, whose ids are the union's. */
   static List newIds(List output) {
     List found = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
@@ -37,7 +37,7 @@ class Attributes {
     return found;
   }
 
-  /** Each of the output as one expression, under an id: an alias, whatever it is (docs/decisions/0013). */
+  /** Projects each of the output as one expression, under an id: always an alias (docs/decisions/0013). */
   static LogicalPlan project(List output, List from, List ids, LogicalPlan plan) {
     List list = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
@@ -55,7 +55,7 @@ class Attributes {
     return new Alias(one, name, NamedExpression$.MODULE$.newExprId(), Scala.none(), scala.Option.empty(), Scala.none());
   }
 
-  /** Those of the output with the names of a reply. */
+  /** Returns the output's attributes with the names of a reply. */
   static List named(JsonNode names, List output) {
     List found = new ArrayList();
     for (Iterator each = names.iterator(); each.hasNext(); ) {

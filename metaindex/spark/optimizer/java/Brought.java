@@ -15,9 +15,9 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * What brings the values of a key, among the filters of a scan of files: there Spark plans it, shares its broadcast and
+ * Brings the values of a key, among the filters of a scan of files: there Spark plans it, shares its broadcast and
  * waits for it before the scan lists its files. It is true of every row. As Spark shows a list of files no filter with
- * a subquery, each copy that a plan is given tells that list of itself, and the list asks what it was told of.
+ * a subquery, each copy that a plan is given registers with that list, and the list asks its copies.
  *
  * Executors never see this class: it is written to them as the literal TRUE.
  */

@@ -64,7 +64,7 @@ public class BucketStrategy extends Guarded {
     return planned == null ? null : together(planned, tasks);
   }
 
-  /** In how many tasks an index is read that is in no join; 0: a task a bucket. */
+  /** Returns how many tasks read an index that is in no join; 0: a task a bucket. */
   private static int few(LogicalPlan plan, LogicalRelation index) {
     Set filled = filled(plan, index);
     return filled == null ? 0 : CoveringFiles.tasks(buckets(index), filled);
@@ -106,8 +106,8 @@ public class BucketStrategy extends Guarded {
   }
 
   /**
-   * How many tasks read each of these indexes, noted once for all joins of a plan: those above come first. `apart`: of
-   * those that keep the order of their buckets for a join, which several to a task give up.
+   * Decides how many tasks read each of these indexes, noted once for all joins of a plan: those above come first.
+   * `apart`: of those that keep the order of their buckets for a join, which several to a task give up.
    */
   private static void agree(List every, boolean apart) {
     List some = new ArrayList();
@@ -144,7 +144,7 @@ public class BucketStrategy extends Guarded {
     return taken == null ? Interpreted.planned(plan) : taken;
   }
 
-  /** The plan that told which buckets are left; null where none did, or somebody has taken it. */
+  /** Returns the plan that shows which buckets are left; null if none does, or somebody has taken it. */
   private static SparkPlan taken(LogicalPlan plan) {
     Seen seen = seen(plan);
     return seen == null ? null : seen.taken();
@@ -167,13 +167,13 @@ public class BucketStrategy extends Guarded {
     return seen(plan).filled;
   }
 
-  /** What was seen of this very plan; null: nothing yet. */
+  /** Returns what was seen of this very plan; null: nothing yet. */
   private static Seen seen(LogicalPlan plan) {
     scala.Option seen = plan.getTagValue(SEEN);
     return seen.isDefined() && ((Seen) seen.get()).plan == plan ? (Seen) seen.get() : null;
   }
 
-  /** Do filters say more than that columns are not NULL? */
+  /** Returns whether filters say more than that columns are not NULL. */
   private static boolean chooses(LogicalPlan plan) {
     while (plan instanceof Filter || plan instanceof Project) {
       Deadline.look();
@@ -211,7 +211,7 @@ public class BucketStrategy extends Guarded {
     return PhysicalVersions.together((FileSourceScanExec) plan, tasks);
   }
 
-  /** What was seen of a plan. Its copies have its tags, and may have other filters. */
+  /** Facts of a plan. Its copies have its tags, and may have other filters. */
   static class Seen {
     final LogicalPlan plan;
     final Set filled;

@@ -16,7 +16,7 @@ class Callback {
   private static final String TAKEN = "+";
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** What Python says, or who answers in its place. */
+  /** Returns the answer of Python, or of what answers in its place. */
   static String ask(Function python, String token, String text) {
     if (text.length() <= PIECE || text.length() > MOST) {
       return (String) python.apply(token + '\n' + text);
@@ -35,7 +35,7 @@ class Callback {
     return (String) python.apply(token + "\n=" + number + ' ' + pieces + '\n' + text.substring(start));
   }
 
-  /** Of a piece; a character of two units is not parted. */
+  /** Returns the end of a piece; a surrogate pair is not split. */
   private static int end(String text, int start) {
     int end = Math.min(start + PIECE, text.length());
     return end < text.length() && Character.isHighSurrogate(text.charAt(end - 1)) ? end - 1 : end;

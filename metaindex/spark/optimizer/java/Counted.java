@@ -78,7 +78,7 @@ class Counted {
     this.leaf = leaf;
   }
 
-  /** Null where it asks for anything else, or something else stands between. */
+  /** Returns the aggregate; null if it has other functions, or something else stands between. */
   static Counted of(Aggregate plan) {
     List projects = new ArrayList();
     LogicalPlan node = plan.child();
@@ -210,7 +210,7 @@ class Counted {
     return said;
   }
 
-  /** Of the sum of such values: what Spark's own has. */
+  /** Returns the type of the sum of such values in Spark. */
   private static DataType summed(DataType type) {
     if (!(type instanceof DecimalType)) {
       return DataTypes.LongType;
@@ -354,7 +354,7 @@ class Counted {
     return Versions.rows(attributes, out);
   }
 
-  /** Is the answer a sum of unscaled values? */
+  /** Returns whether the answer is a sum of unscaled values. */
   private boolean unscaled(int number) {
     return number >= 0 && ((Object[]) asked.get(number))[0].equals(SUM)
         && ((Object[]) asked.get(number))[2] instanceof UnscaledValue;

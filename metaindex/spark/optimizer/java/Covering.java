@@ -35,10 +35,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A covering index in place of a scan: the index's rows of the files that are live, with the attributes of the scan
- * under their expression ids, and, where the index does not serve every file (a hybrid scan), the rows of the others by
- * the scan itself. What Spark's scan lists decides: a file that is not in its list, with the identity that the index
- * knows, gives no row from the index.
+ * Puts a covering index in place of a scan: the index's rows of the files that are live, with the attributes of the
+ * scan under their expression ids, and, if the index does not serve every file (a hybrid scan), the rows of the others
+ * by the scan itself. Spark's own list decides: a file that is not in it, with the identity that the index knows, gives
+ * no row from the index.
  */
 class Covering {
   private static final String RUN = "_mi_run", FILE = "_mi_ordinal", ROW = "_mi_row";
@@ -358,8 +358,8 @@ class Covering {
   }
 
   /**
-   * What the filters above ask of the scan's attributes alone: it is asked in both branches of a hybrid scan, and once
-   * more above.
+   * Returns what the filters above ask of the scan's attributes alone: applied in both branches of a hybrid scan, and
+   * once more above.
    */
   private Expression filter() {
     return all(one.own(), new ArrayList());

@@ -123,7 +123,7 @@ public class CoveringFiles implements FileIndex {
     return found;
   }
 
-  /** What the parts of some buckets take. */
+  /** Returns the bytes of the parts of some buckets. */
   long bytes(Set some) {
     long all = 0;
     for (int i = 0; i < sizes.length; i++) {

@@ -8,9 +8,9 @@ import java.util.Map;
 import org.apache.spark.util.collection.BitSet;
 
 /**
- * Rows of an index that are deleted, each run << runShift | file << fileShift | row. Those of a run as a mask where
- * that is wanted: a bit for each row of the files that have such, up to the last. What a reply says again is the same
- * object again, so that equal scans stay equal and exchanges are reused.
+ * Deleted rows of an index, each run << runShift | file << fileShift | row. Those of a run also as a mask: a bit for
+ * each row of the files that have such, up to the last. A repeated answer is the same object, so that equal scans stay
+ * equal and exchanges are reused.
  */
 class Deleted {
   private static final int HELD = 4;
@@ -53,7 +53,7 @@ class Deleted {
     }
   }
 
-  /** Those of a run, or (null) of all. */
+  /** Returns those of a run, or (null) of all. */
   long[] of(Integer run) {
     if (run == null || places.length == 0) {
       return places;
@@ -77,8 +77,8 @@ class Deleted {
   }
 
   /**
-   * Of one run: the bit of a row is that at its file's `first` and its own number; of a file `last` is its last deleted
-   * row, -1 where it has none.
+   * A mask of one run: the bit of a row is that at its file's `first` and its own number; of a file `last` is its last
+   * deleted row, -1 if it has none.
    */
   static class Mask {
     final int[] first, last;

@@ -114,7 +114,7 @@ class DeltaScan extends RelationScan {
     return kept;
   }
 
-  /** Those of the files that Delta's own filters leave. */
+  /** Returns the files that Delta's own filters leave. */
   private List adds() {
     if (adds == null) {
       adds = Scala.list((scala.collection.Seq) Reflected.call(scan, "files"));

@@ -74,7 +74,7 @@ class Expressions {
     }
   }
 
-  /** Can its values be said as text? Not too many of them, nor bytes that are no text, though Spark calls them one. */
+  /** Returns whether its values can be written as text: not if they are too many, or bytes that Spark calls text. */
   private static boolean isTold(Expression one) {
     if (one instanceof Literal) {
       return isText(((Literal) one).value());
@@ -95,7 +95,7 @@ class Expressions {
     return !(value instanceof UTF8String) || UTF8String.fromString(value.toString()).equals(value);
   }
 
-  /** Are its texts equal, or in order, by another rule than that of their bytes? Their JSON does not say so. */
+  /** Returns whether its texts are compared by another rule than their bytes, which JSON does not show. */
   static boolean collated(DataType type) {
     return type.sql().contains("COLLATE");
   }

@@ -86,7 +86,7 @@ public class Failures implements QueryExecutionListener {
     return found;
   }
 
-  /** Says in a request the place of a part that went wrong by its run, where anything did. */
+  /** Adds to a request the parts that went wrong, by their runs, if any. */
   void tell(ObjectNode request) {
     synchronized (runs) {
       ObjectNode broken = runs.isEmpty() ? null : request.putObject("broken");

@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Which fields of structs a plan names, by the struct's attribute: an index may have the fields and not the struct. A
- * struct that is named as a whole anywhere counts as a whole.
+ * The fields of structs that a plan names, by the struct's attribute: an index may have the fields and not the struct.
+ * A struct that is named as a whole anywhere counts as a whole.
  */
 class Fields {
   private final Map found = new HashMap(); // id of the attribute to Map of the names behind it to GetStructField
@@ -32,7 +32,7 @@ class Fields {
     }
   }
 
-  /** As expressions, each once; null: the whole. */
+  /** Returns them as expressions, each once; null: the whole. */
   List of(Attribute one) {
     Map paths = (Map) found.get(Attributes.id(one));
     return !(one.dataType() instanceof StructType) || paths == null || whole.contains(Attributes.id(one)) ? null
@@ -76,7 +76,7 @@ class Fields {
     }
   }
 
-  /** May every field on the way be NULL? */
+  /** Returns whether every field on the way may be NULL. */
   private static boolean optional(Expression one) {
     return !(one instanceof GetStructField)
         || field((GetStructField) one).nullable() && optional((Expression) one.children().head());

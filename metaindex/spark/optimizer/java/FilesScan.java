@@ -25,7 +25,7 @@ class FilesScan extends RelationScan {
     folder = byCatalog(relation);
   }
 
-  /** Is it one that can be asked about? */
+  /** Returns whether it is one that can be asked about. */
   static boolean is(LogicalRelation relation) {
     HadoopFsRelation files = (HadoopFsRelation) relation.relation();
     return byCatalog(relation) != null
@@ -83,7 +83,7 @@ class FilesScan extends RelationScan {
     return once(found, count);
   }
 
-  /** A list that a catalog has does not know its bytes. */
+  /** Counts the listed files; a catalog's list does not know its bytes. */
   long[] counted() {
     long[] out = new long[2];
     scala.collection.Iterator folders = files.location().listFiles(Scala.none(), Scala.none()).iterator();

@@ -17,9 +17,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 
 /**
- * What a plan takes of the rows of a place in it: the first so many by one attribute, whatever else sorts those that
- * are level. It holds below filters, projections that pass the attribute on, and in each branch of a union, whose
- * first rows are among the first of its branches; below anything else nothing is taken.
+ * The first rows that a plan takes at a place in it: so many by one attribute, ties in any order. It holds below
+ * filters, projections that pass the attribute on, and in each branch of a union, whose first rows are among the first
+ * of its branches; below anything else nothing is taken.
  */
 class First {
   private final Long key; // the attribute's id
@@ -33,7 +33,7 @@ class First {
     this.rows = rows;
   }
 
-  /** What a sort takes of the rows below it, where of its own so many are taken; null where that is no attribute. */
+  /** Returns what a sort takes of the rows below it, if so many of its own are taken; null if that is no attribute. */
   static First of(Sort sort, long rows) {
     SortOrder order = (SortOrder) sort.order().apply(0);
     if (!(order.child() instanceof Attribute)) {
@@ -67,7 +67,7 @@ class First {
     return value instanceof Number ? ((Number) value).longValue() : -1;
   }
 
-  /** The same of the rows that a list of expressions is made of. */
+  /** Returns what is taken of the rows below a list of expressions. */
   First below(scala.collection.Iterator list) {
     while (list.hasNext()) {
       Deadline.look();
@@ -80,7 +80,7 @@ class First {
     return null;
   }
 
-  /** The same in a branch of a union. */
+  /** Returns what is taken in a branch of a union. */
   First branch(LogicalPlan union, int number) {
     for (int i = 0; i < union.output().size(); i++) {
       Deadline.look();
@@ -95,7 +95,7 @@ class First {
     return new First(Attributes.id(attribute), descending, nullsFirst, rows);
   }
 
-  /** As it is asked of a leaf; null where the attribute is none of its. */
+  /** Returns it as the request of a leaf; null if the attribute is not the leaf's. */
   ObjectNode request(LogicalPlan leaf) {
     for (int i = 0; i < leaf.output().size(); i++) {
       Deadline.look();
@@ -108,7 +108,7 @@ class First {
     return null;
   }
 
-  /** Is the same taken? */
+  /** Returns whether the same is taken. */
   static boolean same(First one, First other) {
     return one == null || other == null ? one == other : one.key.equals(other.key)
         && one.descending == other.descending && one.nullsFirst == other.nullsFirst && one.rows == other.rows;

@@ -17,7 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 
-/** One place of a scan in a plan: what stands above it. */
+/** A place of a scan in a plan, with what stands above it. */
 public class Found {
   final LogicalPlan leaf;
   final Scan scan; // that the leaf is
@@ -73,7 +73,7 @@ public class Found {
     return bytes * SmallSide.width(Scala.sequence(output())) / SmallSide.width(leaf.output());
   }
 
-  /** What is asked about it. */
+  /** Returns the request about it. */
   ObjectNode request() {
     ObjectNode out = Json.object();
     scan.request(out);
@@ -144,7 +144,7 @@ public class Found {
     return found;
   }
 
-  /** What the filters ask of the scan's attributes alone, part by part. */
+  /** Returns what the filters ask of the scan's attributes alone, part by part. */
   List own() {
     List out = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
@@ -162,7 +162,7 @@ public class Found {
     return out;
   }
 
-  /** What Spark leaves partitions of the scan out by once the query runs, for the sake of a join. */
+  /** Returns the filters by which Spark prunes partitions for a join once the query runs. */
   List pruning() {
     List out = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
@@ -181,8 +181,8 @@ public class Found {
   }
 
   /**
-   * Does Spark show other values than the files hold, or compare them by another rule: padded texts, a default in files
-   * that are older than the column, collations?
+   * Returns whether Spark shows other values than the files hold, or compares them by another rule: padded texts, a
+   * default in files that are older than the column, collations.
    */
   static boolean altered(Attribute one) {
     String metadata = one.metadata().json();
@@ -190,7 +190,7 @@ public class Found {
         || metadata.contains("EXISTS_DEFAULT") || one.dataType().json().contains("EXISTS_DEFAULT");
   }
 
-  /** Are days and instants read as an older calendar has them? */
+  /** Returns whether days and instants are read by an older calendar. */
   private static boolean older(String name) {
     return "LEGACY".equalsIgnoreCase(SQLConf.get().getConfString(name, "CORRECTED"));
   }

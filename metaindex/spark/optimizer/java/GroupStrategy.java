@@ -82,7 +82,7 @@ public class GroupStrategy extends Guarded {
     return ids;
   }
 
-  /** What attributes are called below a list that renames; null where one of them is made there. */
+  /** Returns the attributes' ids below a list that renames; null if one of them is made there. */
   private static List under(List ids, scala.collection.immutable.Seq list) {
     List found = new ArrayList();
     for (int i = 0; i < ids.size(); i++) {
@@ -213,7 +213,7 @@ public class GroupStrategy extends Guarded {
     }
   }
 
-  /** What stands below filters and choices of columns. */
+  /** Returns what stands below filters and choices of columns. */
   private static LogicalPlan source(LogicalPlan plan) {
     while (plan instanceof Filter || plan instanceof Project) {
       Deadline.look();
@@ -222,13 +222,13 @@ public class GroupStrategy extends Guarded {
     return plan;
   }
 
-  /** Is one side so small that Spark sends it to every task, and sorts nothing? */
+  /** Returns whether one side is so small that Spark sends it to every task, and sorts nothing. */
   private static boolean isSent(Join join) {
     long most = SQLConf.get().autoBroadcastJoinThreshold();
     return most >= 0 && (atMost(most, join.left()) || atMost(most, join.right()));
   }
 
-  /** As `under`, without those that are made there. */
+  /** Like `under`, without those that are made there. */
   private static List known(List ids, scala.collection.immutable.Seq list) {
     List found = new ArrayList();
     for (int i = 0; i < ids.size(); i++) {

@@ -8,9 +8,9 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /**
- * Can a filter be asked of rows that the scan would not have read? A scan leaves out partitions and files before a
- * filter is asked, an index has their rows: a cast that fails of one of those would fail a query that succeeds. What is
- * not known never to fail, is taken to fail. A filter of partitions that Spark adds for a join (dynamic pruning) asks
+ * Checks that a filter cannot fail on rows that the scan would not have read. A scan skips partitions and files before
+ * a filter is asked, an index has their rows: a cast that fails on one of those would fail a query that succeeds. What
+ * is not known never to fail is taken to fail. A filter of partitions that Spark adds for a join (dynamic pruning) asks
  * an index's rows one by one.
  */
 class Harmless {

@@ -4,7 +4,7 @@ import java.lang.reflect.Method;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** What releases of Iceberg call differently in their scans. */
+/** Names that differ among releases of Iceberg's scans. */
 class IcebergNames {
   /** The columns that a scan reads, as Iceberg's schema. */
   static Object projection(Object scan) {
@@ -45,7 +45,7 @@ class IcebergNames {
     return same && times(id, (List) Reflected.call(Reflected.call(scan, "table"), "history")) <= 1 ? id : null;
   }
 
-  /** How often a snapshot stands in a table's history, which may be long. */
+  /** Returns how often a snapshot stands in a table's history, which may be long. */
   private static int times(Object id, List history) {
     try {
       Method snapshot = history.isEmpty() ? null : Class.forName("org.apache.iceberg.HistoryEntry", true,

@@ -24,12 +24,12 @@ class IcebergScan extends Scan {
     this.done = done;
   }
 
-  /** Was it changed already? */
+  /** Returns whether it was changed already. */
   boolean isDone() {
     return done.has(scan);
   }
 
-  /** Does a leaf read by the second of Spark's interfaces, as Iceberg does? */
+  /** Returns whether a leaf reads by the second of Spark's interfaces, as Iceberg does. */
   static boolean isV2(LogicalPlan leaf) {
     return leaf.getClass().getName().equals(V2);
   }
@@ -41,7 +41,7 @@ class IcebergScan extends Scan {
     return !isMetadata(Reflected.call(Reflected.call(leaf, "scan"), "table"));
   }
 
-  /** Is it of a table's own facts (t.snapshots)? The numbers of its columns are those of others in the table. */
+  /** Returns whether it is a metadata table (t.snapshots), whose columns have numbers of the table's others. */
   private static boolean isMetadata(Object table) {
     for (Class kind = table.getClass(); kind != null; kind = kind.getSuperclass()) {
       Deadline.look();
@@ -64,8 +64,8 @@ class IcebergScan extends Scan {
   }
 
   /**
-   * Of columns, and of the fields of those that are structs, the path, Iceberg's number, and those of all fields
-   * inside: [["s","x"],7,[]].
+   * Adds, for columns and the fields of structs, the path, Iceberg's number, and those of all fields inside:
+   * [["s","x"],7,[]].
    */
   private static void ids(List columns, ArrayNode above, ArrayNode out) {
     for (int i = 0; i < columns.size(); i++) {

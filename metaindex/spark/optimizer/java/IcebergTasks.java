@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 
-/** What is left of the tasks of an Iceberg scan. */
+/** The tasks left of an Iceberg scan. */
 class IcebergTasks {
   final List before, kept = new ArrayList();
   private final Object scan;
@@ -38,7 +38,7 @@ class IcebergTasks {
     return Nodes.normal(new Path(String.valueOf(Reflected.call(file, "location"))).toUri());
   }
 
-  /** Of a task's file, how many rows are deleted; -1 where that is not counted. */
+  /** Returns how many rows of a task's file are deleted; -1 if that is not counted. */
   static long deleted(Object task) {
     List deletes = (List) Reflected.call(task, "deletes");
     if (deletes.isEmpty()) {
@@ -53,7 +53,7 @@ class IcebergTasks {
     return Reflected.call(file, "fileSizeInBytes") + ":" + Reflected.call(file, "dataSequenceNumber");
   }
 
-  /** Of the files that are left those come first. */
+  /** Puts those of the files that are left first. */
   void first(Map files) {
     List others = new ArrayList();
     for (Iterator each = kept.iterator(); each.hasNext(); ) {

@@ -25,13 +25,13 @@ public class IndexedRelation extends HadoopFsRelation {
     this.label = label;
   }
 
-  /** The same over fewer files. */
+  /** Returns the relation over fewer files. */
   public static IndexedRelation over(HadoopFsRelation one, FileIndex files, String label) {
     return new IndexedRelation(files, one.partitionSchema(), one.dataSchema(), one.bucketSpec(), one.fileFormat(),
         one.options(), one.sparkSession(), label);
   }
 
-  /** The same, of which files are left out once the query runs. */
+  /** Returns the relation whose files are narrowed once the query runs. */
   static IndexedRelation narrowed(HadoopFsRelation one, Narrowed by) {
     String label = one instanceof IndexedRelation ? ((IndexedRelation) one).label : "";
     IndexedRelation made = over(one, one.location(), label);
@@ -40,7 +40,7 @@ public class IndexedRelation extends HadoopFsRelation {
     return made;
   }
 
-  /** What is read by it, once the query runs. */
+  /** Returns what it reads once the query runs. */
   static IndexedRelation running(HadoopFsRelation one, NarrowedFiles files, IndexedRelation planned) {
     return over(one, files, planned.label());
   }
@@ -54,7 +54,7 @@ public class IndexedRelation extends HadoopFsRelation {
     return askedByPushdown() ? format : format + " <metaindex " + label() + ">";
   }
 
-  /** What joins narrow equals itself alone: a plan with it is another one. */
+  /** A relation that joins narrow equals itself alone: a plan with it is another one. */
   public boolean equals(Object other) {
     return super.equals(other) && canEqual(other);
   }

@@ -49,7 +49,7 @@ class JoinSides {
     this.others = others;
   }
 
-  /** Those of a join, of which rows can be left out. */
+  /** Returns the sides of a join of which rows can be left out. */
   static List of(Join join) {
     List found = new ArrayList();
     scala.Option keys = join.condition().isEmpty() ? scala.Option.empty() : ExtractEquiJoinKeys.unapply(join);
@@ -77,7 +77,7 @@ class JoinSides {
   }
 
   /**
-   * Where the i-th key comes from: {leaf, its attribute}, for each leaf that has it. Nothing where the keys are of
+   * Returns the sources of the i-th key: {leaf, its attribute}, for each leaf that has it; none if the keys are of
    * different types, or of one by which an index cannot be asked.
    */
   List leaves(int i) {
@@ -89,7 +89,7 @@ class JoinSides {
     return found;
   }
 
-  /** From a node to the leaves below it, as long as the same rows are left by a condition on the key, asked lower. */
+  /** Collects the leaves below a node, as long as a condition on the key leaves the same rows when applied lower. */
   private static void down(LogicalPlan node, Attribute key, List found) {
     if (node.children().isEmpty()) {
       if (node.outputSet().contains(key)) {
@@ -137,7 +137,7 @@ class JoinSides {
     }
   }
 
-  /** What an output that is an attribute by another name is below; null for what is computed. */
+  /** Returns what a renamed attribute is below; null for what is computed. */
   private static Attribute below(scala.collection.immutable.Seq list, Attribute key) {
     for (int i = 0; i < list.size(); i++) {
       Deadline.look();

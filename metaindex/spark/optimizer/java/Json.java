@@ -11,10 +11,7 @@ import java.util.Map;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 
-/**
- * What is said to Python and back, by Spark's own Jackson. In plain ASCII: half of a surrogate pair gets through as it
- * is.
- */
+/** JSON to Python and back, by Spark's own Jackson. In plain ASCII: half of a surrogate pair gets through as it is. */
 class Json {
   private static final ObjectMapper MAPPER = new ObjectMapper().configure(JsonGenerator.Feature.ESCAPE_NON_ASCII, true);
 
@@ -42,7 +39,7 @@ class Json {
     }
   }
 
-  /** What Spark has as JSON already. */
+  /** Wraps what Spark has as JSON already. */
   static RawValue raw(String json) {
     return new RawValue(json);
   }
@@ -51,7 +48,7 @@ class Json {
     return raw(type.json());
   }
 
-  /** What is set in a session under some names. */
+  /** Returns what is set in a session under some names. */
   static ObjectNode settings(SQLConf conf, Names names) {
     ObjectNode out = object();
     Map all = conf.settings();
@@ -67,7 +64,7 @@ class Json {
     return out;
   }
 
-  /** Some of a session's settings. */
+  /** Chooses some of a session's settings. */
   interface Names {
     boolean has(String name);
   }

@@ -49,7 +49,7 @@ public class KeptFiles implements FileIndex {
     names = (String[]) files.toArray(new String[0]);
   }
 
-  /** What tells a file from others that had its path. */
+  /** Returns what tells a file from others of its path. */
   static String sign(FileStatusWithMetadata one) {
     return one.getLen() + ":" + one.getModificationTime();
   }

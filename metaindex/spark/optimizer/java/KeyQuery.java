@@ -46,7 +46,7 @@ class KeyQuery {
     this.running = running;
   }
 
-  /** Null where they did not come. `Cancelled` where somebody ends the query that asks. */
+  /** Returns the values; null if they did not come. Throws `Cancelled` if somebody ends the query that asks. */
   synchronized KeyValues values(int most, double seconds) {
     if (!asked) {
       asked = true;
@@ -81,7 +81,7 @@ class KeyQuery {
     return found;
   }
 
-  /** Null where it takes too long. */
+  /** Returns the rows; null if that takes too long. */
   private InternalRow[] collected(LogicalPlan plan, long until) {
     SparkContext context = session.sparkContext();
     // In a thread of Spark's for subqueries, with what this one says of its jobs.
@@ -116,7 +116,7 @@ class KeyQuery {
     }
   }
 
-  /** By what kind of error it is: texts may hold anybody's data. */
+  /** Returns whether it was cancelled, by the kind of error: texts may hold anybody's data. */
   private static boolean cancelled(SparkContext context, Throwable error) {
     boolean ended = context.isStopped();
     for (int i = 0; error != null && i < DEPTH; i++) {
@@ -180,7 +180,7 @@ class KeyQuery {
     }
   }
 
-  /** Somebody has ended the query of which this is a part: it must not go on. */
+  /** Thrown when somebody has ended the query of which this is a part: it must not go on. */
   static class Cancelled extends RuntimeException {
     Cancelled(Throwable cause) {
       super("the query was cancelled while keys of a join were read", cause);

@@ -41,7 +41,7 @@ class KeyValues {
   }
 
   /**
-   * Types of which equal values are told by the index as Spark's `=` has them. Floats are not among them: NaN equals
+   * Returns whether the index compares equal values of the type like Spark's `=`. Floats are not among them: NaN equals
    * NaN and -0.0 equals 0.0 in joins; nor are texts with a collation, nor those that are padded.
    */
   static boolean has(DataType type) {
@@ -80,7 +80,7 @@ class KeyValues {
     return least == null && (each == null || each.isEmpty());
   }
 
-  /** True of each row that has one of the keys. */
+  /** Returns a condition that is true of each row with one of the keys. */
   Expression condition(Attribute column) {
     if (each != null) {
       return new InSet(column, Scala.set(each));

@@ -2,7 +2,7 @@ package metaindex;
 
 import org.apache.spark.sql.internal.SQLConf;
 
-/** How long the work of a plan may take in a session, as its configuration says now. */
+/** The time limit of a plan's work in a session, by its configuration of now. */
 public class Limit {
   private static final String SETTING = OurSettings.PREFIX + "timeoutSeconds";
   private static final double LEAST = 0.001;

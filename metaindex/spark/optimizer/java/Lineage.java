@@ -39,9 +39,8 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.ObjectType;
 
 /**
- * Which rows of an index are of files that are live at the version asked, and are not deleted there. Every row of an
- * index says from which row of which file it is: the number of its run (where there are several), of the file in that
- * run, and of the row.
+ * Selects the rows of an index whose files are live at the version asked, and that are not deleted there. Every row of
+ * an index has its lineage: the number of its run (if there are several), of the file in that run, and of the row.
  */
 class Lineage {
   private static final int FEW_RANGES = 8;
@@ -53,7 +52,7 @@ class Lineage {
     this.row = row;
   }
 
-  /** Of one run, the rows of these files, or (`inside` false) those of all others. */
+  /** Returns a condition for the rows of these files of one run, or (`inside` false) of all others. */
   Expression only(int number, BitSet files, boolean inside) {
     Expression among = among(files);
     Expression kept = inside ? among : new Not(among);
@@ -88,8 +87,8 @@ class Lineage {
   }
 
   /**
-   * Of one run, the rows whose bits are not set: of files without a deleted row, behind the last one of their file, or
-   * not deleted. Made of Spark's own expressions, which executors know.
+   * Returns a condition for the rows of one run whose bits are not set: of files without a deleted row, behind the last
+   * one of their file, or not deleted. Made of Spark's own expressions, which executors know.
    */
   Expression undeleted(int number, Deleted.Mask mask) {
     List either = new ArrayList();

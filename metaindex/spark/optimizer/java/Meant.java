@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
-/** Attributes by what they are below. */
+/** Resolves attributes to what they are below. */
 class Meant extends scala.runtime.AbstractPartialFunction {
   private final Map known; // id to Expression
 

@@ -113,8 +113,8 @@ public class MetaIndexRule extends Rule {
   }
 
   /**
-   * For explanations: plans a query as it is with the rule, or without it. Other threads are not concerned. Gives the
-   * name of the Reason for which it was left as it was, or "".
+   * Plans a query for explanations, with the rule or without it. Other threads are not concerned. Returns the name of
+   * the Reason for which it was left as it was, or "".
    */
   public String plan(Object execution, boolean rewritten) {
     left.remove();
@@ -134,7 +134,7 @@ public class MetaIndexRule extends Rule {
     return left.get() == null ? "" : (String) left.get();
   }
 
-  /** Of that query: keys of joins that leave no files out, and why: a list of {root, column, why}. */
+  /** Returns the join keys of that query that leave no files out, and why: a list of {root, column, why}. */
   public String unasked() {
     return unasked.get() == null ? "[]" : (String) unasked.get();
   }
@@ -234,7 +234,7 @@ public class MetaIndexRule extends Rule {
     }
   }
 
-  /** What stands in place of a scan; null: the scan itself, which may have been changed in place. */
+  /** Returns what replaces a scan; null: the scan itself, which may have been changed in place. */
   private LogicalPlan instead(Found one, Shrunk shrunk, List later) {
     JsonNode cover = shrunk.cover();
     if (cover != null) {
@@ -264,7 +264,7 @@ public class MetaIndexRule extends Rule {
     return other;
   }
 
-  /** What the session's configuration says to metaindex, as a JSON object; mostly nothing. */
+  /** Returns the session's settings for metaindex as a JSON object; mostly empty. */
   public String settings() {
     return Json.text(Json.settings(conf, new OurSettings()));
   }
@@ -287,12 +287,12 @@ public class MetaIndexRule extends Rule {
     }
   }
 
-  /** From now on scans may leave files out by the keys of joins: the strategy that plans them stands in the session. */
+  /** Lets scans leave files out by keys of joins from now on: the session has the strategy for them. */
   void narrows() {
     scans.narrows = true;
   }
 
-  /** Whether what this thread does is rewritten is as it was `before`, or not (TRUE); gives what it was now. */
+  /** Sets whether this thread's work is rewritten, as it was `before`, or not (TRUE); returns what it was. */
   Object busy(Object before) {
     Object now = busy.get();
     busy.set(before);
@@ -300,8 +300,8 @@ public class MetaIndexRule extends Rule {
   }
 
   /**
-   * For workloads: what a query would read, of every table that could have an index, and of what its subqueries do.
-   * It is analysed and optimized without this rule, and not run.
+   * Returns, for workloads, what a query and its subqueries would read of every table that could have an index. It is
+   * analysed and optimized without this rule, and not run.
    */
   public String asked(Object execution) {
     Object before = busy.get();
@@ -382,7 +382,7 @@ public class MetaIndexRule extends Rule {
     }
   }
 
-  /** For explanations: why nothing is asked about the plan, or what is asked about each of its scans, or why not. */
+  /** Returns, for explanations, what is asked about each scan of the plan, or why nothing is. */
   public String survey(LogicalPlan plan) {
     Deadline deadline = Deadline.in(limit.nanos());
     try {

@@ -17,9 +17,9 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A scan of files that is narrowed by joins: it is planned as without, by whoever else plans scans (Delta has a
- * strategy of its own), and is given the list that leaves files out, and the expressions that bring keys. Those would
- * be asked of each row else, which the join does anyway.
+ * Plans a scan of files that is narrowed by joins: as without, by the strategies that plan scans (Delta has its own),
+ * and then gives it the list that leaves files out, and the expressions that bring keys. Those would else be asked of
+ * each row, which the join does anyway.
  */
 public class NarrowStrategy extends Guarded {
   public NarrowStrategy(Limit limit, MetaIndexRule rule) {
@@ -89,7 +89,7 @@ public class NarrowStrategy extends Guarded {
     return null;
   }
 
-  /** Null where it is not of one scan. */
+  /** Returns the narrowed plan; null if it is not of one scan. */
   private static SparkPlan narrowed(SparkPlan plan, IndexedRelation relation, Arrivals arrivals, List bring) {
     if (plan instanceof FileSourceScanExec) {
       FileSourceScanExec scan = (FileSourceScanExec) plan;

@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A scan of which files are left out once the query runs: those that an index proves to hold none of the keys of other
- * sides of joins. Whatever goes wrong, or takes too long, leaves none out.
+ * A scan that leaves files out once the query runs: those that an index proves to hold none of the keys of other sides
+ * of joins. If anything goes wrong, or takes too long, it leaves none out.
  */
 public class Narrowed {
   private static final int SHOWN = 3, TWICE = 2;
@@ -33,7 +33,7 @@ public class Narrowed {
     aFile = SQLConf.get().filesOpenCostInBytes();
   }
 
-  /** Is so much to be read that asking is little beside it? To open a file counts as so many bytes, as Spark counts. */
+  /** Returns whether so much has to be read that asking is little; opening a file counts as so many bytes. */
   boolean isWorthAsking(int files, long bytes) {
     boolean worth = files > 1 && bytes + files * aFile >= leastBytes;
     if (!worth) {
@@ -118,12 +118,12 @@ public class Narrowed {
     return Reply.files(dropped);
   }
 
-  /** For the work on keys, which turns of its loops look at. */
+  /** Returns the deadline of work on keys, which its loops check. */
   Deadline deadline() {
     return Deadline.in((long) (TWICE * seconds * 1e9)); // waiting for keys has its own limit
   }
 
-  /** What went wrong is counted; the scan reads every file. */
+  /** Counts an error; the scan reads every file. */
   void failed(Throwable error) {
     told = running.failed(error);
   }
@@ -134,7 +134,7 @@ public class Narrowed {
     running.done(left);
   }
 
-  /** For people: what came of it when the scan ran. */
+  /** Describes for people what came of it when the scan ran. */
   String said() {
     String who = left > 0 && !by.isEmpty() ? " by " + by : "";
     return files < 0 ? told : told + " left " + left + " of " + files + " files out" + who;

@@ -70,7 +70,7 @@ public class NarrowedFiles implements FileIndex {
     return Scala.sequence(found);
   }
 
-  /** Of each key its values; null where it has none. */
+  /** Returns the values of each key; null if it has none. */
   private List values() {
     List found = new ArrayList();
     for (int i = 0; i < narrowed.keys.size(); i++) {

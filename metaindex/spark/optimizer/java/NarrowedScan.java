@@ -41,14 +41,14 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     return IcebergScan.isV2(leaf) && Reflected.call(leaf, "scan") instanceof NarrowedScan;
   }
 
-  /** What is narrowed of it; null: nothing. */
+  /** Returns what narrows it; null: nothing. */
   static Narrowed of(LogicalPlan leaf) {
     return is(leaf) ? ((NarrowedScan) Reflected.call(leaf, "scan")).narrowed : null;
   }
 
   /**
-   * May Spark join it by partitions whose splits it has counted when the query is planned? Iceberg cuts what is left
-   * into splits anew, smaller ones where little is left, and so into more of them, which have no counterpart.
+   * Returns whether Spark may join it by partitions whose splits it counted when the query was planned. Iceberg cuts
+   * what is left into splits anew, smaller ones if little is left, and so into more of them, which have no counterpart.
    */
   static boolean areGroupsCounted(LogicalPlan leaf) {
     SQLConf conf = SQLConf.get();

@@ -25,9 +25,9 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Puts into a plan what has its scans leave files out by the keys of joins, once the query runs. Each scan is narrowed
- * where it stands; one that stands in a copy of a join's side, or that another scan of the plan is like, stays as it
- * is: Spark reads such once for all of them.
+ * Makes the scans of a plan leave files out by the keys of joins, once the query runs. Each scan is narrowed where it
+ * stands; one that stands in a copy of a join's side, or that another scan of the plan is like, stays as it is: Spark
+ * reads such once for all of them.
  */
 class Narrowing {
   private final Running running;
@@ -58,7 +58,7 @@ class Narrowing {
     }
   }
 
-  /** For explanations: of the scans asked about the keys that leave no files out: a list of {root, column, why}. */
+  /** Returns, for explanations, the keys of the scans that leave no files out: a list of {root, column, why}. */
   String unasked(List found) {
     ArrayNode all = Json.object().putArray("unasked");
     for (int i = 0; i < found.size(); i++) {
@@ -150,7 +150,7 @@ class Narrowing {
         || ((RelationScan) one.scan).files.partitionSchema().getFieldIndex(key.name()).isEmpty();
   }
 
-  /** Does another scan read the same under the same filters? Spark may give both of them one exchange. */
+  /** Returns whether another scan reads the same under the same filters: Spark may give both of them one exchange. */
   private static boolean hasAlike(int at, List leaves, List found) {
     for (int i = 0; i < leaves.size(); i++) {
       Deadline.look();
@@ -275,7 +275,7 @@ class Narrowing {
     return replaced(sides.plan(), instead);
   }
 
-  /** Why keys are not had, or not worth it (`Unasked` of reasons.py); null: they are asked for. */
+  /** Returns why keys are not available, or not worth it (`Unasked` of reasons.py); null: they are asked for. */
   private static String unasked(JoinSides sides, boolean shared, LogicalPlan leaf, Object[] place) {
     JsonNode joins = (JsonNode) place[1];
     Found one = (Found) place[0];
@@ -303,12 +303,12 @@ class Narrowing {
     return false;
   }
 
-  /** May all keys of the other side be had at once? Spark collects those of a broadcast, too. */
+  /** Returns whether all keys of the other side can be had at once. Spark collects those of a broadcast, too. */
   private static boolean isSmall(JoinSides sides, JsonNode joins) {
     return SmallSide.size(sides.other()) <= joins.get("side_bytes").asLong();
   }
 
-  /** May a query bring the keys, and is it little beside the scan? */
+  /** Returns whether a query may bring the keys, and is little beside the scan. */
   private static boolean isCheap(JoinSides sides, Found one, JsonNode joins) {
     return joins.get("queries").asBoolean() && one.scan.bytes(one.own()) >= joins.get("scan_bytes").asLong()
         && SmallSide.isSame(sides.other());

@@ -8,16 +8,16 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.Metadata;
 
-/** What Spark's own nodes of a plan are, without a look at the scans that metaindex makes of them. */
+/** Facts about Spark's own nodes of a plan, apart from the scans that metaindex makes of them. */
 class Nodes {
-  /** No node that writes, or that belongs to a row-level command. */
+  /** Returns whether no node writes, or belongs to a row-level command. */
   static boolean harmless(LogicalPlan plan) {
     String name = plan.getClass().getSimpleName();
     return !name.startsWith("RowLevel") && !name.startsWith("Write") && !name.startsWith("Replace")
         && !name.startsWith("Merge") && !name.startsWith("Insert");
   }
 
-  /** Does the query ask from which file, or from which row of it, a row comes? */
+  /** Returns whether the query asks from which file, or from which row of it, a row comes. */
   static boolean asksForFiles(LogicalPlan leaf) {
     scala.collection.Iterator attributes = leaf.output().iterator();
     while (attributes.hasNext()) {
@@ -33,7 +33,7 @@ class Nodes {
     return false;
   }
 
-  /** The same attributes of other files. */
+  /** Returns the relation's attributes over other files. */
   static LogicalPlan over(LogicalRelation relation, HadoopFsRelation instead) {
     Object[] parts = new Object[relation.productArity()];
     for (int i = 0; i < parts.length; i++) {

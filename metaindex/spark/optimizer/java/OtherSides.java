@@ -10,8 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * The other side of a join, of which Spark keeps a copy to leave partitions out by it (dynamic pruning): what stands in
- * place of a scan stands in the copy, too. Else Spark does not know it for what the join reads, and leaves nothing out.
+ * Replaces scans in copies of the other side of a join, which Spark keeps to prune partitions (dynamic pruning), like
+ * in the side itself. Else Spark does not know the copy for what the join reads, and prunes nothing.
  */
 class OtherSides extends scala.runtime.AbstractPartialFunction {
   private final Scans scans;
@@ -68,7 +68,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
     return null;
   }
 
-  /** Are they one scan under the same filters? */
+  /** Returns whether they are one scan under the same filters. */
   static boolean same(Found one, Found other) {
     if (other == null || one.leaf != other.leaf && !one.leaf.equals(other.leaf)
         || !First.same(one.first, other.first) || one.any != other.any) {

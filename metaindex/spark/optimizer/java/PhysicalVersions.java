@@ -8,8 +8,8 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 
 /**
- * What Sparks call differently of physical plans, which strategies make, here as 4.0 and 4.1 do;
- * `spark35/PhysicalVersions.java` has what 3.5 does.
+ * Names of physical plans that differ among Sparks, for strategies, here for 4.0 and 4.1;
+ * `spark35/PhysicalVersions.java` is for 3.5.
  */
 class PhysicalVersions {
   static LocalTableScanExec noRows(scala.collection.immutable.Seq output) {

@@ -10,8 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Who reads by the scans of a plan: its own leaves, and those of its subqueries. The plan is walked once for all its
- * scans.
+ * The readers of a plan's scans: its own leaves, and those of its subqueries. The plan is walked once for all scans.
  */
 class Readers {
   private final Map own = new IdentityHashMap(); // of a scan, how many leaves of the plan
@@ -32,9 +31,9 @@ class Readers {
   }
 
   /**
-   * Is a leaf the only one that reads by its scan, and do subqueries that read by it see no other rows of it once it is
-   * changed in place? Under the leaf's own filters they miss none of the files that those prove out. `replaced`: the
-   * scan keeps what an index beside it has not, which copies of the other sides of joins are given as well.
+   * Returns whether a leaf is the only reader of its scan, and subqueries that read by it see no other rows of it once
+   * it is changed in place: under the leaf's own filters they miss none of the files that those prove out. `replaced`:
+   * the scan keeps what an index beside it has not, which copies of the other sides of joins are given as well.
    */
   boolean alone(Found one, boolean replaced) {
     Object key = Scans.shared(one.leaf);
@@ -54,7 +53,7 @@ class Readers {
     return true;
   }
 
-  /** Is a leaf the only one that reads by its scan, subqueries included? */
+  /** Returns whether a leaf is the only reader of its scan, subqueries included. */
   boolean only(Found one) {
     Object key = Scans.shared(one.leaf);
     Integer leaves = (Integer) own.get(key);

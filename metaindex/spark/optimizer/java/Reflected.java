@@ -4,8 +4,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 
 /**
- * Methods and fields by their names: of classes that are not always there (Delta's, Iceberg's), and of what Spark keeps
- * to itself.
+ * Methods and fields by their names: of classes that may be missing (Delta's, Iceberg's), and of Spark's private ones.
  */
 class Reflected {
   static Object call(Object object, String name) {

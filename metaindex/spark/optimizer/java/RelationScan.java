@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** What Spark reads by a list of files of its own: Delta tables and plain files. */
+/** A scan by a list of files of Spark's own: Delta tables and plain files. */
 abstract class RelationScan extends Scan implements Json.Names {
   final LogicalRelation relation;
   final HadoopFsRelation files;
@@ -34,10 +34,10 @@ abstract class RelationScan extends Scan implements Json.Names {
 
   abstract String kind();
 
-  /** What the format has besides. */
+  /** Adds what the format has besides. */
   abstract void more(ObjectNode out);
 
-  /** Does a setting of the session (in small letters) say how files of the format are read? */
+  /** Returns whether a setting of the session (in small letters) changes how files of the format are read. */
   abstract boolean says(String setting);
 
   String root() {
@@ -96,7 +96,7 @@ abstract class RelationScan extends Scan implements Json.Names {
     return size;
   }
 
-  /** Is it of columns, and all of them of partitions? */
+  /** Returns whether it has columns, all of them of partitions. */
   private static boolean ofPartitions(Expression filter, FileIndex list) {
     scala.collection.Iterator each = ((AttributeSet) filter.references()).iterator();
     boolean any = each.hasNext();
@@ -109,7 +109,7 @@ abstract class RelationScan extends Scan implements Json.Names {
     return any;
   }
 
-  /** The same attributes of those files alone, in a plan that says so; null: none of them is listed. */
+  /** Returns the attributes over those files alone, in a plan that says so; null: none of them is listed. */
   abstract LogicalPlan only(Map files, String label);
 
   LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey) {
@@ -130,7 +130,7 @@ abstract class RelationScan extends Scan implements Json.Names {
     return filter == null ? plan : new Filter(filter, plan);
   }
 
-  /** The same attributes of fewer files. */
+  /** Returns the attributes over fewer files. */
   LogicalPlan over(FileIndex fewer, String label) {
     return Nodes.over(relation, IndexedRelation.over(files, fewer, label));
   }

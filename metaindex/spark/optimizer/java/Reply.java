@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.zip.GZIPInputStream;
 
 /**
- * What metaindex answered: for some of the scans asked, the files that are proved to hold no matching row, by full
+ * The reply of metaindex: for some of the scans asked, the files that are proved to hold no matching row, by full
  * identity.
  */
 public class Reply {
@@ -18,12 +18,12 @@ public class Reply {
     answers = Json.read(text);
   }
 
-  /** What a covering index gives in place of a scan; null where none does. */
+  /** Returns what a covering index gives in place of a scan; null if none does. */
   public JsonNode cover(int id) {
     return answers.has(String.valueOf(id)) ? answers.get(String.valueOf(id)).get("cover") : null;
   }
 
-  /** Some part of an answer; null where it has none. */
+  /** Returns a part of an answer; null if it has none. */
   JsonNode part(int id, String name) {
     return answers.has(String.valueOf(id)) ? answers.get(String.valueOf(id)).get(name) : null;
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.QueryExecution$;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** What is asked once a query runs, about scans that the keys of joins may narrow; and what came of it. */
+/** Requests once a query runs, about scans that the keys of joins may narrow; and what came of them. */
 public class Running {
   private final Function python; // JSON to JSON
   private final String token;
@@ -25,7 +25,7 @@ public class Running {
     this.rule = rule;
   }
 
-  /** Which files of a scan hold no row that these conditions let pass? Null: that is not known. */
+  /** Asks for the files of a scan that hold no row for these conditions. Null: unknown. */
   Reply ask(Found one, List conditions, double seconds) {
     ObjectNode request = Json.object();
     request.set("settings", Json.settings(conf, new OurSettings()));

@@ -8,11 +8,11 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * A leaf of a plan that reads a table which metaindex can index: how it is named in a request, and how files are left
- * out of it. A class a format.
+ * A leaf of a plan that reads a table which metaindex can index: its request, and how files are left out of it. Each
+ * format has a class.
  */
 abstract class Scan {
-  /** What says where it reads from, of which version and how. */
+  /** Adds where it reads from, of which version and how. */
   abstract void request(ObjectNode out);
 
   /**
@@ -33,27 +33,27 @@ abstract class Scan {
    */
   abstract LogicalPlan without(Found one, Map dropped, String label, Survey survey);
 
-  /** Of the files that it lists, how many rows are deleted, where any may be: by path in normal form; -1: not known. */
+  /** Returns how many rows of the listed files are deleted, where any may be: by path in normal form; -1: unknown. */
   Map deleted() {
     return new HashMap();
   }
 
-  /** Can files be left out of it whose rows are answered for elsewhere? Nobody else may read by it. */
+  /** Returns whether files whose rows are answered elsewhere can be left out. Nothing else may read by it. */
   boolean canBeAnswered(Found one, Survey survey) {
     return true;
   }
 
   /**
-   * The same without files whose rows are answered for elsewhere in the plan; what has to be changed in place is put
-   * into `later`.
+   * Returns the scan without files whose rows are answered elsewhere in the plan; what has to be changed in place is
+   * put into `later`.
    */
   LogicalPlan answered(Found one, Map dropped, String label, Survey survey, List later) {
     return without(one, dropped, label, survey);
   }
 
   /**
-   * The same with those files first that are `certain` to give rows: in the order of its partitions. Each file that is
-   * not dropped is read once.
+   * Returns the scan with files that are `certain` to give rows first: in the order of its partitions. Each file that
+   * is not dropped is read once.
    */
   abstract LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey);
 
@@ -63,35 +63,35 @@ abstract class Scan {
    */
   abstract LogicalPlan rest(Map served, String label, List later);
 
-  /** How many files it lists, and how many bytes. */
+  /** Counts the files that it lists, and their bytes. */
   long[] counted() {
     return new long[] {listed().size(), bytes(new ArrayList())};
   }
 
-  /** Are those that it lists all, whatever its filters say? */
+  /** Returns whether it lists all files, whatever its filters say. */
   boolean listsAll() {
     return false;
   }
 
-  /** Does it read CSV or JSON? */
+  /** Returns whether it reads CSV or JSON. */
   boolean texts() {
     return false;
   }
 
   /**
-   * Is its version what decides which rows it gives, so that its list is but what its filters leave of the version's
-   * files?
+   * Returns whether its version decides which rows it gives, so that its list is what its filters leave of the
+   * version's files.
    */
   boolean pinned() {
     return false;
   }
 
-  /** Can files be left out of it, for an index beside it? */
+  /** Returns whether files can be left out of it, for an index beside it. */
   boolean canShrink(Found one, Survey survey) {
     return true;
   }
 
-  /** Says the number of a field in a struct, where the format has numbers. */
+  /** Adds the number of a field in a struct, if the format has numbers. */
   void number(String name, ObjectNode out) {}
 
   static Map once(Map files, int count) {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Which leaves of a plan are scans of tables that metaindex can index, and what all scans have.
+ * The scans of a plan whose tables metaindex can index, and what all scans share.
  *
  * Classes of Delta and Iceberg are met by name, as they are not always there.
  */
@@ -28,15 +28,15 @@ public class Scans {
     this.off = new HashSet(Arrays.asList(off.split(",")));
   }
 
-  /** May the session's queries be answered so? The session's setting says it, and else what it was enabled with. */
+  /** Returns whether the session's queries may be answered so: by the session's setting, else by that of enable. */
   boolean allows(String what) {
     String said = conf == null ? "" : conf.getConfString(OurSettings.PREFIX + what + ".enabled", "").trim();
     return "true".equalsIgnoreCase(said) || !"false".equalsIgnoreCase(said) && !off.contains(what);
   }
 
   /**
-   * Does a query fail of a file that is gone, or damaged? Where it reads on, a file with the rows of a proof may give
-   * none.
+   * Returns whether a query fails on a missing or damaged file. If it reads on, a file with the rows of a proof may
+   * give none.
    */
   boolean readsEveryFile() {
     SQLConf now = SQLConf.get();
@@ -67,12 +67,12 @@ public class Scans {
     return TextScan.is(format) ? new TextScan(relation, conf) : new FilesScan(relation, conf);
   }
 
-  /** Does it read anything that could have an index? */
+  /** Returns whether it reads anything that could have an index. */
   boolean reads(LogicalPlan leaf) {
     return leaf instanceof LogicalRelation || IcebergScan.isV2(leaf);
   }
 
-  /** Where a leaf reads from, as far as that is known. */
+  /** Returns where a leaf reads from, as far as that is known. */
   List roots(LogicalPlan leaf) {
     List out = new ArrayList();
     if (files(leaf) != null) {
@@ -98,7 +98,7 @@ public class Scans {
     return is ? (HadoopFsRelation) ((LogicalRelation) leaf).relation() : null;
   }
 
-  /** What a leaf reads by: one object for all leaves that read by one scan. */
+  /** Returns what a leaf reads by: one object for all leaves that read by one scan. */
   static Object shared(LogicalPlan leaf) {
     return IcebergScan.isV2(leaf) ? Reflected.call(leaf, "scan") : leaf;
   }

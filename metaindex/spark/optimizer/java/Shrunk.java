@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
  * A scan without the files that an answer leaves out of it: those that its filters prove out; those behind the first
- * rows of an order; those whose rows are answered for. What the latter two rest on are rows of other files, so Spark's
- * own list has to have those files as the answer knows them, with as many rows deleted.
+ * rows of an order; those whose rows are answered elsewhere. The latter two rest on rows of other files, so Spark's own
+ * list must have those files as the answer knows them, with as many rows deleted.
  */
 class Shrunk {
   private final Found one;
@@ -27,7 +27,7 @@ class Shrunk {
     this.survey = survey;
   }
 
-  /** What stands in its place; null: the scan itself, which may be changed in place, now or `later`. */
+  /** Returns what replaces it; null: the scan itself, which may be changed in place, now or `later`. */
   LogicalPlan plan(List later) {
     Map out = part("dropped") == null ? new HashMap() : Reply.files(part("dropped"));
     String label = part("label") == null ? "" : part("label").asText();
@@ -55,7 +55,7 @@ class Shrunk {
     return changed ? one.scan.without(one, out, label, survey) : null;
   }
 
-  /** What a covering index gives in its place; null where none does. */
+  /** Returns what a covering index gives in its place; null if none does. */
   JsonNode cover() {
     return answers.cover(number);
   }
@@ -64,7 +64,7 @@ class Shrunk {
     return answers.part(number, name);
   }
 
-  /** Are the files that prove something listed as they were known, with the deletes that were counted? */
+  /** Returns whether the files of a proof are listed as they were known, with the deletes that were counted. */
   private boolean stand(JsonNode proved) {
     String[] files = Reply.unpacked(proved.get("proof"));
     Map listed = one.scan.listed(), deleted = one.scan.deleted();

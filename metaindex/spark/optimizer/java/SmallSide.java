@@ -22,7 +22,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Can the keys of a side of a join be had at a small price, and are they those that the join sees?
+ * Decides whether the keys of a side of a join are cheap to get, and are those that the join sees.
  *
  * Where Spark broadcasts the side, the broadcast brings them: it is made anyway, and is what the join reads. Else a
  * query of their own does: only for sides that are the same however often they are read (files of a pinned version,
@@ -35,7 +35,7 @@ class SmallSide {
   private static final long OBJECT = 8;
   private static final Set EXACT = new HashSet(Arrays.asList("Count Min Max".split(" ")));
 
-  /** Does Spark broadcast the other side of this one? As it chooses, for plans of which it knows no more. */
+  /** Returns whether Spark itself would broadcast the other side of this one. */
   static boolean isBroadcast(JoinSides sides) {
     SQLConf conf = SQLConf.get();
     String type = String.valueOf(sides.join.joinType());
@@ -52,12 +52,12 @@ class SmallSide {
     return own == null && size <= conf.autoBroadcastJoinThreshold() && smaller;
   }
 
-  /** Are the keys that such a broadcast brings the join's, whatever is read twice? */
+  /** Returns whether such a broadcast brings the join's keys, whatever is read twice. */
   static boolean isShared(LogicalPlan side) {
     return simple(side) || MORE.contains(side.getClass().getSimpleName()) && same(side, false);
   }
 
-  /** Is the side the same however often it is read? */
+  /** Returns whether the side is the same however often it is read. */
   static boolean isSame(LogicalPlan side) {
     return same(side, true);
   }
@@ -67,13 +67,13 @@ class SmallSide {
     return bytes.isValidLong() ? bytes.toLong() : Long.MAX_VALUE;
   }
 
-  /** Could it turn out to be small, once files are left out of it? */
+  /** Returns whether it could turn out to be small, once files are left out of it. */
   static boolean mayBeSmall(JoinSides sides) {
     return sides.other().exists(new IsFilter()) || size(sides.other()) < size(sides.plan())
         || hint(sides.join, 1 - sides.side) != null;
   }
 
-  /** Why it is not small. Spark multiplies the sizes of joins, so that theirs says nothing of what is known. */
+  /** Returns why it is not small. Spark multiplies the sizes of joins, so that theirs says nothing of what is known. */
   static String tooLarge(JoinSides sides) {
     List leaves = Scala.list(sides.other().collectLeaves());
     boolean known = true;
@@ -85,16 +85,16 @@ class SmallSide {
   }
 
   /**
-   * Are its keys worth what it takes to collect them? All keys of a side that nothing makes smaller come, and mostly
-   * each file has some of them. So many as are named one by one cost little; `times` more of them are collected for a
-   * scan that reads `times` the least bytes.
+   * Returns whether its keys are worth collecting. All keys of a side that nothing makes smaller come, and mostly each
+   * file has some of them. So many as are named one by one cost little; `times` more of them are collected for a scan
+   * that reads `times` the least bytes.
    */
   static boolean isWorth(JoinSides sides, double bytes, int keys, long leastBytes) {
     double times = rows(sides.other()) / Math.max(keys, 1);
     return times <= 1 || bytes >= times * leastBytes || leavesOut(sides.other());
   }
 
-  /** About so many, by what is known of it, or by its bytes and types. */
+  /** Estimates the rows, by what is known of it, or by its bytes and types. */
   private static double rows(LogicalPlan plan) {
     scala.Option known = plan.stats().rowCount();
     return known.isDefined() ? ((scala.math.BigInt) known.get()).toDouble()
@@ -111,7 +111,7 @@ class SmallSide {
     return width;
   }
 
-  /** Does something in it leave rows out, but those without a key? */
+  /** Returns whether something in it leaves rows out, but those without a key. */
   private static boolean leavesOut(LogicalPlan plan) {
     String type = plan instanceof Join ? String.valueOf(((Join) plan).joinType()) : "";
     boolean kept = plan.children().isEmpty() || MORE.contains(plan.getClass().getSimpleName());
@@ -200,8 +200,8 @@ class SmallSide {
   }
 
   /**
-   * Is each of its values equal to itself alone? Of several that are equal (texts by their collation, zeros of both
-   * signs) a group, the least and the greatest have whichever came first, and a cast tells which.
+   * Returns whether each of its values equals itself alone. Of several that are equal (texts by their collation, zeros
+   * of both signs) a group, the least and the greatest have whichever came first, and a cast shows which.
    */
   private static boolean isOneOfAKind(Expression one, String name) {
     boolean chosen = name.equals("Min") || name.equals("Max");

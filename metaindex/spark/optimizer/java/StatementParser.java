@@ -59,7 +59,7 @@ public abstract class StatementParser {
     return ours(text);
   }
 
-  /** The same. */
+  /** Returns the plan of a statement about indexes, or null. */
   protected LogicalPlan ours(String text) {
     unread.remove();
     if (closed || text == null) {
@@ -114,7 +114,7 @@ public abstract class StatementParser {
     }
   }
 
-  /** Do the words differ from the first ones of a statement of ours in few letters, or not at all? */
+  /** Returns whether the words differ from the first ones of a statement of ours in few letters, or not at all. */
   private boolean isNear(String first) {
     String[] said = first.split(" ");
     Iterator each = words.iterator();
@@ -128,7 +128,7 @@ public abstract class StatementParser {
     return false;
   }
 
-  /** How many letters one word has more, less or otherwise than the other, as far as they count. */
+  /** Counts the letters by which one word differs from the other, as far as they count. */
   private static int slips(String one, String other) {
     if (one.length() > other.length() + SLIPS) {
       return SLIPS + 1; // however long it is
@@ -181,12 +181,12 @@ public abstract class StatementParser {
         : plan instanceof DropIndex ? ((DropIndex) plan).table() : null;
   }
 
-  /** Is it a table of a catalog that has indexes of its own? */
+  /** Returns whether it is a table of a catalog that has indexes of its own. */
   public boolean hasIndexes(Object table) {
     return table instanceof ResolvedTable && ((ResolvedTable) table).table() instanceof SupportsIndex;
   }
 
-  /** What Python says; null where it says nothing. */
+  /** Returns the answer of Python; null if there is none. */
   JsonNode ask(String what, String text) {
     ObjectNode request = Json.object();
     request.put("what", what);
@@ -195,7 +195,7 @@ public abstract class StatementParser {
     return reply == null || reply.isEmpty() ? null : Json.read(reply);
   }
 
-  /** In capitals, with a blank between them; "" where the text does not begin with two words. */
+  /** Returns the first two words in capitals, a blank between them; "" if the text has no such beginning. */
   static String firstWords(String text) {
     int start = skipped(text, 0);
     int end = wordEnd(text, start);
@@ -207,7 +207,7 @@ public abstract class StatementParser {
     return (text.substring(start, end) + ' ' + text.substring(second, last)).toUpperCase(Locale.ROOT);
   }
 
-  /** Does it begin with BEGIN, perhaps behind a label, and have the word INDEX? Python looks closer. */
+  /** Returns whether it begins with BEGIN, perhaps behind a label, and has the word INDEX. Python looks closer. */
   static boolean isScript(String text) {
     int start = skipped(text, 0);
     int end = start;
@@ -240,7 +240,7 @@ public abstract class StatementParser {
     return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || one == '_';
   }
 
-  /** Behind blanks and comments. */
+  /** Skips blanks and comments. */
   private static int skipped(String text, int from) {
     int at = from;
     while (at < text.length()) {
@@ -258,7 +258,7 @@ public abstract class StatementParser {
     return at;
   }
 
-  /** Where a comment to the end of the line ends; behind a backslash it goes on in the next one, as Spark has it. */
+  /** Returns the end of a comment to the end of the line; behind a backslash it goes on, as in Spark. */
   private static int lineEnd(String text, int from) {
     int at = from;
     while (at < text.length() && text.charAt(at) != '\n' && text.charAt(at) != '\r') {
@@ -371,7 +371,7 @@ public abstract class StatementParser {
     }
   }
 
-  /** Where somebody has put another parser around this one, it stays, and takes nothing out any more. */
+  /** Takes the parser out. If somebody has put another one around it, it stays, and does nothing any more. */
   public void remove(Object state) throws Exception {
     closed = true;
     replace(state, this, parser);

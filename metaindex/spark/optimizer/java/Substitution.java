@@ -3,7 +3,7 @@ package metaindex;
 import java.util.LinkedList;
 import java.util.Map;
 
-/** For a walk that does not go into what it has put in a leaf's place: the leaf may stand there again. */
+/** Replaces a leaf in a walk that does not enter what it has put in its place: the leaf may stand there again. */
 class Substitution extends scala.runtime.AbstractPartialFunction {
   private final Map places;
 

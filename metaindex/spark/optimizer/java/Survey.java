@@ -139,12 +139,12 @@ class Survey {
     return ((Integer) numbers.get(leaf)).intValue();
   }
 
-  /** What stands above the n-th leaf; null where it is of no table that could have an index. */
+  /** Returns what stands above the n-th leaf; null if its table could not have an index. */
   Found at(int leaf) {
     return (Found) every.get(leaf);
   }
 
-  /** Those of tables that could have an index, whether they are asked about or not. */
+  /** Returns those of tables that could have an index, whether they are asked about or not. */
   List every() {
     List out = new ArrayList();
     for (int i = 0; i < every.size(); i++) {
@@ -156,12 +156,12 @@ class Survey {
     return out;
   }
 
-  /** Does nothing else in the plan read by the same scan? `replaced`: an index is to stand beside it. */
+  /** Returns whether nothing else in the plan reads by the same scan. `replaced`: an index is to stand beside it. */
   boolean alone(Found one, boolean replaced) {
     return readers().alone(one, replaced);
   }
 
-  /** Does nothing else in the plan, its subqueries included, read by the same scan? */
+  /** Returns whether nothing else in the plan, its subqueries included, reads by the same scan. */
   boolean only(Found one) {
     return readers().only(one);
   }
@@ -260,8 +260,8 @@ class Survey {
   }
 
   /**
-   * Do all its functions give the same, in whatever order rows come? `first`, `collect_list` and their like do not; of
-   * others nobody knows.
+   * Returns whether all its functions give the same, in whatever order rows come. `first`, `collect_list` and their
+   * like do not; of others that is unknown.
    */
   private static boolean blind(Aggregate plan) {
     for (int i = 0; i < plan.aggregateExpressions().size(); i++) {
@@ -331,7 +331,7 @@ class Survey {
     return more;
   }
 
-  /** What comes from scans after a list of expressions: attributes, and other names of them. */
+  /** Returns what comes from scans after a list of expressions: attributes, and other names of them. */
   private static Map renamed(Map below, scala.collection.Iterator list) {
     Map out = new HashMap();
     while (list.hasNext()) {
@@ -375,8 +375,8 @@ class Survey {
   }
 
   /**
-   * What is above says last by what rows are sorted. Keys from the first that is no column of the same scan on are left
-   * out.
+   * Notes by what rows are sorted; what is above decides. Keys from the first that is no column of the same scan on are
+   * left out.
    */
   private static void order(Map below, scala.collection.immutable.Seq keys) {
     Found of = null;
@@ -395,7 +395,7 @@ class Survey {
     }
   }
 
-  /** What a limit takes rows of, as they come. */
+  /** Returns the plan from which a limit takes rows, as they come. */
   private static LogicalPlan limited(LogicalPlan limit) {
     LogicalPlan node = child(limit, 0);
     while (node instanceof LocalLimit || node instanceof Offset) {
@@ -405,7 +405,7 @@ class Survey {
     return node;
   }
 
-  /** Of the whole plan; -1 where there is none. */
+  /** Returns the limit of the whole plan; -1 if there is none. */
   static long limit(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (node instanceof Project || node instanceof Sort || node instanceof LocalLimit) {
@@ -453,7 +453,7 @@ class Survey {
     joins++;
   }
 
-  /** Is this the side that every task gets whole? What stands above knows nothing of how its rows lay. */
+  /** Returns whether every task gets this side whole: then what stands above knows nothing of how its rows lay. */
   private static boolean sent(Join join, int side) {
     List every = JoinSides.of(join);
     for (int i = 0; i < every.size(); i++) {
@@ -523,7 +523,7 @@ class Survey {
     return null;
   }
 
-  /** Does its value depend on its row, and on numbers that are drawn without a seed? */
+  /** Returns whether its value depends on its row, and on numbers that are drawn without a seed. */
   private static boolean drawn(Expression one) {
     if (one.deterministic()) {
       return true;

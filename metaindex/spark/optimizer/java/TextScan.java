@@ -9,7 +9,7 @@ class TextScan extends FilesScan {
     super(relation, conf);
   }
 
-  /** By the name of Spark's class. */
+  /** Returns whether Spark's class has this name. */
   static boolean is(String format) {
     return format.equals("CSVFileFormat") || format.equals("JsonFileFormat");
   }

@@ -6,9 +6,9 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Tables of the user's in buckets, without the order that the catalog says of them. That Spark is to believe the order
- * of buckets is a setting of the whole session; metaindex sets it for the sake of its own, and another table's rows are
- * what they were without it, sorted or not.
+ * Takes the order from the user's tables in buckets that the catalog gives them. That Spark trusts the order of buckets
+ * is a setting of the whole session; metaindex sets it for its own indexes, and another table's rows are what they were
+ * without it, sorted or not.
  */
 class Unsorted extends scala.runtime.AbstractPartialFunction {
   public boolean isDefinedAt(Object node) {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** What Sparks call differently, here as 4.0 and 4.1 do; `spark35/Versions.java` has what 3.5 does. */
+/** Names that differ among Sparks, here for 4.0 and 4.1; `spark35/Versions.java` is for 3.5. */
 class Versions {
   static LocalRelation rows(List output, List rows) {
     return new LocalRelation(Scala.sequence(output), Scala.sequence(rows), false, scala.Option.empty());

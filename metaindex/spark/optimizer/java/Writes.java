@@ -26,7 +26,7 @@ class Writes {
   private static final Set ICEBERG = new HashSet(Arrays.asList(
       "org.apache.iceberg.spark.source.SparkTable", "org.apache.iceberg.spark.source.StagedSparkTable"));
 
-  /** Where such a plan writes to; null: it is no such plan. */
+  /** Returns where such a plan writes to; null: it is no such plan. */
   static String target(LogicalPlan plan) {
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       return ((InsertIntoHadoopFsRelationCommand) plan).outputPath().toString();
@@ -45,7 +45,7 @@ class Writes {
     return plan instanceof WriteFiles;
   }
 
-  /** Does one of the leaves read from there? */
+  /** Returns whether one of the leaves reads from there. */
   static boolean reads(List leaves, Scans scans, String target) {
     for (int i = 0; i < leaves.size(); i++) {
       Deadline.look();

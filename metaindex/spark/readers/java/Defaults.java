@@ -21,7 +21,7 @@ final class Defaults {
     throw new NoSuchMethodException(object.getClass().getName() + "." + name);
   }
 
-  /** Null where the method takes others first, or has no default for a parameter. */
+  /** Returns the arguments; null if the method takes others first, or has no default for a parameter. */
   private static Object[] values(Object object, Method method, Object[] first) throws Exception {
     Class[] types = method.getParameterTypes();
     if (types.length < first.length) {

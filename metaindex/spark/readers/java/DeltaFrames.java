@@ -105,7 +105,7 @@ public final class DeltaFrames {
     return out;
   }
 
-  /** As a log writes it: encoded, and here always absolute. */
+  /** Returns the path as a log writes it: encoded, and here always absolute. */
   private static String path(Path root, String path) {
     String below = path.indexOf("://") > 0 ? path : root.toString() + "/" + path;
     String whole = path.startsWith("/") ? "file:" + path : below;

@@ -139,8 +139,8 @@ public final class IcebergFrames {
   }
 
   /**
-   * Are staged tasks what a frame reads? Iceberg for Spark 3.5 and 4.0 is told to by an option, later by the name
-   * alone; where it understands neither it would read the whole table.
+   * Returns whether a frame reads staged tasks. Iceberg for Spark 3.5 and 4.0 needs an option for that, later the name
+   * alone; if it understands neither it would read the whole table.
    */
   private static boolean readsStaged(Dataset frame) {
     LogicalPlan leaf = (LogicalPlan) frame.queryExecution().analyzed().collectLeaves().head();

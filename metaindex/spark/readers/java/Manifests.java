@@ -30,7 +30,7 @@ final class Manifests {
   private final Map held = new LinkedHashMap(16, 0.75f, true); // by name: a map of files by key
   private int heldFiles;
 
-  /** What tells a file from all others: vectors of several data files stand in one delete file. */
+  /** Returns what tells a file from all others: vectors of several data files stand in one delete file. */
   static String key(String location, Long offset) {
     return offset == null ? location : location + "\0" + offset;
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 
-/** What Sparks call differently of physical plans, which strategies make, here as 3.5 does. */
+/** Names of physical plans that differ among Sparks, for strategies, here for 3.5. */
 class PhysicalVersions {
   static LocalTableScanExec noRows(scala.collection.immutable.Seq output) {
     return new LocalTableScanExec(output, Scala.none());

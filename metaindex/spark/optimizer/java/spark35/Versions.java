@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** What Sparks call differently, here as 3.5 does. */
+/** Names that differ among Sparks, here for 3.5. */
 class Versions {
   static LocalRelation rows(List output, List rows) {
     return new LocalRelation(Scala.sequence(output), Scala.sequence(rows), false);
