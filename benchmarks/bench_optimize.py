@@ -19,17 +19,8 @@ import numpy as np
 
 from metaindex import ColumnStats
 from metaindex.formats import At, TableRef
-from metaindex.index import (
-    Content,
-    IndexLogEntry,
-    OperationLog,
-    RunSink,
-    State,
-    TableInfo,
-    VersionRecord,
-    build_run,
-    new_run_id,
-)
+from metaindex.index import Content, IndexLogEntry, OperationLog, RunSink, State, TableInfo, build_run, new_run_id
+from metaindex.index.log.entry import VersionRecord
 from metaindex.storage import LocalStorage
 
 from .synthetic import Shape, SyntheticBuilder, SyntheticFormat, synthetic_table

@@ -30,8 +30,8 @@ from metaindex.formats import (
     Trust,
     Version,
 )
-from metaindex.index import FACT_ROWS, BuildRequest, Progress, RunSink, facts_of
-from metaindex.index.build.protocol import BuildReport
+from metaindex.index import FACT_ROWS, Progress, RunSink, facts_of
+from metaindex.index.build.protocol import BuildReport, BuildRequest
 from metaindex.index.kinds.facts import in_column_order
 from metaindex.storage import LocalStorage
 from metaindex.table import Handle, Table

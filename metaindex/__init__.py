@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from metaindex.query import Narrowed as Narrowed
     from metaindex.query import PruneResult as PruneResult
     from metaindex.spark import RuleConfig as RuleConfig
+    from metaindex.spark import create_index as create_index
     from metaindex.spark import disable as disable
     from metaindex.spark import enable as enable
     from metaindex.spark import explain as explain
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from metaindex.statements import sql as sql
     from metaindex.table import IndexInfo as IndexInfo
     from metaindex.table import Table as Table
-    from metaindex.table import create_index as create_index
     from metaindex.table import narrowed as narrowed
     from metaindex.table import open_table as open_table
 else:
@@ -92,11 +92,11 @@ else:
             "expressions": "ColumnBuilder col",
             "index": "Bloom ColumnStats Covering CoveringCurve CoveringRange Sketches Sums ValueList Values",
             "query": "IndexReport Narrowed PruneResult",
-            "table": "IndexInfo Table create_index narrowed open_table",
+            "table": "IndexInfo Table narrowed open_table",
             "advisor": "Workload recommend workload",
             "statements": "sql",
             "ops": "Lake open_lake",
-            "spark": "RuleConfig disable enable explain hint is_enabled",
+            "spark": "RuleConfig create_index disable enable explain hint is_enabled",
         },
     )
 

@@ -34,10 +34,10 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
     column_domain_has_nan,
-    compare_values,
     physical_type,
     to_physical,
 )
+from metaindex.expressions.literals import compare_values
 from tests.scalar_statistics import FileFacts
 
 TYPES: tuple[pa.DataType, ...] = (

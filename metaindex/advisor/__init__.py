@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .face.recommend_tables import recommend as recommend
     from .face.recommending import RecommendQuestion as RecommendQuestion
     from .face.recommending import recommendation as recommendation
+    from .figures.shell import Page as Page
+    from .figures.shell import Section as Section
     from .hypothetical.answer import WhatIf as WhatIf
     from .hypothetical.posterior import Estimate as Estimate
     from .report.workload import workload_section as workload_section
@@ -41,6 +43,7 @@ else:
             "credit.savings": "Savings Spared computed_savings",
             "face.recommend_tables": "is_named named_below recommend",
             "face.recommending": "RecommendQuestion recommendation",
+            "figures.shell": "Page Section",
             "hypothetical.answer": "WhatIf",
             "hypothetical.posterior": "Estimate",
             "report.workload": "workload_section",

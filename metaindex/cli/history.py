@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 
 from metaindex.core import Output
-from metaindex.table import history_remarks, history_table
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
-from .cures import in_options
+from .indexes import write_shown
 from .opening import open_from
 from .progress import Progress
 
@@ -35,10 +34,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     out.data(history.to_json())
     if out.json:
         return DONE
-    shown = history_table(history)
-    out.table(shown.columns, [[*map(in_options, row)] for row in shown.rows])
-    for remark in history_remarks(history):
-        out.write(in_options(remark))
+    write_shown(history.shown, out)
     return DONE
 
 

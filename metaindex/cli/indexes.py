@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metaindex.core import Output
-from metaindex.table import IndexInfo, command, handle_of, hint, indexes_remarks, indexes_table
+from metaindex.core import Output, Tabular, TextTable
+from metaindex.table import IndexInfo, command, handle_of, hint
 
 from . import arguments
 from .arguments import DONE, near
@@ -47,12 +47,18 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         cure = hint(args.table) or f"build one: {command(handle_of(table), 'create', 'NAME')}"
         out.write(f"{table.path} ({table.format}) has no index; {cure}")
         return DONE
-    shown = indexes_table(indexes)
-    out.table(shown.columns, [[*map(in_options, row)] for row in shown.rows])
-    for remark in indexes_remarks(indexes):
-        out.write(in_options(remark))
+    write_shown(indexes.shown, out)
     _tell_suspected(table, indexes, out)
     return DONE
+
+
+def write_shown(shown: Sequence[str | Tabular], out: Output) -> None:
+    """Write what a value shows, with options in place of Python's arguments."""
+    for part in shown:
+        if isinstance(part, TextTable):
+            out.table(part.columns, [[*map(in_options, row)] for row in part.rows])
+        else:
+            out.write(in_options(str(part)))
 
 
 def _tell_suspected(table: Table, indexes: Sequence[IndexInfo], out: Output) -> None:

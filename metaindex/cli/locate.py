@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from metaindex.core import Answer, Output
+from metaindex.core import Output
+from metaindex.table import Answer
 
 from . import arguments
 from .arguments import DONE

@@ -19,7 +19,8 @@ from .progress import Progress
 from .verify import WRONG
 
 if TYPE_CHECKING:
-    from metaindex.table import Table, Value
+    from metaindex.index import Value
+    from metaindex.table import Table
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

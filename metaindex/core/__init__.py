@@ -5,12 +5,6 @@ from typing import TYPE_CHECKING
 from .lazy import door as door
 
 if TYPE_CHECKING:
-    from .answer import PLACE as PLACE
-    from .answer import SHOWN as SHOWN
-    from .answer import Answer as Answer
-    from .answer import place as place
-    from .cases import cased as cased
-    from .cases import cased_text as cased_text
     from .clients import client as client
     from .clients import offer as offer
     from .config import BuilderName as BuilderName
@@ -55,33 +49,22 @@ if TYPE_CHECKING:
     from .expression_errors import VersionNotFoundError as VersionNotFoundError
     from .expression_errors import first_line as first_line
     from .expression_errors import named_line as named_line
-    from .html.columns import ColumnChart as ColumnChart
-    from .html.columns import columns_figure as columns_figure
-    from .html.grid import BarCell as BarCell
-    from .html.grid import GridCell as GridCell
-    from .html.grid import Heading as Heading
-    from .html.grid import ValueCell as ValueCell
-    from .html.grid import facts as facts
-    from .html.grid import grid as grid
-    from .html.grid import link_to as link_to
-    from .html.grid import listed as listed
-    from .html.markup import Child as Child
-    from .html.markup import Element as Element
-    from .html.markup import Picture as Picture
-    from .html.markup import pre as pre
-    from .html.markup import tag as tag
-    from .html.picking import SCRIPT as SCRIPT
-    from .html.picking import Pick as Pick
-    from .html.picking import picking as picking
-    from .html.shell import GENERATOR as GENERATOR
-    from .html.shell import Page as Page
-    from .html.shell import Section as Section
-    from .html.shell import copied as copied
-    from .html.strip import LEVELS as LEVELS
-    from .html.strip import Mark as Mark
-    from .html.strip import Strip as Strip
-    from .html.strip import Tick as Tick
-    from .html.strip import strip_figure as strip_figure
+    from .figures.bars import ACCENT as ACCENT
+    from .figures.bars import filled as filled
+    from .figures.grid import BarCell as BarCell
+    from .figures.grid import GridCell as GridCell
+    from .figures.grid import Heading as Heading
+    from .figures.grid import ValueCell as ValueCell
+    from .figures.grid import facts as facts
+    from .figures.grid import grid as grid
+    from .figures.grid import link_to as link_to
+    from .figures.grid import listed as listed
+    from .figures.markup import Child as Child
+    from .figures.markup import Element as Element
+    from .figures.markup import Picture as Picture
+    from .figures.markup import html as html
+    from .figures.markup import pre as pre
+    from .figures.markup import tag as tag
     from .jvm.cache import cache_dir as cache_dir
     from .jvm.callbacks import java_function as java_function
     from .jvm.classes import JavaClasses as JavaClasses
@@ -156,8 +139,6 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "answer": "Answer PLACE SHOWN place",
-            "cases": "cased cased_text",
             "clients": "client offer",
             "config": "BuilderName Config Literals QueryLog noting sealing",
             "deadline": "TooLate look until",
@@ -172,12 +153,9 @@ else:
                 "StorageUnavailableError TOO_DEEP UnknownColumnError UnsupportedFeatureError "
                 "VersionNotFoundError first_line named_line"
             ),
-            "html.columns": "ColumnChart columns_figure",
-            "html.grid": "BarCell GridCell Heading ValueCell facts grid link_to listed",
-            "html.markup": "Child Element Picture pre tag",
-            "html.picking": "Pick SCRIPT picking",
-            "html.shell": "GENERATOR Page Section copied",
-            "html.strip": "LEVELS Mark Strip Tick strip_figure",
+            "figures.bars": "ACCENT filled",
+            "figures.grid": "BarCell GridCell Heading ValueCell facts grid link_to listed",
+            "figures.markup": "Child Element Picture html pre tag",
             "jvm.cache": "cache_dir",
             "jvm.callbacks": "java_function",
             "jvm.classes": "JavaClasses java_classes room_classes",

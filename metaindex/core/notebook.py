@@ -106,7 +106,7 @@ class NotebookBar:
 def _picture(said: str, share: float) -> str:
     import html
 
-    from metaindex.core.html import markup
-    from metaindex.core.html.bars import bar
+    from .figures import markup
+    from .figures.bars import bar
 
     return f'<div class="metaindex-progress">{markup.html(bar(share))} {html.escape(said)}</div>'

@@ -14,7 +14,7 @@ from metaindex.core.shown import one_line as one_line
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from metaindex.core.html.markup import Element
+    from .figures.markup import Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class TextTable:
     def _repr_html_(self) -> str:
         drawn: dict[int, list[str]] = {}
         if self.bars:
-            from metaindex.core.html.bars import bar
-            from metaindex.core.html.markup import html
+            from .figures.bars import bar
+            from .figures.markup import html
 
             drawn = {at: [html(bar(*self._full(share))) for share in shares[:LINES]] for at, shares in self.bars}
         return html_table([(c.title, c.right) for c in self.columns], self.rows, drawn)
 
     def grid(self, caption: str) -> Element:
         """Return the table as an HTML element."""
-        from metaindex.core.html.grid import BarCell, GridCell, Heading, grid
+        from .figures.grid import BarCell, GridCell, Heading, grid
 
         bars = dict(self.bars)
 

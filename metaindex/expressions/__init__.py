@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from .build import ColumnBuilder as ColumnBuilder
     from .build import col as col
     from .build import parse_path as parse_path
-    from .coercion import Coerced as Coerced
-    from .coercion import coerce as coerce
-    from .coercion import family as family
     from .column_ref import ColumnRef as ColumnRef
     from .column_ref import between_backticks as between_backticks
     from .composite_statistics import CompositeStatistics as CompositeStatistics
@@ -31,11 +28,7 @@ if TYPE_CHECKING:
     from .engines.casts import field_type as field_type
     from .engines.catalog_types import fields_of as fields_of
     from .engines.catalog_types import leaves_of as leaves_of
-    from .engines.grid import on_grid as on_grid
     from .engines.iceberg import to_iceberg as to_iceberg
-    from .engines.scalar_text import DUCKDB as DUCKDB
-    from .engines.scalar_text import ScalarWriter as ScalarWriter
-    from .engines.scalar_text import is_written_first as is_written_first
     from .engines.spark import check_as_written as check_as_written
     from .engines.spark import to_spark as to_spark
     from .engines.spark_printed import conjuncts_of as conjuncts_of
@@ -48,7 +41,6 @@ if TYPE_CHECKING:
     from .engines.sql_names import names_given as names_given
     from .engines.sql_statement import is_statement as is_statement
     from .engines.sql_statement import statement_reads as statement_reads
-    from .engines.sql_text import literal_writer as literal_writer
     from .engines.sql_text import to_sql as to_sql
     from .engines.sql_values import NotReadable as NotReadable
     from .engines.sql_values import cast_value as cast_value
@@ -58,27 +50,13 @@ if TYPE_CHECKING:
     from .engines.sql_words import text_python as text_python
     from .engines.sql_words import text_sql as text_sql
     from .engines.sql_words import word as word
-    from .evaluate import matches as matches
+    from .key_values import as_column as as_column
     from .literals import Literal as Literal
     from .literals import LiteralValue as LiteralValue
-    from .literals import compare_values as compare_values
     from .literals import kind as kind
     from .literals import literal as literal
     from .normal_form import gathered_form as gathered_form
     from .normal_form import normalize as normalize
-    from .order import Direction as Direction
-    from .order import as_compared as as_compared
-    from .order import as_shown as as_shown
-    from .order import compared_type as compared_type
-    from .order import has_order as has_order
-    from .order import sorted_places as sorted_places
-    from .order_places import NULL_FIRST as NULL_FIRST
-    from .order_places import VALUE as VALUE
-    from .order_places import OrderPlace as OrderPlace
-    from .order_places import OrderPlaces as OrderPlaces
-    from .order_places import nan_rank as nan_rank
-    from .order_places import null_rank as null_rank
-    from .order_places import place_of as place_of
     from .physical import INT64_MAX as INT64_MAX
     from .physical import INT64_MIN as INT64_MIN
     from .physical import Family as Family
@@ -93,7 +71,6 @@ if TYPE_CHECKING:
     from .places import PhysicalInterval as PhysicalInterval
     from .places import physical_interval as physical_interval
     from .places import physical_intervals as physical_intervals
-    from .places import prefix_interval as prefix_interval
     from .questions import Asking as Asking
     from .questions import Question as Question
     from .questions import answers as answers
@@ -109,15 +86,10 @@ if TYPE_CHECKING:
     from .references import conjuncts as conjuncts
     from .references import leaves as leaves
     from .references import signed_leaves as signed_leaves
-    from .scalars.nodes import ColumnValue as ColumnValue
-    from .scalars.nodes import Fixed as Fixed
-    from .scalars.nodes import FunctionCall as FunctionCall
-    from .scalars.nodes import Scalar as Scalar
-    from .scalars.types import CLOCK as CLOCK
-    from .scalars.types import INSTANT as INSTANT
+    from .scalars.residual import ResidualFilter as ResidualFilter
+    from .scalars.residual import has_residual as has_residual
     from .skipping import may_fail as may_fail
     from .skipping import may_match as may_match
-    from .skipping import must_match as must_match
     from .statistics import ColumnBounds as ColumnBounds
     from .statistics import Interval as Interval
     from .statistics import ManyFiles as ManyFiles
@@ -147,7 +119,6 @@ else:
             "arrow_types": "UUID is_bytes is_text is_uuid",
             "binding": "bind reader_hint",
             "build": "ColumnBuilder col parse_path",
-            "coercion": "Coerced coerce family",
             "column_ref": "ColumnRef between_backticks",
             "composite_statistics": "CompositeStatistics",
             "conversion": "convert_bounds narrowed_bounds",
@@ -156,34 +127,29 @@ else:
             "engines.arrow_reading": "names_read",
             "engines.casts": "field_type",
             "engines.catalog_types": "fields_of leaves_of",
-            "engines.grid": "on_grid",
             "engines.iceberg": "to_iceberg",
-            "engines.scalar_text": "DUCKDB ScalarWriter is_written_first",
             "engines.spark": "check_as_written to_spark",
             "engines.spark_printed": "conjuncts_of printed_columns printed_parts",
             "engines.spark_text": "PrintedColumns Unclear printed_predicate",
             "engines.sql": "parse",
             "engines.sql_names": "names_given",
             "engines.sql_statement": "is_statement statement_reads",
-            "engines.sql_text": "literal_writer to_sql",
+            "engines.sql_text": "to_sql",
             "engines.sql_values": "NotReadable cast_value",
             "engines.sql_words": "column_sql name_sql quoted text_python text_sql word",
-            "evaluate": "matches",
-            "literals": "Literal LiteralValue compare_values kind literal",
+            "key_values": "as_column",
+            "literals": "Literal LiteralValue kind literal",
             "normal_form": "gathered_form normalize",
-            "order": "Direction as_compared as_shown compared_type has_order sorted_places",
-            "order_places": "NULL_FIRST OrderPlace OrderPlaces VALUE nan_rank null_rank place_of",
             "physical": (
                 "Family INT64_MAX INT64_MIN PhysicalValue column_domain_has_nan decode_wide encode_wide "
                 "family_of from_physical physical_type to_physical"
             ),
-            "places": "PhysicalInterval physical_interval physical_intervals prefix_interval",
+            "places": "PhysicalInterval physical_interval physical_intervals",
             "questions": "Asking Question answers grouped pieces",
             "reads": "JoinKey StatementReads TableRead conjoined first_part without_said",
             "references": "columns conjuncts leaves signed_leaves",
-            "scalars.nodes": "ColumnValue Fixed FunctionCall Scalar",
-            "scalars.types": "CLOCK INSTANT",
-            "skipping": "may_fail may_match must_match",
+            "scalars.residual": "ResidualFilter has_residual",
+            "skipping": "may_fail may_match",
             "statistics": "ColumnBounds Interval ManyFiles PruningStatistics",
             "steps": "Steps Walking",
             "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith fold transform",

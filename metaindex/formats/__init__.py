@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from .model import SnapshotDetails as SnapshotDetails
     from .model import Trust as Trust
     from .model import Version as Version
-    from .model import partition_text as partition_text
     from .nested_fields import inner_fields as inner_fields
     from .nested_fields import noted as noted
     from .older_calendar import may_be_in_older_calendar as may_be_in_older_calendar
@@ -106,7 +105,6 @@ if TYPE_CHECKING:
     from .protocol import lists_once as lists_once
     from .protocol import tells_reading as tells_reading
     from .registry import catalog_options as catalog_options
-    from .registry import detect as detect
     from .registry import format_named as format_named
     from .registry import open_ref as open_ref
     from .tables_below import DEPTH as DEPTH
@@ -140,9 +138,8 @@ else:
             "iceberg.manifests": "EQUALITY_DELETES",
             "iceberg.snapshot": "IcebergDetails",
             "model": (
-                "COLLATED CountsNested Deletes Diff EqualityDelete FILE_SCHEMA Field FileTable "
-                "IDENTITY Leaf ManyLogBounds PartitionHashes Schema Snapshot SnapshotDetails Trust Version "
-                "partition_text"
+                "COLLATED CountsNested Deletes Diff EqualityDelete FILE_SCHEMA Field FileTable IDENTITY Leaf "
+                "ManyLogBounds PartitionHashes Schema Snapshot SnapshotDetails Trust Version"
             ),
             "nested_fields": "inner_fields noted",
             "older_calendar": "may_be_in_older_calendar",
@@ -156,7 +153,7 @@ else:
             "parquet.schema": "Compact Kinds",
             "parquet.trust": "AbsentLeaf Doubt Found",
             "protocol": "At FollowsLog Resolved TableFormat TableRef lists_once tells_reading",
-            "registry": "catalog_options detect format_named open_ref",
+            "registry": "catalog_options format_named open_ref",
             "tables_below": "DEPTH FoundTable Walk",
             "text.reader": "TextReader",
         },

@@ -6,69 +6,31 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .actions.action import Outcome as Outcome
-    from .actions.action import execute as execute
-    from .actions.cancel import cancel as cancel
     from .actions.change import Change as Change
     from .actions.change import merged as merged
-    from .actions.clean import RETENTION_SECONDS as RETENTION_SECONDS
-    from .actions.clean import clean as clean
-    from .actions.create import Create as Create
     from .actions.create import record_of as record_of
-    from .actions.erase import Erase as Erase
-    from .actions.erase import all_there as all_there
-    from .actions.erase import files_there as files_there
-    from .actions.lifecycle import Delete as Delete
-    from .actions.lifecycle import Restore as Restore
-    from .actions.lifecycle import Vacuum as Vacuum
-    from .actions.lifecycle import set_enabled as set_enabled
+    from .actions.index_actions import IndexActions as IndexActions
     from .actions.limits import limited as limited
-    from .actions.optimize import Optimize as Optimize
-    from .actions.past import Past as Past
-    from .actions.refresh import Refresh as Refresh
     from .actions.refresh import check_same_table as check_same_table
-    from .actions.refresh import recorded_already as recorded_already
     from .actions.refresh import seen_from as seen_from
-    from .actions.removal import out_of_reach as out_of_reach
-    from .actions.repair import Repair as Repair
     from .actions.repair import check as check
-    from .actions.repair import known_kinds as known_kinds
-    from .actions.repair import not_understood as not_understood
-    from .actions.repair import nothing_wrong as nothing_wrong
     from .actions.runs import BuiltRun as BuiltRun
     from .actions.runs import build_run as build_run
     from .actions.runs import in_order as in_order
-    from .actions.runs import number_partitions as number_partitions
     from .actions.target import Target as Target
-    from .actions.target import retains as retains
-    from .actions.upkeep import upkeep as upkeep
     from .actions.validation import validate as validate
     from .actions.written import Written as Written
     from .build.by_size import BySize as BySize
-    from .build.collect import UNREADABLE as UNREADABLE
-    from .build.collect import Scanner as Scanner
-    from .build.extremes import ColumnScan as ColumnScan
-    from .build.extremes import bounds_of as bounds_of
-    from .build.key_scan import KeyScan as KeyScan
-    from .build.key_scan import scan_keys as scan_keys
     from .build.local import LocalBuilder as LocalBuilder
     from .build.local import check_builder as check_builder
-    from .build.merging.keys import unkeyed_of as unkeyed_of
-    from .build.parquet_scan import scan_parquet as scan_parquet
     from .build.protocol import Builder as Builder
-    from .build.protocol import BuildRequest as BuildRequest
     from .build.protocol import Progress as Progress
-    from .build.row_source import DataFile as DataFile
-    from .build.row_source import RowSource as RowSource
     from .build.spark import SparkBuilder as SparkBuilder
-    from .build.text_scan import TextScanner as TextScanner
     from .keys import FileIdentities as FileIdentities
-    from .keys import file_ids as file_ids
     from .kinds.bloom.spec import Bloom as Bloom
     from .kinds.canonical import answers_for as answers_for
     from .kinds.canonical import hash_values as hash_values
     from .kinds.canonical import plain_type as plain_type
-    from .kinds.checks import KeyCheck as KeyCheck
-    from .kinds.checks import Mismatch as Mismatch
     from .kinds.column_stats.spec import ColumnStats as ColumnStats
     from .kinds.columns import columns_of as columns_of
     from .kinds.columns import find_leaf as find_leaf
@@ -98,12 +60,10 @@ if TYPE_CHECKING:
     from .kinds.keyed import KeyReader as KeyReader
     from .kinds.keyed import ReadsMany as ReadsMany
     from .kinds.keyed import ReadsRanges as ReadsRanges
-    from .kinds.keyed import Spill as Spill
     from .kinds.kind import AskedColumns as AskedColumns
     from .kinds.kind import KeepsValues as KeepsValues
     from .kinds.kind import KeyKind as KeyKind
     from .kinds.kind import Kind as Kind
-    from .kinds.kind import PlannedKey as PlannedKey
     from .kinds.of_files import OfFilesKind as OfFilesKind
     from .kinds.of_files import Told as Told
     from .kinds.of_files import of_key as of_key
@@ -111,7 +71,6 @@ if TYPE_CHECKING:
     from .kinds.pieces import RowMerge as RowMerge
     from .kinds.registry import FACT_ROWS as FACT_ROWS
     from .kinds.registry import KINDS as KINDS
-    from .kinds.registry import WITHOUT_NAME as WITHOUT_NAME
     from .kinds.registry import asked as asked
     from .kinds.registry import check_kinds as check_kinds
     from .kinds.registry import check_one_index as check_one_index
@@ -119,15 +78,11 @@ if TYPE_CHECKING:
     from .kinds.registry import key_reader as key_reader
     from .kinds.registry import keyed as keyed
     from .kinds.registry import kind_from_spec as kind_from_spec
-    from .kinds.registry import kind_named as kind_named
-    from .kinds.registry import lasting as lasting
     from .kinds.registry import looked_up as looked_up
     from .kinds.registry import looked_up_rows as looked_up_rows
-    from .kinds.registry import maker_of as maker_of
     from .kinds.registry import others as others
     from .kinds.registry import readable as readable
     from .kinds.registry import rows_of as rows_of
-    from .kinds.registry import senseless as senseless
     from .kinds.registry import served_keys as served_keys
     from .kinds.registry import served_rows as served_rows
     from .kinds.registry import serves_rows as serves_rows
@@ -164,6 +119,15 @@ if TYPE_CHECKING:
     from .kinds.theta.sketch import union as union
     from .kinds.values.lists import ValueList as ValueList
     from .kinds.values.spec import Values as Values
+    from .kinds.written import Options as Options
+    from .kinds.written import Using as Using
+    from .kinds.written import Value as Value
+    from .kinds.written import create_text as create_text
+    from .kinds.written import kind_of_word as kind_of_word
+    from .kinds.written import known_words as known_words
+    from .kinds.written import options_of as options_of
+    from .kinds.written import value_text as value_text
+    from .kinds.written import with_text as with_text
     from .log.entry import Content as Content
     from .log.entry import CoveredColumn as CoveredColumn
     from .log.entry import CoveredKey as CoveredKey
@@ -172,18 +136,15 @@ if TYPE_CHECKING:
     from .log.entry import RunRef as RunRef
     from .log.entry import TableInfo as TableInfo
     from .log.entry import UnderWay as UnderWay
-    from .log.entry import VersionRecord as VersionRecord
     from .log.liveness import SUSPECT_SECONDS as SUSPECT_SECONDS
     from .log.liveness import held as held
     from .log.liveness import suspected as suspected
     from .log.operation_log import OperationLog as OperationLog
     from .log.operation_log import appended_here as appended_here
     from .log.recovery import newest_readable as newest_readable
-    from .log.recovery import revive as revive
     from .log.schema_codec import schema_from_json as schema_from_json
     from .log.schema_codec import schema_to_json as schema_to_json
     from .log.sealed import CURE as CURE
-    from .log.sealed import digest as digest
     from .log.sealed import one_line as one_line
     from .log.states import Operation as Operation
     from .log.states import State as State
@@ -195,7 +156,6 @@ if TYPE_CHECKING:
     from .open_index import Ordinals as Ordinals
     from .store.cache import StoreCache as StoreCache
     from .store.layout import FOLDER as FOLDER
-    from .store.layout import PartInfo as PartInfo
     from .store.layout import check_asked as check_asked
     from .store.layout import check_name as check_name
     from .store.layout import index_storage as index_storage
@@ -205,52 +165,35 @@ if TYPE_CHECKING:
     from .store.layout import namespace_folder as namespace_folder
     from .store.layout import run_folder as run_folder
     from .store.layout import run_of as run_of
-    from .store.reader import RunReader as RunReader
     from .store.reader import manifest_path as manifest_path
-    from .store.rows import FILE_IDS as FILE_IDS
-    from .store.rows import FILES as FILES
-    from .store.rows import OWN as OWN
-    from .store.rows import PARTITIONS as PARTITIONS
     from .store.writer import RunSink as RunSink
     from .store.writer import is_run as is_run
     from .store.writer import new_run_id as new_run_id
+    from .verification import verify as verify
+    from .verification.report import Finding as Finding
+    from .verification.report import Verification as Verification
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "actions.action": "Outcome execute",
-            "actions.cancel": "cancel",
+            "actions.action": "Outcome",
             "actions.change": "Change merged",
-            "actions.clean": "RETENTION_SECONDS clean",
-            "actions.create": "Create record_of",
-            "actions.erase": "Erase all_there files_there",
-            "actions.lifecycle": "Delete Restore Vacuum set_enabled",
+            "actions.create": "record_of",
+            "actions.index_actions": "IndexActions",
             "actions.limits": "limited",
-            "actions.optimize": "Optimize",
-            "actions.past": "Past",
-            "actions.refresh": "Refresh check_same_table recorded_already seen_from",
-            "actions.removal": "out_of_reach",
-            "actions.repair": "Repair check known_kinds not_understood nothing_wrong",
-            "actions.runs": "BuiltRun build_run in_order number_partitions",
-            "actions.target": "Target retains",
-            "actions.upkeep": "upkeep",
+            "actions.refresh": "check_same_table seen_from",
+            "actions.repair": "check",
+            "actions.runs": "BuiltRun build_run in_order",
+            "actions.target": "Target",
             "actions.validation": "validate",
             "actions.written": "Written",
             "build.by_size": "BySize",
-            "build.collect": "Scanner UNREADABLE",
-            "build.extremes": "ColumnScan bounds_of",
-            "build.key_scan": "KeyScan scan_keys",
             "build.local": "LocalBuilder check_builder",
-            "build.merging.keys": "unkeyed_of",
-            "build.parquet_scan": "scan_parquet",
-            "build.protocol": "BuildRequest Builder Progress",
-            "build.row_source": "DataFile RowSource",
+            "build.protocol": "Builder Progress",
             "build.spark": "SparkBuilder",
-            "build.text_scan": "TextScanner",
-            "keys": "FileIdentities file_ids",
+            "keys": "FileIdentities",
             "kinds.bloom.spec": "Bloom",
             "kinds.canonical": "answers_for hash_values plain_type",
-            "kinds.checks": "KeyCheck Mismatch",
             "kinds.column_stats.spec": "ColumnStats",
             "kinds.columns": "columns_of find_leaf named",
             "kinds.command": "KindCommand",
@@ -260,14 +203,14 @@ else:
             "kinds.different": "key_floats keys_type may_be_cut value_keys",
             "kinds.exact_sums": "SUM_BYTES can_be_summed scale_of totals",
             "kinds.facts": "facts_of replace_rows take_bounds unknown_facts",
-            "kinds.keyed": "Hits KeyReader ReadsMany ReadsRanges Spill",
-            "kinds.kind": "AskedColumns KeepsValues KeyKind Kind PlannedKey",
+            "kinds.keyed": "Hits KeyReader ReadsMany ReadsRanges",
+            "kinds.kind": "AskedColumns KeepsValues KeyKind Kind",
             "kinds.of_files": "OfFilesKind Told of_key",
             "kinds.pieces": "MergedPiece RowMerge",
             "kinds.registry": (
-                "FACT_ROWS KINDS WITHOUT_NAME asked check_kinds check_one_index covered_columns key_reader "
-                "keyed kind_from_spec kind_named lasting looked_up looked_up_rows maker_of others readable "
-                "rows_of senseless served_keys served_rows serves_rows stored_kind stranger"
+                "FACT_ROWS KINDS asked check_kinds check_one_index covered_columns key_reader keyed "
+                "kind_from_spec looked_up looked_up_rows others readable rows_of served_keys served_rows "
+                "serves_rows stored_kind stranger"
             ),
             "kinds.renames": "same_kinds with_ids",
             "kinds.served": (
@@ -282,25 +225,25 @@ else:
             "kinds.theta.sketch": "ENTRIES Theta union",
             "kinds.values.lists": "ValueList",
             "kinds.values.spec": "Values",
-            "log.entry": (
-                "Content CoveredColumn CoveredKey IndexLogEntry KindSpec RunRef TableInfo UnderWay VersionRecord"
-            ),
+            "kinds.written": "Options Using Value create_text kind_of_word known_words options_of value_text with_text",
+            "log.entry": "Content CoveredColumn CoveredKey IndexLogEntry KindSpec RunRef TableInfo UnderWay",
             "log.liveness": "SUSPECT_SECONDS held suspected",
             "log.operation_log": "OperationLog appended_here",
-            "log.recovery": "newest_readable revive",
+            "log.recovery": "newest_readable",
             "log.schema_codec": "schema_from_json schema_to_json",
-            "log.sealed": "CURE digest one_line",
+            "log.sealed": "CURE one_line",
             "log.states": "Operation State",
             "log.types": "type_from_text",
             "log.versions": "LiveFiles Recorded",
             "open_index": "FULL_REFRESH OpenIndex Ordinals",
             "store.cache": "StoreCache",
             "store.layout": (
-                "FOLDER PartInfo check_asked check_name index_storage indexes_folder list_names "
-                "list_namespaces namespace_folder run_folder run_of"
+                "FOLDER check_asked check_name index_storage indexes_folder list_names list_namespaces "
+                "namespace_folder run_folder run_of"
             ),
-            "store.reader": "RunReader manifest_path",
-            "store.rows": "FILES FILE_IDS OWN PARTITIONS",
+            "store.reader": "manifest_path",
             "store.writer": "RunSink is_run new_run_id",
+            "verification": "verify",
+            "verification.report": "Finding Verification",
         },
     )

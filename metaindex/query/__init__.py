@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
-    from .aggregates.aggregated import Aggregated as Aggregated
     from .aggregates.aggregating import Rows as Rows
     from .aggregates.aggregating import aggregate as aggregate
     from .aggregates.aggregating import from_metadata as from_metadata
     from .aggregates.asked import AggregateQuestion as AggregateQuestion
     from .aggregates.asked import asked_of as asked_of
-    from .aggregates.believed import counted_rows as counted_rows
     from .aggregates.each_value import EachValue as EachValue
     from .aggregates.each_value import TooManyValues as TooManyValues
     from .aggregates.first import certain_files as certain_files
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from .aggregates.known import KnownColumn as KnownColumn
     from .aggregates.known import KnownFiles as KnownFiles
     from .aggregates.live import KnownCounts as KnownCounts
+    from .aggregates.live import agreed as agreed
     from .aggregates.live import deleted_rows as deleted_rows
     from .aggregates.live import physical_rows as physical_rows
     from .aggregates.live import with_deletes as with_deletes
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from .aggregates.partial import PartialAnswers as PartialAnswers
     from .bounds import BoundsOf as BoundsOf
     from .bounds import ColumnFacts as ColumnFacts
+    from .order import Direction as Direction
+    from .order import as_shown as as_shown
     from .pruning.collector import held_back as held_back
     from .pruning.folder import ANEW as ANEW
     from .pruning.folder import SAME_NAME as SAME_NAME
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from .pruning.folder import not_looked_at as not_looked_at
     from .pruning.folder import why as why
     from .pruning.known import unkeyed_files as unkeyed_files
-    from .pruning.lookup import statistics_of as statistics_of
     from .pruning.over_snapshot import each_over_snapshot as each_over_snapshot
     from .pruning.pruner import Pruner as Pruner
     from .pruning.question import SnapshotWanted as SnapshotWanted
@@ -65,9 +65,6 @@ if TYPE_CHECKING:
     from .pruning.remembered import Circumstances as Circumstances
     from .pruning.remembered import Remembered as Remembered
     from .pruning.result import PruneResult as PruneResult
-    from .pruning.serving import Serving as Serving
-    from .pruning.serving import serving as serving
-    from .pruning.serving import usable_runs as usable_runs
     from .pruning.suspects import Suspects as Suspects
     from .pruning.told import IndexReport as IndexReport
     from .pruning.told import human_bytes as human_bytes
@@ -107,30 +104,26 @@ if TYPE_CHECKING:
     from .semi_join.narrowed import Narrowed as Narrowed
     from .semi_join.narrowed import narrowed as narrowed
     from .semi_join.sources import Named as Named
-    from .semi_join.touched import Touched as Touched
-    from .semi_join.touched import touched as touched
 else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "aggregates.aggregated": "Aggregated",
             "aggregates.aggregating": "Rows aggregate from_metadata",
             "aggregates.asked": "AggregateQuestion asked_of",
-            "aggregates.believed": "counted_rows",
             "aggregates.each_value": "EachValue TooManyValues",
             "aggregates.first": "certain_files first_in_order first_rows",
             "aggregates.kept": "LeftOut sums_of",
             "aggregates.kept_values": "KeptValues values_of",
             "aggregates.known": "KnownColumn KnownFiles",
-            "aggregates.live": "KnownCounts deleted_rows physical_rows with_deletes",
+            "aggregates.live": "KnownCounts agreed deleted_rows physical_rows with_deletes",
             "aggregates.measures": "How Measure",
             "aggregates.order_by": "Sorted",
             "aggregates.partial": "PartialAnswers",
             "bounds": "BoundsOf ColumnFacts",
+            "order": "Direction as_shown",
             "pruning.collector": "held_back",
             "pruning.folder": "ANEW IndexFolder SAME_NAME check not_looked_at why",
             "pruning.known": "unkeyed_files",
-            "pruning.lookup": "statistics_of",
             "pruning.over_snapshot": "each_over_snapshot",
             "pruning.pruner": "Pruner",
             "pruning.question": "SnapshotWanted TableQuestion",
@@ -140,7 +133,6 @@ else:
             ),
             "pruning.remembered": "Circumstances Remembered",
             "pruning.result": "PruneResult",
-            "pruning.serving": "Serving serving usable_runs",
             "pruning.suspects": "Suspects",
             "pruning.told": "IndexReport human_bytes",
             "pruning.walk": "LOG LeafReport surely",
@@ -162,6 +154,5 @@ else:
             "semi_join.keys": "JoinKeys",
             "semi_join.narrowed": "MOST_RANGES MOST_VALUES Narrowed narrowed",
             "semi_join.sources": "Named",
-            "semi_join.touched": "Touched touched",
         },
     )

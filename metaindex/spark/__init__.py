@@ -7,6 +7,7 @@ from metaindex.core import door
 if TYPE_CHECKING:
     from .extension_jar import EXTENSION as EXTENSION
     from .extension_jar import digest_in as digest_in
+    from .frames import create_index as create_index
     from .jars import JarGroup as JarGroup
     from .jars import missing_jars as missing_jars
     from .optimizer.enabling import RuleCounts as RuleCounts
@@ -31,6 +32,7 @@ else:
         __name__,
         {
             "extension_jar": "EXTENSION digest_in",
+            "frames": "create_index",
             "jars": "JarGroup missing_jars",
             "optimizer.enabling": "RuleCounts counts disable enable hint is_enabled",
             "optimizer.executed": "ScanRead",

@@ -31,8 +31,13 @@ if TYPE_CHECKING:
     from .grammar.query_tables import begins_as_query as begins_as_query
     from .grammar.query_tables import no_query as no_query
     from .grammar.query_tables import path_between_quotes as path_between_quotes
-    from .grammar.scripts import indexes_in as indexes_in
-    from .grammar.scripts import is_script as is_script
+    from .grammar.tokens import Token as Token
+    from .grammar.tokens import tokens as tokens
+    from .grammar.tree import ChangeIndex as ChangeIndex
+    from .grammar.tree import CreateIndex as CreateIndex
+    from .grammar.tree import RefreshIndex as RefreshIndex
+    from .grammar.tree import Statement as Statement
+    from .grammar.tree import TableName as TableName
 else:
     __getattr__, __dir__ = door(
         __name__,
@@ -47,6 +52,7 @@ else:
             "grammar.parsing": "is_ours parsed slip split",
             "grammar.places": "placed",
             "grammar.query_tables": "begins_as_query no_query path_between_quotes",
-            "grammar.scripts": "indexes_in is_script",
+            "grammar.tokens": "Token tokens",
+            "grammar.tree": "ChangeIndex CreateIndex RefreshIndex Statement TableName",
         },
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
+    from .answer import Answer as Answer
     from .apart import check_apart as check_apart
     from .asked import TimestampLike as TimestampLike
     from .asked import VersionLike as VersionLike
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from .face import handle_of as handle_of
     from .face import queries_of as queries_of
     from .folder_of_tables import hint as hint
-    from .frames import create_index as create_index
-    from .frames import each_of as each_of
-    from .frames import is_of_delta as is_of_delta
-    from .frames import table_of as table_of
-    from .frames import tables_in as tables_in
     from .handle import Handle as Handle
     from .missing_option import NextStep as NextStep
     from .missing_option import opened_with as opened_with
@@ -37,44 +33,15 @@ if TYPE_CHECKING:
     from .noting import recorder_of as recorder_of
     from .noting import tell as tell
     from .opening import check_options as check_options
+    from .opening import open_as_read as open_as_read
     from .opening import open_table as open_table
     from .queries import Queries as Queries
     from .query_log import clean_query_log as clean_query_log
     from .query_log import logged_queries as logged_queries
     from .query_log import setting_of as setting_of
-    from .sql_text.printing import create_text as create_text
-    from .sql_text.printing import table_text as table_text
-    from .sql_text.printing import with_text as with_text
-    from .sql_text.tree import NOW as NOW
-    from .sql_text.tree import AskedVersion as AskedVersion
-    from .sql_text.tree import CandidateIndex as CandidateIndex
-    from .sql_text.tree import ChangeIndex as ChangeIndex
-    from .sql_text.tree import CreateIndex as CreateIndex
-    from .sql_text.tree import DescribeIndex as DescribeIndex
-    from .sql_text.tree import ExplainIndexes as ExplainIndexes
-    from .sql_text.tree import ExplainWhatIf as ExplainWhatIf
-    from .sql_text.tree import Options as Options
-    from .sql_text.tree import RecommendIndexes as RecommendIndexes
-    from .sql_text.tree import RefreshIndex as RefreshIndex
-    from .sql_text.tree import ShowIndexes as ShowIndexes
-    from .sql_text.tree import Statement as Statement
-    from .sql_text.tree import TableName as TableName
-    from .sql_text.tree import Value as Value
-    from .sql_text.tree import VerifyIndex as VerifyIndex
-    from .sql_text.using import Key as Key
-    from .sql_text.using import Using as Using
-    from .sql_text.using import column_name as column_name
-    from .sql_text.using import kind_of_word as kind_of_word
-    from .sql_text.using import kind_without_word as kind_without_word
-    from .sql_text.using import known_words as known_words
-    from .sql_text.using import made as made
-    from .sql_text.using import needs_columns as needs_columns
-    from .sql_text.using import options_of as options_of
-    from .sql_text.using import value_text as value_text
     from .upkeep import indexes as indexes
     from .verbs import create as create
     from .verbs import refresh as refresh
-    from .verify.report import Verification as Verification
     from .views.cures import ALIKE as ALIKE
     from .views.cures import Cure as Cure
     from .views.cures import argument as argument
@@ -86,15 +53,10 @@ if TYPE_CHECKING:
     from .views.explanation import describe_leaf as describe_leaf
     from .views.history import History as History
     from .views.history import history as history
-    from .views.history import history_remarks as history_remarks
     from .views.history import history_schema as history_schema
-    from .views.history import history_table as history_table
     from .views.info import IndexInfo as IndexInfo
     from .views.info import IndexList as IndexList
     from .views.info import fresh_in_words as fresh_in_words
-    from .views.info import indexes_remarks as indexes_remarks
-    from .views.info import indexes_table as indexes_table
-    from .views.info import info_schema as info_schema
     from .views.info import old_remarks as old_remarks
     from .views.info import options_in_words_of as options_in_words_of
     from .views.info import sayable as sayable
@@ -109,6 +71,7 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
+            "answer": "Answer",
             "apart": "check_apart",
             "asked": "TimestampLike VersionLike at_version check_since names_of paths_of",
             "below": "tables_below",
@@ -116,33 +79,21 @@ else:
             "configuration": "PLACES config_of configured",
             "face": "Table handle_of queries_of",
             "folder_of_tables": "hint",
-            "frames": "create_index each_of is_of_delta table_of tables_in",
             "handle": "Handle",
             "missing_option": "NextStep opened_with readable_with replacing what_helps",
             "narrowing": "narrowed",
             "noting": "place_of recorder_of tell",
-            "opening": "check_options open_table",
+            "opening": "check_options open_as_read open_table",
             "queries": "Queries",
             "query_log": "clean_query_log logged_queries setting_of",
-            "sql_text.printing": "create_text table_text with_text",
-            "sql_text.tree": (
-                "AskedVersion CandidateIndex ChangeIndex CreateIndex DescribeIndex ExplainIndexes "
-                "ExplainWhatIf NOW Options RecommendIndexes RefreshIndex ShowIndexes Statement TableName "
-                "Value VerifyIndex"
-            ),
-            "sql_text.using": (
-                "Key Using column_name kind_of_word kind_without_word known_words made needs_columns "
-                "options_of value_text"
-            ),
             "upkeep": "indexes",
             "verbs": "create refresh",
-            "verify.report": "Verification",
             "views.cures": "ALIKE Cure argument cured value_of",
             "views.explanation": "Credit Explanation describe describe_leaf",
-            "views.history": "History history history_remarks history_schema history_table",
+            "views.history": "History history history_schema",
             "views.info": (
-                "IndexInfo IndexList fresh_in_words indexes_remarks indexes_table info_schema old_remarks "
-                "options_in_words_of sayable short_version size_in_words state_in_words unread_in_words"
+                "IndexInfo IndexList fresh_in_words old_remarks options_in_words_of sayable short_version "
+                "size_in_words state_in_words unread_in_words"
             ),
             "views.latest": "index_info",
             "views.staleness": "Staleness staleness",

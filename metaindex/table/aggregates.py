@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from metaindex.expressions import columns
-from metaindex.query import (
-    Aggregated,
-    BoundsOf,
-    KnownFiles,
-    LeftOut,
-    Rows,
-    aggregate,
-    asked_of,
-    certain_files,
-    narrowest,
-)
+from metaindex.query import BoundsOf, KnownFiles, LeftOut, Rows, aggregate, asked_of, certain_files, narrowest
 
+from .aggregated import Aggregated
 from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:

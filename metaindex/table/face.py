@@ -34,16 +34,17 @@ if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's s
     import pyarrow as pa
 
     from metaindex.advisor import Clustering, Recommendation, Reported, Savings, WhatIf
-    from metaindex.index import Builder, Outcome, Progress
-    from metaindex.query import Aggregated, Named, QueriesCleaned, Scan, Touched
-    from metaindex.table.verify import Verification
+    from metaindex.index import Builder, Outcome, Progress, Verification
+    from metaindex.query import Named, QueriesCleaned, Scan
     from metaindex.table.views.explanation import Explanation
     from metaindex.table.views.history import History
     from metaindex.table.views.info import IndexList
     from metaindex.table.views.versions import VersionList
 
+    from .aggregated import Aggregated
     from .locate import Located
     from .search import Searched
+    from .touched import Touched
 
 
 class Table:
@@ -310,7 +311,7 @@ class Table:
     def statistics(self, index: str, column: str, partition: str | None = None) -> pa.Table:
         """Return the statistics that an index holds of a column, file by file: path, state, bounds, counts of values,
         NULLs and NaNs, sizes, trust. Example: `table.statistics("find", "amount")`."""
-        from metaindex.query import statistics_of
+        from .lookup import statistics_of
 
         if not isinstance(partition, str | None):
             raise ArgumentError(f"a partition is named by its text, as in 'day=2026-01-01'; got {partition!r}; name it")

@@ -50,7 +50,7 @@ from .apart import check_apart
 from .builders import Builders
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
-    from metaindex.index import IndexLogEntry, Target, Written
+    from metaindex.index import IndexActions, IndexLogEntry, Target, Written
 
 logger = logging.getLogger("metaindex")
 
@@ -278,6 +278,12 @@ class Handle:
     def log(self, name: str) -> OperationLog:
         """The operation log of an index, whether it exists or not."""
         return self.indexes().log(name)
+
+    def actions(self, name: str) -> IndexActions:
+        """Return the actions on an index, whether it exists or not."""
+        from metaindex.index import IndexActions
+
+        return IndexActions(name, self.log(name), self.cache)
 
     def no_index(self, name: str) -> IndexNotFoundError:
         """The error of a name that is no index, with those that are."""

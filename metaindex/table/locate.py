@@ -14,25 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.core import (
-    PLACE,
-    SHOWN,
-    Answer,
-    Column,
-    MetaIndexError,
-    Shown,
-    Tabular,
-    TextTable,
-    VersionNotFoundError,
-    counted,
-    named,
-    place,
-)
+from metaindex.core import Column, MetaIndexError, Shown, Tabular, TextTable, VersionNotFoundError, counted, named
 from metaindex.expressions import Predicate, columns
 from metaindex.formats import at_moment
 from metaindex.query import FooterGroups, KeptGroups, matching_rows
 from metaindex.table.views.explanation import describe
 
+from .answer import PLACE, SHOWN, Answer, place
 from .asked import TimestampLike, VersionLike, names_of
 
 if TYPE_CHECKING:

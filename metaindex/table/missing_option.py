@@ -11,13 +11,12 @@ from itertools import islice
 import pyarrow as pa
 
 from metaindex.core import MetaIndexError, dataclass
+from metaindex.expressions import column_sql
 from metaindex.formats import At, ReadOptions, Schema, is_whole
-from metaindex.index import IndexLogEntry, State, kind_from_spec
+from metaindex.index import IndexLogEntry, State, create_text, kind_from_spec, with_text
 
 from .commands import command, opening
 from .handle import Handle
-from .sql_text.printing import create_text, table_text
-from .sql_text.tree import TableName
 
 _MOST_BYTES = 32 << 20
 """Of a file that is read at once."""
@@ -140,9 +139,11 @@ def replacing(readable: ReadableWith, old: IndexLogEntry, entries: Sequence[Inde
 
 
 def _creating(table: Handle, old: IndexLogEntry) -> str:
-    name = TableName((_format(table), table.path), options=tuple(table.read.said.items()))
+    place, options = column_sql((_format(table), table.path)), tuple(table.read.said.items())
     kinds = [kind_from_spec(spec) for spec in old.kinds]
-    statement = create_text(_free(old.name, table.indexes().names()), table_text(name), kinds)
+    statement = create_text(
+        _free(old.name, table.indexes().names()), f"{place} {with_text(options)}" if options else place, kinds
+    )
     return shlex.join(["metaindex", "sql", statement, *opening(table, reader=False)])
 
 

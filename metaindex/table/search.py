@@ -12,25 +12,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import (
-    PLACE,
-    SHOWN,
-    Answer,
-    ArgumentError,
-    Column,
-    IndexNotFoundError,
-    LiteralTypeError,
-    Shown,
-    Tabular,
-    TextTable,
-    named,
-    place,
-)
+from metaindex.core import ArgumentError, Column, IndexNotFoundError, LiteralTypeError, Shown, Tabular, TextTable, named
 from metaindex.expressions import ColumnRef, Comparison, Literal, Op, Opaque, Or, Predicate
 from metaindex.formats import OfSchema, Schema, bound
 from metaindex.index import looked_up
 from metaindex.query import FooterGroups
 
+from .answer import PLACE, SHOWN, Answer, place
 from .asked import TimestampLike, VersionLike, names_of
 from .locate import LOCATED, Places
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaindex.query import Touched
-from metaindex.query import touched as touched_by
-
 from .asked import TimestampLike, VersionLike
 from .queries import Queries
+from .touched import Touched
+from .touched import touched as touched_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,24 +15,16 @@ from metaindex.index import (
     OpenIndex,
     Operation,
     Outcome,
-    Repair,
-    RunSink,
     State,
     Target,
+    Verification,
     check,
     check_builder,
-    execute,
     kind_from_spec,
-    known_kinds,
-    new_run_id,
     newest_readable,
-    not_understood,
-    nothing_wrong,
-    revive,
     validate,
+    verify,
 )
-from metaindex.table.verify import Verification, verify
-from metaindex.table.verify.dropped import check_dropped
 from metaindex.table.views.history import History, history
 from metaindex.table.views.info import IndexInfo, IndexList
 from metaindex.table.views.latest import index_info
@@ -40,12 +32,13 @@ from metaindex.table.views.staleness import Staleness
 from metaindex.table.views.staleness import staleness as how_far_behind
 
 from .asked import TimestampLike, VersionLike, at_version
+from .dropped import check_dropped
 from .handle import Handle
 from .queries import Queries
 from .verbs import refresh
 
 if TYPE_CHECKING:
-    from metaindex.index import Builder, Progress
+    from metaindex.index import Builder, KindSpec, Progress
 
 _AGAIN = 8
 """Recorded versions that a repair records again: each may index files that only it has."""
@@ -185,38 +178,23 @@ def repair(
 ) -> Outcome:
     """Implement `Table.repair_index`."""
     report = _verified(handle, name, "repair", files, "newest", (), progress)
-    log = handle.log(name)
-    entry = check(name, newest_readable(log), log)
-    foreign = not_understood(entry)
-    left = tuple(f"run {run} is left as it is: {why}" for run, why in foreign.items())
-    bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
-    can = bad or any(finding.run not in foreign for finding in report.findings)
-    if not can:
-        return nothing_wrong(entry, left, damaged=bool(report.findings), unproven=report.unproven)
-    built = [kind_from_spec(spec) for spec in kinds]
-    built_by = handle.builders.builder(builder, built)
-    check_builder(built, built_by)
-    revived = any(finding.kind == "log" for finding in report.findings)
-    if revived:
-        entry = revive(log, entry)
-    table = handle.as_built(entry)
-    target = table.target(At())
-    versions = frozenset(finding.version for finding in report.findings if finding.kind == "version")
-    action = Repair(
-        name,
-        table.ref,
-        target,
-        kinds,
-        built_by,
-        RunSink(log.storage, new_run_id()),
-        progress=progress,
-        bad_runs=bad,
-        left=left,
-        revived=revived,
-        bad_versions=versions if any(finding.kind == "version" for finding in report.findings) else None,
-    )
-    table.remember(target)
-    return _again(table, execute(log, action), entry, action.builder)
+    actions = handle.actions(name)
+    entry = check(name, newest_readable(actions.log), actions.log)
+
+    def built_by(kinds: Sequence[KindSpec]) -> Builder:
+        built = [kind_from_spec(spec) for spec in kinds]
+        chosen = handle.builders.builder(builder, built)
+        check_builder(built, chosen)
+        return chosen
+
+    def target(entry: IndexLogEntry) -> Target:
+        table = handle.as_built(entry)
+        at = table.target(At())
+        table.remember(at)
+        return at
+
+    outcome, used = actions.repair(report, entry, target, built_by, progress)
+    return outcome if used is None else _again(handle.as_built(entry), outcome, entry, used)
 
 
 def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: Builder) -> Outcome:

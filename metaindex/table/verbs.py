@@ -16,57 +16,29 @@ from metaindex.core import (
     ScanError,
     StorageError,
     UnsupportedFeatureError,
-    counted,
     first_line,
 )
 from metaindex.formats import At, ReadOptions, Schema, Snapshot, not_unpacked, unread_file, without_only_spark
-from metaindex.formats import forget as forget_listings
 from metaindex.index import (
-    RETENTION_SECONDS,
-    Create,
-    Delete,
-    Erase,
     IndexLogEntry,
     KeyKind,
     Kind,
-    OpenIndex,
     Operation,
-    OperationLog,
-    Optimize,
     Outcome,
-    Past,
-    Refresh,
-    Restore,
-    RunSink,
     State,
     Target,
-    Vacuum,
-    all_there,
     check_builder,
     check_kinds,
     check_name,
     check_one_index,
     check_same_table,
-    execute,
-    files_there,
-    held,
     kind_from_spec,
-    lasting,
     leaves_of,
     limited,
-    new_run_id,
-    out_of_reach,
-    recorded_already,
-    retains,
     row_plans,
     same_kinds,
-    served_keys,
-    upkeep,
     validate,
 )
-from metaindex.index import cancel as cancel_operation
-from metaindex.index import clean as clean_runs
-from metaindex.index import set_enabled as enable_or_disable
 from metaindex.query import ANEW, SAME_NAME
 
 from .asked import TimestampLike, VersionLike, at_version
@@ -111,30 +83,22 @@ def create(
         if there is not None:
             return there
     indexes.check_told_apart(name)
-    log = handle.log(name)
+    actions = handle.actions(name)
     if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
         return there
-    _check_free(log.latest(), name, handle)  # is said before a Spark is started
+    _check_free(actions.log.latest(), name, handle)  # is said before a Spark is started
     built_by = handle.builders.builder(builder, kinds)
     check_builder(kinds, built_by)
-    action = Create(
-        name,
-        handle.ref,
-        target,
-        [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds],
-        built_by,
-        RunSink(log.storage, new_run_id()),
-        _options_kept(handle, {**handle.read.said, "file_format": _file_format(snapshot)}, target),
-        progress,
-    )
+    options = _options_kept(handle, {**handle.read.said, "file_format": _file_format(snapshot)}, target)
     handle.remember(target)
+    specs = [kind.sized(snapshot.schema, snapshot.files.size_bytes).spec() for kind in kinds]
     try:
-        outcome = execute(log, action)
+        outcome = actions.create(target, specs, built_by, options, progress)
     except (ConcurrentWriteError, IndexExistsError):
         if if_not_exists and (there := _there_already(handle, name, kinds, snapshot.schema)) is not None:
             return there  # another writer made it meanwhile
         raise
-    return _with_past(handle, outcome, log, action, target) if history else outcome
+    return actions.add_past(outcome, target, built_by, progress) if history else outcome
 
 
 def _options_kept(handle: Handle, options: Mapping[str, object], target: Target) -> dict[str, object]:
@@ -229,8 +193,8 @@ def refresh(
         raise ArgumentError(
             f"a refresh of some files is incremental, not {mode}; leave out where= and under=, or mode="
         )
-    log = handle.log(name)
-    base = log.latest()
+    actions = handle.actions(name)
+    base = actions.log.latest()
     if base is None:
         raise handle.indexes().missing(f"refresh needs an index; there is none named {name!r}", name)
     check_same_table(base, handle.format)
@@ -246,31 +210,26 @@ def refresh(
     handle = handle.as_built(base)
     target = handle.target(at_version(version, timestamp))
     if mode != "full" and limit is None and target.settled:
-        note = recorded_already(OpenIndex(name, base, log.storage, handle.cache), target.version, mode)
-        if note is not None:  # no entry is written for it: the log stays short under a hook that fires every minute
-            return Outcome(name, Operation.REFRESH.value, False, base, (note,))
+        there = actions.recorded(base, target.version, mode)
+        if there is not None:
+            return there
     if limit is not None and handle.builders.starts_spark(builder):
         limit(target.snapshot())  # what is wrong with it is said before that
     kinds = [] if mode == "quick" else [kind_from_spec(spec) for spec in base.kinds]  # a quick refresh builds nothing
     built_by = handle.builders.builder("local" if mode == "quick" else builder, kinds)
     check_builder(kinds, built_by)
-    action = Refresh(
-        name,
-        handle.ref,
+    options = _options_kept(handle, base.table.options, target)
+    handle.remember(target)
+    return actions.refresh(
+        base,
         target,
-        base.kinds,
         built_by,
-        RunSink(log.storage, new_run_id()),
-        _options_kept(handle, base.table.options, target),
-        progress=progress,
+        options,
         mode=mode,
         limit=limit,
-        cache=handle.cache,
         written=handle.written,
+        progress=progress,
     )
-    handle.remember(target)
-    outcome = execute(log, action)
-    return replace(outcome, notes=(*outcome.notes, *upkeep(log, name, outcome.entry, handle.cache, built_by)))
 
 
 def optimize(
@@ -284,41 +243,22 @@ def optimize(
     """Implement `Table.optimize_index`."""
     if not isinstance(mode, str) or mode not in ("quick", "full"):
         raise ArgumentError(f"an optimize is quick or full, not {mode!r}")
-    log = handle.log(name)
-    action = Optimize(name, log.storage, mode, cache=handle.cache, progress=progress)
-    base = log.latest()
-    action.first_entry(base)
-    if action.merges_rows:
-        action.builder = handle.builders.merging(builder)
-    if base is not None and not action.runs():
-        validate(Operation.OPTIMIZE, base, name)
-        note = f"{counted(len(base.content.runs), 'run')}, none to merge"  # no entry is written for that
-        return Outcome(name, Operation.OPTIMIZE.value, False, base, (note,))
-    outcome = execute(log, action)
-    if not outcome.changed:
-        return outcome
-    old = "what was merged stays on storage for queries that began before, until clean removes it"
-    return replace(outcome, notes=(*outcome.notes, old))
+    return handle.actions(name).optimize(mode, lambda: handle.builders.merging(builder), progress)
 
 
 def delete(handle: Handle, name: str) -> Outcome:
     """Implement `Table.delete_index`."""
-    outcome = execute(handle.log(name), Delete(name))
-    if not outcome.changed:
-        return outcome
-    ways = f"restore_index({name!r}) brings it back, vacuum_index({name!r}) removes its files for good"
-    return replace(outcome, notes=(*outcome.notes, f"no query uses it any more; {ways}"))
+    return handle.actions(name).delete()
 
 
 def restore(handle: Handle, name: str) -> Outcome:
     """Implement `Table.restore_index`."""
-    return execute(handle.log(name), Restore(name))
+    return handle.actions(name).restore()
 
 
 def vacuum(handle: Handle, name: str) -> Outcome:
     """Implement `Table.vacuum_index`."""
-    log = handle.log(name)
-    return execute(log, Vacuum(name, log=log))
+    return handle.actions(name).vacuum()
 
 
 def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> Outcome:
@@ -326,7 +266,7 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
     seconds = retention.total_seconds() if isinstance(retention, dt.timedelta) else retention
     if seconds is not None and (not isinstance(seconds, int | float) or not 0 <= seconds < 1e10):
         raise ArgumentError(f"a retention is a timedelta, or 0 or more seconds; got {retention!r}")
-    outcome = clean_runs(handle.log(name), name, RETENTION_SECONDS if seconds is None else seconds)
+    outcome = handle.actions(name).clean(seconds)
     from .query_log import clean_query_log  # where nobody cleans, nothing of the query log is loaded
 
     try:
@@ -341,35 +281,15 @@ def clean(handle: Handle, name: str, retention: dt.timedelta | float | None) -> 
 
 def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, progress: Progress | None) -> Outcome:
     """Implement `Table.erase_index`."""
-    log = handle.log(name)
-    snapshot = handle.table_format.snapshot(handle.ref, At())
-    there = files_there(handle.ref.storage, by_time=handle.format == "files")
-    if handle.format == "files":
-        forget_listings(handle.ref, all_there(there, snapshot))  # kept listings name partition values
-    base = log.latest()
-    rows = base is not None and any(served_keys(run) for run in base.content.runs)
-    action = Erase(
-        name,
-        log.storage,
-        snapshot,
-        retains(handle.table_format, handle.ref),
-        there,
-        cache=handle.cache,
-        builder=handle.builders.merging(builder) if rows else None,
-        progress=progress,
+    outcome = handle.actions(name).erase(
+        handle.table_format,
+        handle.ref,
+        handle.table_format.snapshot(handle.ref, At()),
+        lambda: handle.builders.merging(builder),
+        progress,
+        by_time=handle.format == "files",
     )
-    outcome = execute(log, action)
-    # An hour into the future: what a store that counts in seconds calls now is to go, too.
-    cleaned = clean_runs(log, name, -3600, 1)
-    notes = (*outcome.notes, *cleaned.notes)
-    if cleaned.entry.under_way:
-        notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
-    notes += out_of_reach(log.storage, cleaned.entry.id)
-    kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
-    notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
-    notes += _still_noted(handle)
-    changed = outcome.changed or cleaned.changed
-    return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
+    return replace(outcome, notes=(*outcome.notes, *_still_noted(handle)))
 
 
 def _still_noted(handle: Handle) -> tuple[str, ...]:
@@ -386,20 +306,9 @@ def _still_noted(handle: Handle) -> tuple[str, ...]:
 
 def cancel(handle: Handle, name: str) -> Outcome:
     """Implement `Table.cancel_index`."""
-    return cancel_operation(handle.log(name), name)
+    return handle.actions(name).cancel()
 
 
 def set_enabled(handle: Handle, name: str, wanted: bool) -> Outcome:
     """Implement `Table.enable_index` and `Table.disable_index`."""
-    return enable_or_disable(handle.log(name), name, wanted)
-
-
-def _with_past(handle: Handle, outcome: Outcome, log: OperationLog, created: Create, target: Target) -> Outcome:
-    name, builder = created.name, created.builder
-    past = Past(
-        name, handle.table_format, handle.ref, log, builder, target.snapshot(), handle.cache, progress=created.progress
-    )
-    notes = past.index()
-    entry = log.latest() or outcome.entry
-    merged = upkeep(log, name, entry, handle.cache, builder)
-    return replace(outcome, entry=log.latest() or entry, notes=(*outcome.notes, *notes, *merged))
+    return handle.actions(name).set_enabled(wanted)

@@ -111,7 +111,8 @@ def test_importing_metaindex_loads_none_of_what_makes_a_start_slow() -> None:
 def test_proving_files_out_loads_no_pandas() -> None:
     code = """
 import numpy as np, pyarrow as pa
-from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, bind, col, may_match, must_match
+from metaindex.expressions import ArrowStatistics, ColumnBounds, ColumnRef, bind, col, may_match
+from metaindex.expressions.skipping import must_match
 from metaindex.core.vectors import from_bytes, from_vector
 n = 1000
 known = np.arange(n) % 7 > 0

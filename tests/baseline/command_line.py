@@ -16,12 +16,12 @@ from metaindex.cli.arguments import EXIT_CODES
 from metaindex.cli.diagnosis.diagnosis import Health
 from metaindex.cli.main import COMMANDS, _parser
 from metaindex.core import StatementError
-from metaindex.index import KINDS, Operation, State
+from metaindex.index import KINDS, Operation, State, options_of
 from metaindex.spark import RuleConfig
 from metaindex.spark.optimizer.reasons import Reason, Unasked
 from metaindex.spark.optimizer.settings import KNOBS
 from metaindex.statements import ALSO, FORMS, INSTEAD, parsed
-from metaindex.table import PLACES, options_of
+from metaindex.table import PLACES
 
 ROOT = Path(metaindex.__file__).parent
 TEXTS = Path(__file__).with_name("statements.txt")

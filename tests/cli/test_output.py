@@ -15,7 +15,7 @@ from rich.console import Console
 from metaindex import cli, core
 from metaindex.cli.progress import Progress
 from metaindex.core import Column, Output, json_text, json_value, one_line
-from metaindex.core.output import plain_table, rich_table
+from metaindex.core.text_table import plain_table, rich_table
 
 CELLS = st.text(max_size=30)
 

@@ -14,25 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.formats import Field, Leaf
-from metaindex.index import (
-    CoveredKey,
-    KeyKind,
-    KeyReader,
-    PartInfo,
-    PlannedKey,
-    RunReader,
-    RunRef,
-    RunSink,
-    Spill,
-    StoreCache,
-    digest,
-    manifest_path,
-)
+from metaindex.index import CoveredKey, KeyKind, KeyReader, RunRef, RunSink, StoreCache, manifest_path
 from metaindex.index.kinds import registry
-from metaindex.index.kinds.keyed import Gathered, KeyCollector, add_groups
-from metaindex.index.kinds.kind import KeyRows, MergeInto
-from metaindex.index.store.reader import ReadCount
-from metaindex.index.store.writer import manifest_bytes
+from metaindex.index.kinds.keyed import Gathered, KeyCollector, Spill, add_groups
+from metaindex.index.kinds.kind import KeyRows, MergeInto, PlannedKey
+from metaindex.index.log.sealed import digest
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.manifest import manifest_bytes
+from metaindex.index.store.reader import ReadCount, RunReader
 from metaindex.storage import LocalStorage
 
 File = list[list[tuple[object, ...]]]

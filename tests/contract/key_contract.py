@@ -19,10 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
-from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate, compare_values
+from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
 from metaindex.expressions.evaluate import matches
-from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsMany, ReadsRanges, RunSink, Spill, answers_for
+from metaindex.expressions.literals import compare_values
+from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsMany, ReadsRanges, RunSink, answers_for
 from metaindex.index.kinds import registry
+from metaindex.index.kinds.keyed import Spill
 from metaindex.index.store.reader import ReadCount
 from metaindex.storage import LocalStorage
 from tests.contract.built_keys import (

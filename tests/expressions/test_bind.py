@@ -33,8 +33,8 @@ from metaindex.expressions import (
     StartsWith,
     bind,
     col,
-    matches,
 )
+from metaindex.expressions.evaluate import matches
 from tests.strategies import TYPES, Row, literals, predicates, rows, schemas
 
 NINE_TWO = pa.decimal128(9, 2)

@@ -27,13 +27,13 @@ from metaindex.expressions import (
     StartsWith,
     bind,
     col,
-    matches,
     physical_interval,
 )
 from metaindex.expressions.arrow_types import UUID
 from metaindex.expressions.coercion import TABLE, family
 from metaindex.expressions.engines.arrow import to_arrow
 from metaindex.expressions.engines.sql_text import _dialect, to_sql
+from metaindex.expressions.evaluate import matches
 from metaindex.expressions.literals import kind
 from metaindex.expressions.places import physical_points
 from metaindex.expressions.statistics import Interval

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from metaindex.core import ExpressionError, UnknownColumnError
-from metaindex.expressions import Constant, Opaque, Predicate, col, matches
+from metaindex.expressions import Constant, Opaque, Predicate, col
+from metaindex.expressions.evaluate import matches
 from metaindex.expressions.tree import And, Not, Or
 
 NAN = math.nan

@@ -20,13 +20,13 @@ from metaindex.expressions import (
     Predicate,
     bind,
     col,
-    compare_values,
     convert_bounds,
     may_match,
-    must_match,
     physical_type,
-    prefix_interval,
 )
+from metaindex.expressions.literals import compare_values
+from metaindex.expressions.places import prefix_interval
+from metaindex.expressions.skipping import must_match
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import column_bounds, true_facts
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.core import LiteralTypeError
-from metaindex.expressions import Literal, compare_values, kind, literal
-from metaindex.expressions.literals import LiteralValue, each_once
+from metaindex.expressions import Literal, kind, literal
+from metaindex.expressions.literals import LiteralValue, compare_values, each_once
 from tests.strategies import TEXTS
 
 ZONE = dt.timezone(dt.timedelta(hours=2))

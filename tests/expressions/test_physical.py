@@ -18,14 +18,13 @@ from metaindex.expressions import (
     Interval,
     Literal,
     column_domain_has_nan,
-    compare_values,
     from_physical,
     physical_interval,
     physical_type,
-    prefix_interval,
     to_physical,
 )
-from metaindex.expressions.places import physical_intervals, physical_points
+from metaindex.expressions.literals import compare_values
+from metaindex.expressions.places import physical_intervals, physical_points, prefix_interval
 from tests.strategies import TYPES, literals, values
 
 MORE_TYPES = (

@@ -30,10 +30,10 @@ from metaindex.expressions import (
     Predicate,
     StartsWith,
     bind,
-    matches,
     may_match,
-    must_match,
 )
+from metaindex.expressions.evaluate import matches
+from metaindex.expressions.skipping import must_match
 from tests.strategies import Files, Schema, files, predicates, value_of
 
 TYPES: dict[pa.DataType, str] = {

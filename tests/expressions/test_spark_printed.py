@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.expressions.build import col
+from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.engines import to_predicate
 from metaindex.expressions.engines.catalog_types import fields_of, leaves_of
 from metaindex.expressions.engines.spark_printed import conjuncts_of, printed_columns, printed_parts
@@ -18,7 +19,6 @@ from metaindex.expressions.normal_form import normalize
 from metaindex.expressions.references import columns
 from metaindex.expressions.tree import (
     And,
-    ColumnRef,
     Comparison,
     In,
     IsNan,

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core import Matrix, TooLate, until
-from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match, must_match
+from metaindex.core import Mask, Matrix, TooLate, until
+from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or, Predicate, col, may_match
 from metaindex.expressions import questions as module
+from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.composite_statistics import CompositeStatistics
 from metaindex.expressions.questions import Question, answers
-from metaindex.expressions.skipping import may_fail
-from metaindex.expressions.statistics import Mask
+from metaindex.expressions.skipping import may_fail, must_match
 from metaindex.expressions.steps import Steps
-from metaindex.expressions.tree import ColumnRef
 from tests import strategies
 
 

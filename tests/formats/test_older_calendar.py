@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import metaindex as mi
+from metaindex.core import ScanError
 from metaindex.formats.older_calendar import in_older_calendar, may_be_in_older_calendar
-from metaindex.formats.parquet.errors import ScanError
 
 VERSION = b"org.apache.spark.version"
 

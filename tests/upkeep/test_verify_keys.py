@@ -13,8 +13,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.build.key_parquet import ParquetKeyFile
+from metaindex.index.verification import key_rows
 from metaindex.table import handle_of
-from metaindex.table.verify import key_rows
 from tests.kit.broken import Folders, filters_changed, listed_backwards
 from tests.tables import FORMATS, Lake, delta_lake, parquet_lake
 from tests.upkeep.flips import found_by_verify

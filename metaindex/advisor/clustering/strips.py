@@ -15,7 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from metaindex.core import LEVELS, Mark, Strip, Tick, counted, dataclass, one_array, percent
+from metaindex.advisor.figures.strip import LEVELS, Mark, Strip, Tick
+from metaindex.core import counted, dataclass, one_array, percent
 from metaindex.expressions import from_physical
 
 from .clustering import ColumnClustering, Measured

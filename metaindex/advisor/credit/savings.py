@@ -127,7 +127,7 @@ class Savings(Shown):
     @property
     def figure(self) -> Element:
         """Draw what helped queries read and were spared, day by day."""
-        from metaindex.core import ColumnChart, columns_figure
+        from metaindex.advisor.figures.columns import ColumnChart, columns_figure
 
         days = list(self.days.items())[-_DRAWN_DAYS:]
         total = self.total

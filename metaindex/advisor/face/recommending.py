@@ -25,9 +25,9 @@ from metaindex.advisor.workloads.taking import from_query_log, workload
 from metaindex.advisor.workloads.template import Workload
 from metaindex.core import ArgumentError, MetaIndexError, dataclass
 from metaindex.formats import At
-from metaindex.index import Kind
+from metaindex.index import Kind, Value, with_text
 from metaindex.query import logged
-from metaindex.table import Handle, Value, create, logged_queries, paths_of, place_of, with_text
+from metaindex.table import Handle, create, logged_queries, paths_of, place_of
 
 from .layout import catalog_name, clustering
 from .weighing import asked_query, at_hand, check_workplace, unread

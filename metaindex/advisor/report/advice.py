@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metaindex.advisor.clustering.advised import Advice
-from metaindex.core import BarCell, Child, Element, GridCell, Heading, Section, copied, grid, listed, percent, tag
+from metaindex.advisor.figures.shell import Section, copied
+from metaindex.core import BarCell, Child, Element, GridCell, Heading, grid, listed, percent, tag
 
 from .facts import LayoutSeen
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from metaindex.advisor.clustering.clustering import Clustering
 from metaindex.advisor.credit.savings import Savings
+from metaindex.advisor.figures.strip import Strip
 from metaindex.advisor.selection.answer import Recommendation
-from metaindex.core import Strip, dataclass
+from metaindex.core import dataclass
 from metaindex.formats import Snapshot
 from metaindex.table import Explanation, IndexInfo
 

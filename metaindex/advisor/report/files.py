@@ -7,21 +7,9 @@ import datetime as dt
 import numpy as np
 import numpy.typing as npt
 
-from metaindex.core import (
-    Child,
-    ColumnChart,
-    Element,
-    Section,
-    columns_figure,
-    counted,
-    facts,
-    moment,
-    numbers,
-    one_array,
-    percent,
-    tag,
-    valid_mask,
-)
+from metaindex.advisor.figures.columns import ColumnChart, columns_figure
+from metaindex.advisor.figures.shell import Section
+from metaindex.core import Child, Element, counted, facts, moment, numbers, one_array, percent, tag, valid_mask
 from metaindex.query import human_bytes
 
 from .facts import TableSeen

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from metaindex.core import Child, Page, Section, counted, listed, moment, pre, strip_figure, tag
+from metaindex.advisor.figures.shell import Page, Section
+from metaindex.advisor.figures.strip import strip_figure
+from metaindex.core import Child, counted, listed, moment, pre, tag
 
 from .advice import advice_section
 from .facts import LayoutSeen, TableSeen

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from metaindex.advisor.figures.shell import Section, copied
 from metaindex.advisor.selection.answer import (
     Recommendation,
     share_with_bounds,
     with_bounds,
 )
 from metaindex.advisor.selection.pieces import RecommendedIndex, TableAdvice
-from metaindex.core import BarCell, Child, GridCell, Heading, Section, copied, counted, duration, grid, listed, tag
+from metaindex.core import BarCell, Child, GridCell, Heading, counted, duration, grid, listed, tag
 
 _MOST = 10
 """Lines of what is told besides."""

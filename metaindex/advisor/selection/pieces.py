@@ -12,9 +12,8 @@ from metaindex.advisor.clustering.sample import Sampled
 from metaindex.advisor.hypothetical.answer import Rate, Upkeep
 from metaindex.advisor.hypothetical.posterior import Estimate
 from metaindex.core import dataclass, duration, named, plain
-from metaindex.index import Kind
+from metaindex.index import Kind, create_text
 from metaindex.query import human_bytes
-from metaindex.table import create_text
 
 from .texts import create_python, title_of
 

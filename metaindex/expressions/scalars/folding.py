@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from metaindex.core import cased_text
 from metaindex.expressions.literals import Literal
 
+from .cases import cased_text
 from .functions import TABLE
 from .nodes import Fixed, FunctionCall, Scalar
 from .types import CLOCK, DATE, DOUBLE, is_integer

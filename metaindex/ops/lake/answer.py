@@ -291,11 +291,11 @@ def _arrow_schema() -> pa.Schema:
 def _index_schema() -> pa.Schema:
     import pyarrow as pa
 
-    from metaindex.table import IndexInfo, info_schema
+    from metaindex.table import IndexInfo, IndexList
 
     from .facts import LakeIndex
 
-    told = info_schema()
+    told = IndexList().to_arrow().schema
     own = {"table": pa.string(), "unread": pa.string()}
     names = ("table", *LakeIndex(IndexInfo("", "")).to_json())
     return pa.schema(

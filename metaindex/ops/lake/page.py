@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from metaindex.advisor import Page, Section
 from metaindex.core import (
-    SCRIPT,
     BarCell,
     Child,
     GridCell,
     Heading,
-    Page,
-    Pick,
-    Section,
     ValueCell,
     counted,
     facts,
@@ -20,13 +17,13 @@ from metaindex.core import (
     listed,
     moment,
     percent,
-    picking,
     tag,
 )
 from metaindex.query import human_bytes
 
 from .answer import Lake, left_out_in_words
 from .facts import LakeTable
+from .picking import SCRIPT, Pick, picking
 
 MOST_ROWS = 10_000
 _NAMES = 3

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, ScanError, dataclass
-from metaindex.expressions import has_order
 from metaindex.formats import Field, Schema
 from metaindex.index import can_be_sketched, can_be_summed
+from metaindex.query.order import has_order
 from metaindex.query.readers.plan import shown_field
 
 from .measures import How, Measure

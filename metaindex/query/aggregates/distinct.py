@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import Mask, dataclass, from_vector, numbers, one_array, valid_mask
-from metaindex.expressions import as_compared
 from metaindex.formats import Field
 from metaindex.index import ENTRIES, Hashes, Theta, as_sketched, different, murmur_hashes, union
+from metaindex.query.order import as_compared
 
 from .known import KnownFiles
 from .measures import Measure

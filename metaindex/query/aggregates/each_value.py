@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, from_vector, look, one_array
-from metaindex.expressions import as_compared, as_shown, compared_type
 from metaindex.formats import Field
 from metaindex.index import keys_type, may_be_cut, value_keys
+from metaindex.query.order import as_compared, as_shown, compared_type
 
 from .bound_values import keyed_values
 from .known import KnownFiles

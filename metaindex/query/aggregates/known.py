@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, dataclass, from_vector, numbers, one_array, truths, valid_mask
-from metaindex.expressions import as_compared, column_domain_has_nan, compared_type
+from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Field, FileTable, Leaf
 from metaindex.index import StatState
 from metaindex.query.bounds import BoundsOf, ColumnFacts
+from metaindex.query.order import as_compared, compared_type
 
 from .asked import AggregateQuestion
 from .bound_values import bound_values

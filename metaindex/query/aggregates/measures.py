@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ScanError, dataclass, one_array
-from metaindex.expressions import as_compared, as_shown, compared_type
 from metaindex.formats import Field
+from metaindex.query.order import as_compared, as_shown, compared_type
 
 _SPARK_DIGITS = 38
 _MORE_DIGITS = 10  # of a sum than of what is added

@@ -27,20 +27,12 @@ from metaindex.core import (
     truths,
     valid_mask,
 )
-from metaindex.expressions import (
-    NULL_FIRST,
-    VALUE,
-    Direction,
-    OrderPlace,
-    OrderPlaces,
-    column_domain_has_nan,
-    has_order,
-    nan_rank,
-    null_rank,
-)
+from metaindex.expressions import column_domain_has_nan
 from metaindex.formats import Schema
 from metaindex.index import StatState
 from metaindex.query.bounds import ColumnFacts
+from metaindex.query.order import Direction, has_order
+from metaindex.query.order_places import NULL_FIRST, VALUE, OrderPlace, OrderPlaces, nan_rank, null_rank
 from metaindex.query.readers.first_rows import SortKey
 from metaindex.query.readers.plan import shown_field
 

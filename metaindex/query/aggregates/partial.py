@@ -8,8 +8,8 @@ from dataclasses import field
 import pyarrow as pa
 
 from metaindex.core import dataclass
-from metaindex.expressions import Direction, as_compared, as_shown, compared_type, sorted_places
 from metaindex.formats import Field
+from metaindex.query.order import Direction, as_compared, as_shown, compared_type, sorted_places
 
 from .measures import Measure
 

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import dataclass
-from metaindex.expressions import Direction, OrderPlace, OrderPlaces, place_of, sorted_places
+from metaindex.query.order import Direction, sorted_places
+from metaindex.query.order_places import OrderPlace, OrderPlaces, place_of
 
 Files: TypeAlias = npt.NDArray[np.int64]
 ReadFiles: TypeAlias = Callable[[Files], Iterator[pa.RecordBatch]]

@@ -20,12 +20,21 @@ from pyiceberg.table import DataScan, FileScanTask, StaticTable, Table
 from pyiceberg.typedef import Record
 
 from metaindex.core import ArgumentError, ScanError
-from metaindex.expressions import And, ColumnRef, Constant, Predicate, columns, field_type, normalize, to_iceberg
+from metaindex.expressions import (
+    And,
+    ColumnRef,
+    Constant,
+    Predicate,
+    columns,
+    field_type,
+    has_residual,
+    normalize,
+    to_iceberg,
+)
 from metaindex.formats import EQUALITY_DELETES, IcebergDetails, identifier_of
 
 from .arrow import refuse_opaque
 from .plan import ScanPlan
-from .residual import has_residual
 from .row_filter import RowFilter
 
 if TYPE_CHECKING:

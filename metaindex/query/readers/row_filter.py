@@ -15,9 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import Mask, from_bytes, from_truths, from_vector, vector
-from metaindex.expressions import And, Comparison, In, Literal, Op, Predicate, normalize, to_arrow
-
-from .residual import ResidualFilter, has_residual
+from metaindex.expressions import (
+    And,
+    Comparison,
+    In,
+    Literal,
+    Op,
+    Predicate,
+    ResidualFilter,
+    has_residual,
+    normalize,
+    to_arrow,
+)
 
 _Compare: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 

@@ -15,20 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import dataclass, from_vector, vector
-from metaindex.expressions import (
-    And,
-    ColumnRef,
-    Comparison,
-    Constant,
-    Direction,
-    In,
-    Literal,
-    Op,
-    Or,
-    Predicate,
-    is_uuid,
-    sorted_places,
-)
+from metaindex.expressions import And, ColumnRef, Comparison, Constant, In, Literal, Op, Or, Predicate, is_uuid
+from metaindex.query.order import Direction, sorted_places
 from metaindex.query.readers.key_rows import each_word
 
 MOST_VALUES = 10_000

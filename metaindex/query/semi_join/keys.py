@@ -7,11 +7,11 @@ from dataclasses import field
 import pyarrow as pa
 
 from metaindex.core import dataclass
+from metaindex.expressions import as_column
 from metaindex.formats import Field, Schema
 from metaindex.query.readers.key_rows import KeyRows
 from metaindex.query.readers.plan import shown_field
 
-from .coerced import as_column
 from .condition import KeyCondition, condition_of
 from .sources import Pairs, key_table
 

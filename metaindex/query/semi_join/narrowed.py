@@ -30,13 +30,13 @@ from metaindex.expressions import (
     Op,
     Or,
     Predicate,
+    as_column,
     is_text,
     transform,
 )
 from metaindex.formats import Schema
 from metaindex.query.readers.plan import shown_field
 
-from .coerced import as_column
 from .condition import condition_of
 from .sources import Pairs, key_table
 

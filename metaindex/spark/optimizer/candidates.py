@@ -35,13 +35,10 @@ from metaindex.query import (
     PRUNED,
     Offer,
     Restriction,
-    Serving,
     buckets_left,
-    serving,
     share_read,
     share_sent,
     unevenness,
-    usable_runs,
 )
 from metaindex.table import Table, at_version, handle_of
 
@@ -49,6 +46,7 @@ from . import scans, seen_parts
 from .reasons import Reason
 from .replaced import replaced
 from .request import SparkScan
+from .serving import Serving, serving, usable_runs
 from .settings import RuleConfig
 
 MASK_BITS: Final = 1 << 25

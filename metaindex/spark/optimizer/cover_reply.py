@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 
 from metaindex.index import width
-from metaindex.query import Serving
 
 from .candidates import CoverCandidate
 from .covers import Cover
 from .replies import normal, packed, signs
 from .request import Delta, SparkScan
+from .serving import Serving
 
 _HELD: Final = 16
 """Of how many indexes and versions what is told of them is held packed: it follows from immutable things."""

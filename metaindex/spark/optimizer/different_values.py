@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import Mask, from_vector
-from metaindex.expressions import as_shown
 from metaindex.formats import Field, Leaf
 from metaindex.index import can_be_sketched
 from metaindex.query import (
@@ -26,6 +25,7 @@ from metaindex.query import (
     KeptValues,
     KnownFiles,
     Measure,
+    as_shown,
     from_metadata,
     values_of,
 )

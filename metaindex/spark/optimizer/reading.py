@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from metaindex.core import ArgumentError, first_line
-from metaindex.expressions import Direction
 from metaindex.formats import noted
-from metaindex.query import How
+from metaindex.query import Direction, How
 
 from .request import (
     AggregateAsked,

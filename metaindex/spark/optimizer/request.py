@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from metaindex.core import dataclass, look
-from metaindex.expressions import CatalystNodes, Direction, Predicate, conjuncts, to_predicate
-from metaindex.query import How
+from metaindex.expressions import CatalystNodes, Predicate, conjuncts, to_predicate
+from metaindex.query import Direction, How
 
 if TYPE_CHECKING:
     import pyarrow as pa

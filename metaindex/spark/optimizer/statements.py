@@ -24,18 +24,22 @@ from metaindex.core import (
     said_by_spark,
 )
 from metaindex.expressions import column_sql, quoted, text_sql
+from metaindex.spark.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.statements import (
     FORMATS,
     FORMATTED,
     AskedTables,
+    ChangeIndex,
+    CreateIndex,
+    RefreshIndex,
+    Statement,
     StatementResult,
     StatementWords,
+    TableName,
     begins_as_query,
     explained,
     in_statement,
-    indexes_in,
     is_ours,
-    is_script,
     line_and_column,
     no_query,
     not_asked,
@@ -47,24 +51,12 @@ from metaindex.statements import (
     schema_of,
     slip,
 )
-from metaindex.table import (
-    ChangeIndex,
-    CreateIndex,
-    RefreshIndex,
-    Statement,
-    Table,
-    TableName,
-    check_options,
-    each_of,
-    is_of_delta,
-    open_table,
-    table_of,
-    tables_in,
-)
+from metaindex.table import Table, check_options, open_table
 
 from .enabling import rule_of
 from .quiet import unlogged
 from .reasons import Reason
+from .scripts import indexes_in, is_script
 from .text_scans import as_indexed, check_refreshed
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from metaindex.formats import (
 )
 from metaindex.index import IndexLogEntry
 from metaindex.query import SAME_NAME
-from metaindex.table import Table, each_of, handle_of
+from metaindex.spark.frames import each_of
+from metaindex.table import Table, handle_of
 
 from .request import Files, Session, SparkColumns, SparkScan
 

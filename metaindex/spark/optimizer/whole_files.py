@@ -27,20 +27,12 @@ from metaindex.expressions import (
 )
 from metaindex.formats import FileTable, Leaf
 from metaindex.index import spark_type, stored_type
-from metaindex.query import (
-    BoundsOf,
-    ColumnFacts,
-    KnownCounts,
-    PruneResult,
-    certain_files,
-    counted_rows,
-    deleted_rows,
-    surely,
-)
+from metaindex.query import BoundsOf, ColumnFacts, KnownCounts, PruneResult, certain_files, deleted_rows, surely
 from metaindex.table import Table, handle_of, queries_of
 
 from . import text_scans
 from .alike import are_columns_alike, is_read_as_written, judged_of_files
+from .believed import counted_rows
 from .reasons import Reason
 from .replaced import replaced
 from .replies import normal, packed, signs

@@ -15,7 +15,9 @@ from typing import Final
 from metaindex.core import MetaIndexError, dataclass
 from metaindex.expressions import quoted, text_sql, word
 from metaindex.formats import READER
-from metaindex.table import ALIKE, Cure, Options, TableName, Value, argument, cured, value_of, value_text
+from metaindex.index import Options, Value, value_text
+from metaindex.statements.grammar.tree import TableName
+from metaindex.table import ALIKE, Cure, argument, cured, value_of
 
 _READER: Final = re.compile(argument(READER))
 _NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")

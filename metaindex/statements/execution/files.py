@@ -12,10 +12,12 @@ from metaindex.advisor import TableNames, TableQuery, Workload, of_table, worklo
 from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
 from metaindex.formats import said_name
+from metaindex.index import Value
 from metaindex.query import IndexReport
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.query_tables import check_query, with_names
-from metaindex.table import Credit, Table, TableName, Value, open_table, paths_of
+from metaindex.statements.grammar.tree import TableName
+from metaindex.table import Credit, Table, open_table, paths_of
 
 from .cures import NAMING, StatementWords, in_statement, in_words
 from .results import EXPLAINED, FORMATTED, StatementResult, result

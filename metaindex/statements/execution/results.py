@@ -12,19 +12,21 @@ from metaindex.advisor import NOT_READ
 from metaindex.core import Column, Shown, Tabular, TextTable, counted, dataclass, moment, percent
 from metaindex.index import State
 from metaindex.query import human_bytes
-from metaindex.table import (
+from metaindex.statements.grammar.tree import (
     ChangeIndex,
     CreateIndex,
     DescribeIndex,
     ExplainIndexes,
     ExplainWhatIf,
-    IndexInfo,
-    IndexList,
     RecommendIndexes,
     RefreshIndex,
     ShowIndexes,
     Statement,
     VerifyIndex,
+)
+from metaindex.table import (
+    IndexInfo,
+    IndexList,
     history_schema,
     old_remarks,
     options_in_words_of,
@@ -37,8 +39,7 @@ from metaindex.table import (
 
 if TYPE_CHECKING:
     from metaindex.advisor import Estimate, Recommendation, WhatIf
-    from metaindex.index import IndexLogEntry, Outcome
-    from metaindex.table import Verification
+    from metaindex.index import IndexLogEntry, Outcome, Verification
 
 _TEXTS: Final = pa.list_(pa.string())
 _TOLD: Final = frozenset({"notes", "note", "findings", "not_compared"})

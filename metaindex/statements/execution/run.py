@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 from metaindex.advisor import recommend
 from metaindex.core import ArgumentError, IndexNotFoundError, IndexStateError, MetaIndexError, Tabular
 from metaindex.formats import spelled
-from metaindex.index import Kind, State, kind_from_spec
-from metaindex.table import (
+from metaindex.index import Kind, State, Value, create_text, kind_from_spec
+from metaindex.statements.grammar.tree import (
     CandidateIndex,
     ChangeIndex,
     CreateIndex,
@@ -22,15 +22,10 @@ from metaindex.table import (
     RefreshIndex,
     ShowIndexes,
     Statement,
-    Table,
     TableName,
-    Value,
     VerifyIndex,
-    create_text,
-    handle_of,
-    hint,
-    table_text,
 )
+from metaindex.table import Table, handle_of, hint
 
 from .cures import StatementWords, in_statement, in_words
 from .results import (
@@ -204,7 +199,7 @@ def _described(name: str, table: TableName, tables: NamedTables, *, history: boo
     facts = {fact: _fact(value) for fact, value in info.to_json().items() if value not in (None, "", (), [])}
     if kinds:
         named = table if table.options and not info.other_options else _as_built(table, opened, built, tables)
-        facts["statement"] = create_text(name, table_text(named), kinds)
+        facts["statement"] = create_text(name, named.text(), kinds)
     rows = [{"name": fact, "value": value} for fact, value in facts.items()]
     more = [f"{'statement':<10}{facts['statement']}"] if kinds else []
     return result(DESCRIBED, rows, *info.shown, *more)

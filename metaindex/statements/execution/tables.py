@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from metaindex.advisor import Workload
 from metaindex.core import ArgumentError, dataclass
-from metaindex.table import Table, TableName
+from metaindex.statements.grammar.tree import TableName
+from metaindex.table import Table
 
 from .results import StatementResult
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from metaindex.table import CandidateIndex, Options, Value, known_words
+from metaindex.index import Options, Value, known_words
 
 from .clauses import kinds_of, verb_options
 from .cursor import Cursor
 from .tokens import TokenKind
+from .tree import CandidateIndex
 
 
 def candidates_from(cursor: Cursor) -> tuple[str, tuple[CandidateIndex, ...], Options]:

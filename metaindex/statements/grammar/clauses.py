@@ -6,21 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from metaindex.core import MetaIndexError, first_line
+from metaindex.expressions import ColumnRef
 from metaindex.formats import READER, spelled
-from metaindex.index import Kind, check_kinds
-from metaindex.table import (
-    Key,
-    Options,
-    Using,
-    Value,
-    column_name,
-    kind_of_word,
-    kind_without_word,
-    known_words,
-    made,
-    needs_columns,
-    options_of,
-)
+from metaindex.index import FactKind, Kind, Options, Using, Value, check_kinds, kind_of_word, known_words, options_of
 
 from .cursor import Cursor
 from .errors import near
@@ -59,8 +47,9 @@ def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
         token = cursor.token
         kind = _named(cursor)
     keys = tuple(cursor.listed(lambda: _key(cursor))) if cursor.token.is_sign("(") else ()
-    kind = kind or kind_without_word(columns=bool(keys))
-    if not keys and needs_columns(kind):
+    kind = kind or kind_of_word("", columns=bool(keys))
+    assert kind is not None
+    if not keys and not issubclass(kind, FactKind):
         raise cursor.expected("( and columns")
     included = tuple(cursor.listed(lambda: _column(cursor))) if cursor.takes("INCLUDE") else ()
     own = options_of(kind)
@@ -71,20 +60,20 @@ def _kind(cursor: Cursor, more: dict[str, Value]) -> Kind:
     for key, value in said:
         if key not in own and more.setdefault(key, value) != value:
             raise cursor.wrong(f"the option {key!r} is given twice", cursor.values[key], "leave one out")
-    using = Using(keys, included, tuple((key, value) for key, value in said if key in own))
+    using = Using(kind, keys, included, tuple((key, value) for key, value in said if key in own))
     try:
-        return made(kind, using)
+        return using.made()
     except MetaIndexError as error:
-        at_fault = _at_fault(kind, using)
+        at_fault = _at_fault(using)
         raise cursor.wrong(first_line(error), cursor.values[at_fault] if at_fault else token) from None
 
 
-def _at_fault(kind: type[Kind], using: Using) -> str:
+def _at_fault(using: Using) -> str:
     """Return the one option without which the kind could be made; "" if there is none."""
     for name, _ in using.options:
         fewer = tuple(option for option in using.options if option[0] != name)
         try:
-            made(kind, Using(using.keys, using.included, fewer))
+            Using(using.kind, using.keys, using.included, fewer).made()
         except MetaIndexError:
             continue
         return name
@@ -102,14 +91,14 @@ def _named(cursor: Cursor) -> type[Kind]:
     return kind
 
 
-def _key(cursor: Cursor) -> Key:
+def _key(cursor: Cursor) -> tuple[str, ...]:
     if cursor.token.is_sign("("):
         return tuple(cursor.listed(lambda: _column(cursor)))
     return (_column(cursor),)
 
 
 def _column(cursor: Cursor) -> str:
-    return column_name(cursor.parts("a column"))
+    return ColumnRef(tuple(cursor.parts("a column"))).name
 
 
 def _check(cursor: Cursor, key: str, token: Token, own: Sequence[str]) -> None:

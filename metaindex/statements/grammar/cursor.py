@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
 from metaindex.core import StatementError, one_line
-from metaindex.table import NOW, AskedVersion, Options, TableName, Value
+from metaindex.index import Options, Value
 
 from .errors import near, wrong
 from .forms import Form
 from .tokens import Token, TokenKind
+from .tree import NOW, AskedVersion, TableName
 
 T = TypeVar("T")
 _WORDS: Final = {"TRUE": True, "FALSE": False}

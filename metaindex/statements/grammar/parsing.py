@@ -8,7 +8,14 @@ from itertools import islice
 from typing import Final
 
 from metaindex.core import ArgumentError, StatementError
-from metaindex.table import (
+
+from .candidates import candidates_from
+from .clauses import kinds_of, verb_options
+from .cursor import Cursor
+from .errors import wrong
+from .forms import ALSO, FORMS, INSTEAD, VERBS, Form
+from .tokens import Token, TokenKind, each_token, tokens
+from .tree import (
     ChangeIndex,
     CreateIndex,
     DescribeIndex,
@@ -20,13 +27,6 @@ from metaindex.table import (
     Statement,
     VerifyIndex,
 )
-
-from .candidates import candidates_from
-from .clauses import kinds_of, verb_options
-from .cursor import Cursor
-from .errors import wrong
-from .forms import ALSO, FORMS, INSTEAD, VERBS, Form
-from .tokens import Token, TokenKind, each_token, tokens
 
 _RULE: Final = "a statement about indexes begins as one"
 _LONGEST_SHOWN: Final = 40

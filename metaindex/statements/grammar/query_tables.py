@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from metaindex.core import ArgumentError, StatementError
-from metaindex.table import Options
+from metaindex.index import Options
 
 from .cursor import Cursor
 from .forms import Form

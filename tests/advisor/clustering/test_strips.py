@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from metaindex.advisor.clustering.clustering import FilesOf, Measured
 from metaindex.advisor.clustering.strips import strip_of
-from metaindex.core import LEVELS, Strip, strip_figure
-from metaindex.core.html.markup import html
+from metaindex.advisor.figures.strip import LEVELS, Strip, strip_figure
+from metaindex.core.figures.markup import html
 from metaindex.expressions import ColumnBounds, to_physical
 from metaindex.formats import Field, Leaf, Trust
 from metaindex.index import facts_of

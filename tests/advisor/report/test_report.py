@@ -18,7 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 import metaindex as mi
 from metaindex.cli.main import main
 from metaindex.core import Heading, grid, one_line
-from metaindex.core.html.markup import html
+from metaindex.core.figures.markup import html
 from tests.pages import Parsed, parsed, readable
 from tests.tables import FORMATS, Lake, settle
 

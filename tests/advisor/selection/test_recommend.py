@@ -23,9 +23,8 @@ from metaindex.advisor.selection.pieces import BreakEven
 from metaindex.advisor.selection.texts import kind_python, name_of
 from metaindex.advisor.workloads.taking import from_query_log
 from metaindex.cli.main import main
-from metaindex.index import Kind
-from metaindex.statements import parsed
-from metaindex.table import CreateIndex, TableName, create_text
+from metaindex.index import Kind, create_text
+from metaindex.statements import CreateIndex, TableName, parsed
 from tests.advisor.hypothetical.test_what_if import filled, skewed, tree
 
 QUERIES = [

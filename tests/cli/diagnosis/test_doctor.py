@@ -15,7 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import metaindex as mi
-from metaindex.cli.diagnosis import Health, look, machine, place
+from metaindex.cli.diagnosis import look, machine, place
+from metaindex.cli.diagnosis.diagnosis import Health
 from metaindex.storage import LocalStorage, ObjectInfo
 from tests.cli.conftest import Call
 from tests.cli.conftest import call as call  # the fixture

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core.html.columns import ColumnChart, columns_figure
-from metaindex.core.html.grid import MOST_ROWS, BarCell, Heading, facts, grid, listed
-from metaindex.core.html.markup import LONGEST, Picture, html, pre, said, tag
-from metaindex.core.html.shell import Page, Section
-from metaindex.core.html.strip import Mark, Strip, Tick, strip_figure
+from metaindex.advisor import Page, Section
+from metaindex.advisor.figures.columns import ColumnChart, columns_figure
+from metaindex.advisor.figures.strip import Mark, Strip, Tick, strip_figure
+from metaindex.core.figures.grid import MOST_ROWS, BarCell, Heading, facts, grid, listed
+from metaindex.core.figures.markup import LONGEST, Picture, html, pre, said, tag
 from metaindex.core.shown import one_line
 from tests.pages import Parsed, parsed, readable
 

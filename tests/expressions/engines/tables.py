@@ -6,7 +6,8 @@ import pyarrow as pa
 from hypothesis import assume
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import Opaque, Predicate, bind, leaves, matches
+from metaindex.expressions import Opaque, Predicate, bind, leaves
+from metaindex.expressions.evaluate import matches
 from tests.strategies import Schema
 
 

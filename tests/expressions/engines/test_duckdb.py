@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import ExpressionError
-from metaindex.expressions import Opaque, bind, leaves, matches
+from metaindex.expressions import Opaque, bind, leaves
 from metaindex.expressions.engines.duckdb import from_duckdb
+from metaindex.expressions.evaluate import matches
 
 SCHEMA = pa.schema(
     {

@@ -45,10 +45,10 @@ from metaindex.expressions import (
     StartsWith,
     bind,
     leaves,
-    matches,
 )
 from metaindex.expressions.engines.iceberg import to_iceberg
 from metaindex.expressions.engines.iceberg_reading import from_iceberg
+from metaindex.expressions.evaluate import matches
 from tests.expressions.engines.tables import bound, table_of
 from tests.strategies import predicates
 

@@ -12,18 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import (
-    ArrowStatistics,
-    ColumnRef,
-    Opaque,
-    Predicate,
-    bind,
-    leaves,
-    matches,
-    may_match,
-    must_match,
-)
+from metaindex.expressions import ArrowStatistics, ColumnRef, Opaque, Predicate, bind, leaves, may_match
 from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.evaluate import matches
+from metaindex.expressions.skipping import must_match
 from tests.strategies import Files, Row, files
 
 COLUMNS = {"i": pa.int32(), "l": pa.int64(), "x": pa.float64(), "s": pa.string(), "d": pa.date32(), "y": pa.bool_()}

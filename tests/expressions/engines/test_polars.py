@@ -23,13 +23,13 @@ from metaindex.expressions import (
     Predicate,
     bind,
     leaves,
-    matches,
     may_match,
     normalize,
 )
 from metaindex.expressions.engines.polars import to_polars
 from metaindex.expressions.engines.polars_reading import from_polars
 from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.scalar_statistics import FileFacts, ScalarStatistics
 from tests.strategies import TYPES, predicates, rows, schemas

@@ -22,8 +22,8 @@ from metaindex.expressions.engines.sql_scalars import ScalarReader
 from metaindex.expressions.scalars.building import UnknownMeaning
 from metaindex.expressions.scalars.functions import TABLE
 from metaindex.expressions.scalars.nodes import FunctionCall, Scalar
+from metaindex.expressions.scalars.residual import RowScalars
 from metaindex.expressions.scalars.types import known_type
-from metaindex.query.readers.residual import RowScalars
 from tests.facts import Facts
 
 if TYPE_CHECKING:

@@ -29,10 +29,11 @@ from metaindex.expressions import (
     StartsWith,
     bind,
     leaves,
-    matches,
 )
 from metaindex.expressions.engines.spark import from_catalyst, from_spark, to_spark
-from metaindex.expressions.engines.sql import parse, to_sql
+from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.engines.sql_text import to_sql
+from metaindex.expressions.evaluate import matches
 from tests.expressions.engines.tables import arrow_schema, bound, table_of
 from tests.strategies import TYPES, predicates, rows, schemas
 

@@ -8,23 +8,11 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import ExpressionError
+from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.engines.sql import parse
 from metaindex.expressions.literals import Literal
 from metaindex.expressions.references import columns, leaves
-from metaindex.expressions.tree import (
-    And,
-    ColumnRef,
-    Comparison,
-    Constant,
-    In,
-    IsNan,
-    IsNull,
-    Not,
-    Op,
-    Opaque,
-    Or,
-    StartsWith,
-)
+from metaindex.expressions.tree import And, Comparison, Constant, In, IsNan, IsNull, Not, Op, Opaque, Or, StartsWith
 
 A = ColumnRef(("a",))
 UTC = dt.UTC

@@ -30,7 +30,8 @@ from metaindex.expressions import (
     normalize,
 )
 from metaindex.expressions.engines.duckdb import from_duckdb, to_duckdb
-from metaindex.expressions.engines.sql import parse, to_sql
+from metaindex.expressions.engines.sql import parse
+from metaindex.expressions.engines.sql_text import to_sql
 from tests.expressions.engines.tables import arrow_schema, bound, expected, table_of
 from tests.strategies import predicates, rows, schemas
 

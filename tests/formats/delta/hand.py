@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metaindex.formats.delta import DeltaFormat
+from metaindex.formats.delta.table import DeltaFormat
 from metaindex.formats.model import Leaf, Snapshot
 from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import storage_for

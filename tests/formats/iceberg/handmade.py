@@ -12,7 +12,7 @@ from typing import Any
 
 import fastavro
 
-from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.formats.model import Snapshot
 from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import LocalStorage

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from metaindex.formats.changes import Base, Changes
-from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import storage_for
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref

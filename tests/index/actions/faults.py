@@ -14,7 +14,7 @@ import pyarrow as pa
 import metaindex as mi
 from metaindex.core import ObjectExistsError, ObjectNotFoundError, StorageError
 from metaindex.index.log.operation_log import OperationLog
-from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.cache import StoreCache
 from metaindex.query import IndexFolder
 from metaindex.storage import ObjectInfo, Storage
 from metaindex.table import Table, handle_of

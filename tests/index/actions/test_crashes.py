@@ -14,7 +14,7 @@ from metaindex.index.actions import action as actions
 from metaindex.index.actions import appending
 from metaindex.index.log.states import State
 from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.cache import StoreCache
 from metaindex.table import handle_of
 from tests.figures import count
 

@@ -17,7 +17,8 @@ import metaindex as mi
 from metaindex.core import ConcurrentWriteError
 from metaindex.formats import Schema, Version
 from metaindex.index.actions import records, upkeep
-from metaindex.index.actions.action import Change, Outcome, execute
+from metaindex.index.actions.action import Outcome, execute
+from metaindex.index.actions.change import Change
 from metaindex.index.actions.clean import clean
 from metaindex.index.actions.optimize import Optimize
 from metaindex.index.actions.renumber import Renumbering

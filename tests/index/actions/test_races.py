@@ -10,7 +10,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import ConcurrentWriteError, IndexExistsError, IndexNotFoundError, IndexStateError
-from metaindex.index.actions.action import validate
+from metaindex.index.actions.validation import validate
 from metaindex.index.log.entry import IndexLogEntry
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.states import CANCELLED, TRANSIENT, Operation, State

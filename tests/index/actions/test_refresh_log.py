@@ -15,13 +15,13 @@ import pytest
 import metaindex as mi
 from metaindex.core import UnknownColumnError, VersionNotFoundError
 from metaindex.formats import At, Snapshot, TableRef
-from metaindex.formats.delta import DeltaFormat
-from metaindex.formats.iceberg import IcebergFormat
+from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.index.actions.action import Outcome
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildReport, BuildRequest, Progress
 from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.cache import StoreCache
 from metaindex.index.store.writer import RunSink
 from metaindex.table import Table, handle_of
 from tests.index.actions.delta_history import DeltaHistory, checksum

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metaindex.expressions import column_domain_has_nan, compare_values, physical_type, to_physical
+from metaindex.expressions import column_domain_has_nan, physical_type, to_physical
+from metaindex.expressions.literals import compare_values
 from metaindex.formats import Trust
 from metaindex.index.build.local import LocalBuilder
 from metaindex.index.build.protocol import BuildRequest

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from metaindex.core import Mask
 from metaindex.expressions import Literal
+from metaindex.index.kinds.checks import KeyCheck, Mismatch
 from metaindex.index.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill, Units
-from metaindex.index.kinds.kind import KeyCheck, KeyRows, Merged, MergeInto, Mismatch, WholeKind, keys_of
+from metaindex.index.kinds.kind import KeyRows, Merged, MergeInto, WholeKind, keys_of
 from metaindex.index.kinds.stored_rows import check_ordinals, stored_rows
 from metaindex.index.log.entry import CoveredKey, KindSpec
 from metaindex.index.store.layout import PartInfo

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metaindex.expressions import Interval, Literal, compare_values, literal
+from metaindex.expressions import Interval, Literal, literal
+from metaindex.expressions.literals import compare_values
 from metaindex.index.kinds.canonical import NO_VALUE, Absent
 from metaindex.index.kinds.keyed import Hits
 from metaindex.index.kinds.values.asked import (

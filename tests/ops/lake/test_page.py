@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.advisor import Spared
-from metaindex.core import SCRIPT, link_to
-from metaindex.core.html.markup import said
-from metaindex.core.html.style import STYLE
+from metaindex.advisor.figures.style import STYLE
+from metaindex.core import link_to
+from metaindex.core.figures.markup import said
 from metaindex.ops.lake.answer import Lake
 from metaindex.ops.lake.facts import LakeIndex, LakeLayout, LakeTable
 from metaindex.ops.lake.page import page_of
+from metaindex.ops.lake.picking import SCRIPT
 from metaindex.table import IndexInfo
 from tests.pages import ATTRIBUTES, ELEMENTS, Parsed, readable
 

@@ -35,11 +35,11 @@ from deltalake import DeltaTable
 
 import metaindex as mi
 from metaindex.core import MetaIndexError
-from metaindex.index import OperationLog, digest
+from metaindex.index import OperationLog
 from metaindex.index.actions import records
 from metaindex.index.actions.clean import trim
 from metaindex.index.log import history
-from metaindex.index.log.sealed import seal, to_text
+from metaindex.index.log.sealed import digest, seal, to_text
 from tests.tables import FORMATS, Lake
 
 INDEX = "all"

@@ -19,9 +19,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import DamagedIndexError, ForeignIndexError
-from metaindex.index import digest
 from metaindex.index.log.operation_log import entry_path
-from metaindex.index.log.sealed import seal
+from metaindex.index.log.sealed import digest, seal
 from metaindex.table import Table
 from tests.tables import FORMATS, Lake
 

@@ -22,9 +22,9 @@ from metaindex.expressions import (
     Predicate,
     Steps,
     col,
-    matches,
     may_match,
 )
+from metaindex.expressions.evaluate import matches
 from metaindex.index import Hits
 from metaindex.query.pruning.combined import MOST_VALUES, with_combinations
 from metaindex.query.pruning.key_source import AskedKey, KeySource

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import ScanError
-from metaindex.expressions import matches
+from metaindex.expressions.evaluate import matches
 from metaindex.index import Kind
 from tests import strategies
 from tests.query.pruning.test_no_false_skip import arrow_schema

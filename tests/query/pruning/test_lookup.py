@@ -12,9 +12,12 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import DamagedIndexError, numbers
-from metaindex.index import FILES, PARTITIONS, OpenIndex, PartInfo, RunReader, file_ids
-from metaindex.index.keys import column_id, key, key_prefix, partition_id
+from metaindex.index import OpenIndex
+from metaindex.index.keys import column_id, file_ids, key, key_prefix, partition_id
 from metaindex.index.kinds.column_stats.levels import expand
+from metaindex.index.store.layout import PartInfo
+from metaindex.index.store.reader import RunReader
+from metaindex.index.store.rows import FILES, PARTITIONS
 from metaindex.index.store.stream import groups_holding
 from metaindex.table import handle_of
 from tests.tables import settle

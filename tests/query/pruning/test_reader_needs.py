@@ -13,7 +13,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import ForeignIndexError
-from metaindex.index import RunRef, digest
+from metaindex.index import RunRef
+from metaindex.index.log.sealed import digest
 from metaindex.table import handle_of
 from tests.tables import FORMATS, Lake
 

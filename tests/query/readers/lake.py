@@ -23,7 +23,7 @@ from metaindex.formats import (
     TableRef,
     Version,
 )
-from metaindex.query.readers import Scan
+from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 
 

@@ -22,8 +22,9 @@ from pyiceberg import expressions as ice
 from pyiceberg.catalog.sql import SqlCatalog
 
 import metaindex as mi
-from metaindex.expressions import Opaque, bind, leaves, matches, to_arrow
+from metaindex.expressions import Opaque, bind, leaves, to_arrow
 from metaindex.expressions.engines.arrow_reading import from_arrow
+from metaindex.expressions.evaluate import matches
 from tests.duck import connected
 from tests.tables import settle
 

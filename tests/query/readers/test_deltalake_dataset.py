@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 import metaindex as mi
-from metaindex.query.readers import ScanError
+from metaindex.core import ScanError
 from tests.formats.delta.hand import add, column, commit, metadata, protocol
 from tests.query.readers.test_formats_scan import ROWS, same_rows
 from tests.tables import parquet_lake

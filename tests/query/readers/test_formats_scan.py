@@ -17,7 +17,7 @@ import pytest
 
 from metaindex.expressions import to_arrow
 from metaindex.formats import At, Snapshot, TableRef
-from metaindex.query.readers import Scan
+from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import bound
 

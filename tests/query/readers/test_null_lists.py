@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.query.readers import Scan
+from metaindex.query.readers.scan import Scan
 from metaindex.spark import optimizer as rule
 from tests.compiling import uncompiled
 from tests.duck import connected

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaindex.core import CorruptTableError
+from metaindex.core import CorruptTableError, ScanError
 from metaindex.formats.files.compressed import open_text
-from metaindex.query.readers import ScanError
 from tests.query.readers.test_text_scan import lake_of, rows
 
 PACKED: dict[str, Any] = {

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from metaindex.core import ScanError
 from metaindex.formats import Field, Schema
-from metaindex.query.readers import ScanError
 from tests.query.readers.lake import Lake, fields_of, with_id
 
 INT = pa.int64()

@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex import ColumnStats, Config, open_table
-from metaindex.core import CorruptTableError, MetaIndexError, ObjectNotFoundError, UnknownColumnError
+from metaindex.core import CorruptTableError, MetaIndexError, ObjectNotFoundError, ScanError, UnknownColumnError
 from metaindex.expressions import ColumnBounds, ColumnRef, Opaque, to_physical
 from metaindex.formats import Field, Schema
-from metaindex.query.readers import ScanError
 from tests.duck import connected
 from tests.formats.footer_surgery import I64, ROW_GROUPS, Struct, change
 from tests.query.readers.lake import Lake, fields_of

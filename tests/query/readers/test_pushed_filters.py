@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metaindex as mi
-from metaindex.core import ExpressionError, UnknownColumnError
+from metaindex.core import ExpressionError, ScanError, UnknownColumnError
 from metaindex.expressions import ColumnRef, bind, to_arrow, to_sql
 from metaindex.expressions.engines.polars import to_polars
-from metaindex.query.readers import Scan, ScanError
+from metaindex.query.readers.scan import Scan
 from tests.storage_counting import CountingStorage
 from tests.strategies import predicates
 from tests.tables import FORMATS

@@ -20,9 +20,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, StringType
 
 import metaindex as mi
-from metaindex.core import ExpressionError
+from metaindex.core import ExpressionError, ScanError
 from metaindex.expressions import ColumnRef
-from metaindex.query.readers import ScanError
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain
 from tests.query.readers.test_formats_scan import ROWS

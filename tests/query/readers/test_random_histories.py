@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 import metaindex as mi
-from metaindex.core import arrow_of
+from metaindex.core import ScanError, arrow_of
 from metaindex.expressions import Opaque, leaves
 from metaindex.expressions.engines.duckdb import to_duckdb
 from metaindex.expressions.engines.polars import to_polars
-from metaindex.query.readers import Scan, ScanError
+from metaindex.query.readers.scan import Scan
 from tests.duck import connected
 from tests.query.readers.histories import History
 from tests.query.readers.lake import bound

@@ -18,8 +18,8 @@ from sqlglot import exp
 import metaindex as mi
 from metaindex.core import ScanError
 from metaindex.expressions.engines.sql_scalars import ScalarReader
+from metaindex.expressions.scalars.residual import RowScalars
 from metaindex.formats.condition import AtMoment
-from metaindex.query.readers.residual import RowScalars
 from tests.duck import connected
 from tests.query.aggregates.lakes import FIVE
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import CorruptTableError
-from metaindex.expressions import matches
+from metaindex.expressions.evaluate import matches
 from metaindex.formats import Field, Schema
 from metaindex.query.readers import row_groups
 from metaindex.query.readers.row_groups import RowGroups

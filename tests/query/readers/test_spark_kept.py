@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import metaindex as mi
-from metaindex.core import arrow_of
+from metaindex.core import ScanError, arrow_of
 from metaindex.formats import IcebergDetails
-from metaindex.query.readers import ScanError
 from metaindex.spark.readers.jvm import compiled
 from tests.formats.iceberg.written import History
 from tests.formats.iceberg.written_rows import plain

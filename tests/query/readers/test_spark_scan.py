@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from metaindex.core import ScanError
 from metaindex.formats import At, Schema, Snapshot, TableRef
-from metaindex.query.readers import Scan, ScanError
+from metaindex.query.readers.scan import Scan
 from metaindex.storage import LocalStorage
 from tests.query.readers.lake import Lake, bound, fields_of
 

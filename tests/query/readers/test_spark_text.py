@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex import open_table
-from metaindex.core import setting
-from metaindex.query.readers import ScanError
+from metaindex.core import ScanError, setting
 from tests.query.readers import text_whole_cases as whole
 from tests.query.readers.test_text_scan import lake_of, plain, rows, shown
 from tests.query.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metaindex.core import ObjectNotFoundError
+from metaindex.core import ObjectNotFoundError, ScanError
 from metaindex.formats import Schema
 from metaindex.formats.parquet import rows as reader
-from metaindex.query.readers import ScanError
 from tests.query.readers.lake import Lake, fields_of
 
 ROWS = 1000

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import settings as how
 from hypothesis import strategies as st
 
+from metaindex.core import ScanError
 from metaindex.formats import Field, Schema
 from metaindex.formats.text.csv_dialect import CsvDialect
 from metaindex.formats.text.csv_rows import CsvRows
 from metaindex.formats.text.json_rows import JsonRows
 from metaindex.formats.text.values import ValueRules
-from metaindex.query.readers import ScanError
 from tests.query.readers import text_whole_cases as whole
 from tests.query.readers.lake import Lake, fields_of
 from tests.query.readers.text_cases import CSV, JSON, REFUSED_CSV, TYPED

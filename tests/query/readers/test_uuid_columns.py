@@ -21,8 +21,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import FixedType, IntegerType, NestedField, StructType, TimeType, UUIDType
 
 import metaindex as mi
-from metaindex.core import LiteralTypeError
-from metaindex.query.readers import ScanError
+from metaindex.core import LiteralTypeError, ScanError
 from tests.duck import connected
 
 if TYPE_CHECKING:

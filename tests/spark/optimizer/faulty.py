@@ -14,7 +14,7 @@ from metaindex.core import gateway_of, java_classes, jvm_of
 from metaindex.core.jvm.classes import ROOMS
 from metaindex.core.jvm.sources import session_sources
 from metaindex.spark import optimizer as rule
-from metaindex.spark.optimizer import Reason
+from metaindex.spark.optimizer.reasons import Reason
 from tests.spark.optimizer.restarted import started
 
 if TYPE_CHECKING:

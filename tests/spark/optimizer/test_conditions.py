@@ -18,7 +18,8 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import setting
-from metaindex.expressions import And, CatalystNodes, Opaque, bind, leaves, matches, to_predicate
+from metaindex.expressions import And, CatalystNodes, Opaque, bind, leaves, to_predicate
+from metaindex.expressions.evaluate import matches
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.enabling import surveyor
 from tests.facts import Facts

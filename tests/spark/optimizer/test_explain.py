@@ -15,7 +15,8 @@ import pytest
 import metaindex as mi
 from metaindex.core import installed_release, setting
 from metaindex.core.jvm.releases import NEWEST
-from metaindex.spark.optimizer import QueryExplanation, Reason
+from metaindex.spark.optimizer.explaining import QueryExplanation
+from metaindex.spark.optimizer.reasons import Reason
 from tests.spark.optimizer.lakes import location_of
 
 if TYPE_CHECKING:

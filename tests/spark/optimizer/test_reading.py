@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaindex.core import ArgumentError, Config
-from metaindex.expressions import Direction, col
-from metaindex.query import How
+from metaindex.expressions import col
+from metaindex.query import Direction, How
 from metaindex.spark.optimizer.reading import read_request, read_survey, read_surveys
 from metaindex.spark.optimizer.request import (
     AggregateAsked,

@@ -17,7 +17,7 @@ from metaindex.cli.main import main
 from metaindex.core import MetaIndexError
 from metaindex.statements.execution.cures import StatementWords, in_statement
 from metaindex.statements.grammar.parsing import parsed
-from metaindex.table import ShowIndexes, TableName
+from metaindex.statements.grammar.tree import ShowIndexes, TableName
 from tests.cli.test_cures import ROOT, _raised
 from tests.tables import settle
 
@@ -137,7 +137,7 @@ def _raised_of_tables() -> Iterator[tuple[str, str]]:
     """What verbs of tables note, beside errors: parts of answers that statements show."""
     for name in (
         "advisor/face/recommending.py",
-        "table/verify/report.py",
+        "index/verification/report.py",
         "advisor/selection/answer.py",
         "statements/execution/run.py",
     ):

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import StatementError
+from metaindex.expressions import ColumnRef
 from metaindex.index import Kind
 from metaindex.statements.grammar.errors import pointed
 from metaindex.statements.grammar.forms import FORMS, VERBS
 from metaindex.statements.grammar.parsing import is_ours, parsed, split
-from metaindex.table import (
+from metaindex.statements.grammar.tree import (
     AskedVersion,
     CandidateIndex,
     ChangeIndex,
@@ -28,16 +29,15 @@ from metaindex.table import (
     Statement,
     TableName,
     VerifyIndex,
-    column_name,
 )
-from metaindex.table.sql_text.printing import printed
+from tests.statements.grammar.printing import printed
 
 _ANY = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 WORDS = st.sampled_from(
     ["t", "on", "USING", "index", "a b", "ä", "o'x", "`", ".", "/data/x y", "--", "/*", '"', "\\", "\n"]
 )
 NAMES = st.one_of(WORDS, _ANY)
-COLUMNS = st.lists(NAMES, min_size=1, max_size=3).map(column_name)
+COLUMNS = st.lists(NAMES, min_size=1, max_size=3).map(lambda parts: ColumnRef(tuple(parts)).name)
 KEYS = st.one_of(COLUMNS, st.lists(COLUMNS, min_size=2, max_size=3, unique=True).map(tuple))
 VALUES = st.one_of(
     NAMES, st.booleans(), st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False, width=32)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.core import StatementError
+from metaindex.spark.optimizer.scripts import indexes_in, is_script
 from metaindex.statements.grammar.parsing import parsed
-from metaindex.statements.grammar.scripts import indexes_in, is_script
 
 
 @pytest.mark.parametrize(

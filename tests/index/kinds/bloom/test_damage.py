@@ -12,7 +12,7 @@ import pytest
 from metaindex.core import DamagedIndexError, MetaIndexError
 from metaindex.index.kinds.bloom import layout
 from metaindex.index.kinds.bloom.reader import StoredFilters
-from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.cache import StoreCache
 from tests.index.kinds.bloom.filters import KEY, Run, hashes_of, integers, write
 
 

@@ -21,7 +21,7 @@ from metaindex.index.kinds.covering.parts import bucket_of, stored_parts
 from metaindex.index.kinds.served import ORDINAL, ROW
 from metaindex.index.log.entry import CoveredKey, RunRef
 from metaindex.index.open_index import OpenIndex
-from metaindex.index.store.reader import StoreCache
+from metaindex.index.store.cache import StoreCache
 from metaindex.query import unkeyed_files
 from metaindex.table import handle_of
 

@@ -15,7 +15,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import DamagedIndexError, StorageError, UnsupportedFeatureError
-from metaindex.table import table_of
+from metaindex.spark.frames import table_of
 from tests.tables import settle
 
 from .arrow_builder import ArrowBuilder

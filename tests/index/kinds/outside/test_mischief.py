@@ -16,7 +16,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.index.kinds import registry
-from metaindex.table import Verification
+from metaindex.index.verification.report import Verification
 from tests.index.kinds.outside.installed import PACKAGE, lay_into
 
 RAISED = {

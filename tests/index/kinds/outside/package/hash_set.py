@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from metaindex.core import Mask
 from metaindex.expressions import Literal
 from metaindex.index.kinds.canonical import hash_key, hash_literals
+from metaindex.index.kinds.checks import Mismatch
 from metaindex.index.kinds.keyed import EqualityReader, Gathered, Hits, KeyPlan, Spill, unit
-from metaindex.index.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto, Mismatch, WholeKind, keys_of
+from metaindex.index.kinds.kind import KeyRows, LayoutRule, Merged, MergeInto, WholeKind, keys_of
 from metaindex.index.kinds.stored_rows import check_ordinals, stored_rows
 from metaindex.index.log.entry import CoveredKey, KindSpec
 from metaindex.index.store.layout import PartInfo

@@ -1,0 +1,226 @@
+"""The actions on one index, for callers that know the table's version, its builder and the reader options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from metaindex.core import counted
+from metaindex.formats import Snapshot, TableFormat, TableRef, Version, forget
+from metaindex.index.build.protocol import Builder, Progress
+from metaindex.index.kinds.registry import lasting, served_keys
+from metaindex.index.log.entry import IndexLogEntry, KindSpec
+from metaindex.index.log.liveness import held
+from metaindex.index.log.operation_log import OperationLog
+from metaindex.index.log.recovery import revive
+from metaindex.index.log.states import Operation
+from metaindex.index.open_index import OpenIndex
+from metaindex.index.store.cache import StoreCache
+from metaindex.index.store.writer import RunSink, new_run_id
+from metaindex.index.verification.report import Verification
+
+from .action import Outcome, execute
+from .cancel import cancel
+from .clean import RETENTION_SECONDS, clean
+from .create import Create
+from .erase import Erase, all_there, files_there
+from .lifecycle import Delete, Restore, Vacuum, set_enabled
+from .optimize import Optimize
+from .past import Past
+from .refresh import Limit, Mode, Refresh, recorded_already
+from .removal import out_of_reach
+from .repair import Repair, known_kinds, not_understood, nothing_wrong
+from .target import Target, retains
+from .upkeep import upkeep
+from .validation import validate
+from .written import Written
+
+
+@dataclass(frozen=True, slots=True)
+class IndexActions:
+    """Changes one index. Each action returns its outcome, and writes the log."""
+
+    name: str
+    log: OperationLog
+    cache: StoreCache
+
+    def create(
+        self,
+        target: Target,
+        kinds: Sequence[KindSpec],
+        builder: Builder,
+        options: dict[str, object],
+        progress: Progress | None,
+    ) -> Outcome:
+        """Build the index of all files of a version."""
+        return execute(self.log, Create(self.name, target.ref, target, kinds, builder, self._sink(), options, progress))
+
+    def add_past(self, outcome: Outcome, target: Target, builder: Builder, progress: Progress | None) -> Outcome:
+        """Index the files of older versions, after `create`."""
+        snapshot = target.snapshot()
+        past = Past(self.name, target.format, target.ref, self.log, builder, snapshot, self.cache, progress=progress)
+        notes = past.index()
+        merged = upkeep(self.log, self.name, self.log.latest() or outcome.entry, self.cache, builder)
+        return replace(outcome, entry=self.log.latest() or outcome.entry, notes=(*outcome.notes, *notes, *merged))
+
+    def recorded(self, base: IndexLogEntry, version: Version, mode: Mode) -> Outcome | None:
+        """Return the outcome of a refresh at a version that is recorded, or None. No entry is written for it: the log
+        stays short under a hook that fires every minute."""
+        note = recorded_already(OpenIndex(self.name, base, self.log.storage, self.cache), version, mode)
+        return None if note is None else Outcome(self.name, Operation.REFRESH.value, False, base, (note,))
+
+    def refresh(
+        self,
+        base: IndexLogEntry,
+        target: Target,
+        builder: Builder,
+        options: dict[str, object],
+        *,
+        mode: Mode,
+        limit: Limit | None,
+        written: Written | None,
+        progress: Progress | None,
+    ) -> Outcome:
+        """Bring the index to a version, and merge small runs."""
+        action = Refresh(
+            self.name,
+            target.ref,
+            target,
+            base.kinds,
+            builder,
+            self._sink(),
+            options,
+            progress=progress,
+            mode=mode,
+            limit=limit,
+            cache=self.cache,
+            written=written,
+        )
+        outcome = execute(self.log, action)
+        merged = upkeep(self.log, self.name, outcome.entry, self.cache, builder)
+        return replace(outcome, notes=(*outcome.notes, *merged))
+
+    def optimize(
+        self, mode: Literal["quick", "full"], merging: Callable[[], Builder], progress: Progress | None
+    ) -> Outcome:
+        """Merge runs. `merging`: makes the builder that merges stored rows, where there are any to merge."""
+        action = Optimize(self.name, self.log.storage, mode, cache=self.cache, progress=progress)
+        base = self.log.latest()
+        action.first_entry(base)
+        if action.merges_rows:
+            action.builder = merging()
+        if base is not None and not action.runs():
+            validate(Operation.OPTIMIZE, base, self.name)
+            note = f"{counted(len(base.content.runs), 'run')}, none to merge"  # no entry is written for that
+            return Outcome(self.name, Operation.OPTIMIZE.value, False, base, (note,))
+        outcome = execute(self.log, action)
+        if not outcome.changed:
+            return outcome
+        old = "what was merged stays on storage for queries that began before, until clean removes it"
+        return replace(outcome, notes=(*outcome.notes, old))
+
+    def delete(self) -> Outcome:
+        """Hide the index from queries; its files stay."""
+        outcome = execute(self.log, Delete(self.name))
+        if not outcome.changed:
+            return outcome
+        ways = f"restore_index({self.name!r}) brings it back, vacuum_index({self.name!r}) removes its files for good"
+        return replace(outcome, notes=(*outcome.notes, f"no query uses it any more; {ways}"))
+
+    def restore(self) -> Outcome:
+        """Bring a deleted index back."""
+        return execute(self.log, Restore(self.name))
+
+    def vacuum(self) -> Outcome:
+        """Remove the files of a deleted index."""
+        return execute(self.log, Vacuum(self.name, log=self.log))
+
+    def clean(self, seconds: float | None) -> Outcome:
+        """Remove what no query needs that began within `seconds`."""
+        return clean(self.log, self.name, RETENTION_SECONDS if seconds is None else seconds)
+
+    def cancel(self) -> Outcome:
+        """End what is under way and goes on no more."""
+        return cancel(self.log, self.name)
+
+    def set_enabled(self, wanted: bool) -> Outcome:
+        """Let queries use the index, or not."""
+        return set_enabled(self.log, self.name, wanted)
+
+    def erase(
+        self,
+        format_: TableFormat,
+        ref: TableRef,
+        snapshot: Snapshot,
+        merging: Callable[[], Builder],
+        progress: Progress | None,
+        *,
+        by_time: bool,
+    ) -> Outcome:
+        """Remove what the index, and kept listings, hold of files that are gone. `by_time`: files may be replaced under
+        their names."""
+        there = files_there(ref.storage, by_time=by_time)
+        if by_time:
+            forget(ref, all_there(there, snapshot))  # kept listings name partition values
+        base = self.log.latest()
+        rows = base is not None and any(served_keys(run) for run in base.content.runs)
+        action = Erase(
+            self.name,
+            self.log.storage,
+            snapshot,
+            retains(format_, ref),
+            there,
+            cache=self.cache,
+            builder=merging() if rows else None,
+            progress=progress,
+        )
+        outcome = execute(self.log, action)
+        # An hour into the future: what a store that counts in seconds calls now is to go, too.
+        cleaned = clean(self.log, self.name, -3600, 1)
+        notes = (*outcome.notes, *cleaned.notes)
+        if cleaned.entry.under_way:
+            notes += (f"{held(cleaned.entry.under_way[0])} may hold what was erased: run erase again after it",)
+        notes += out_of_reach(self.log.storage, cleaned.entry.id)
+        kept = dict.fromkeys(said for run in cleaned.entry.content.runs for said in lasting(run))
+        notes += tuple(f"{said}: refresh it with mode='full' to have them made anew" for said in kept)
+        changed = outcome.changed or cleaned.changed
+        return replace(outcome, operation="erase", changed=changed, entry=cleaned.entry, notes=notes)
+
+    def repair(
+        self,
+        report: Verification,
+        entry: IndexLogEntry,
+        target: Callable[[IndexLogEntry], Target],
+        builder: Callable[[Sequence[KindSpec]], Builder],
+        progress: Progress | None,
+    ) -> tuple[Outcome, Builder | None]:
+        """Make anew what a verification found wrong. `builder` is asked only where something is built."""
+        foreign = not_understood(entry)
+        left = tuple(f"run {run} is left as it is: {why}" for run, why in foreign.items())
+        bad, kinds = report.damaged_runs - foreign.keys(), known_kinds(entry)
+        if not bad and all(finding.run in foreign for finding in report.findings):
+            return nothing_wrong(entry, left, damaged=bool(report.findings), unproven=report.unproven), None
+        built_by = builder(kinds)
+        revived = any(finding.kind == "log" for finding in report.findings)
+        if revived:
+            entry = revive(self.log, entry)
+        at = target(entry)
+        versions = frozenset(finding.version for finding in report.findings if finding.kind == "version")
+        action = Repair(
+            self.name,
+            at.ref,
+            at,
+            kinds,
+            built_by,
+            self._sink(),
+            progress=progress,
+            bad_runs=bad,
+            left=left,
+            revived=revived,
+            bad_versions=versions if any(finding.kind == "version" for finding in report.findings) else None,
+        )
+        return execute(self.log, action), action.builder
+
+    def _sink(self) -> RunSink:
+        return RunSink(self.log.storage, new_run_id())

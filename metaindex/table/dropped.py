@@ -1,0 +1,29 @@
+"""The files that are proved out for a predicate, read: no row in them may match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from metaindex.index import Finding, Verification
+from metaindex.query import ScanPlan, batches
+
+
+def check_dropped(scan: ScanPlan, predicate: object, report: Verification) -> Iterator[Finding]:
+    """`scan` is of the kept files; the others are read."""
+    scan = scan.whole()
+    dropped = np.setdiff1d(np.arange(len(scan.snapshot.files)), scan.file_rows)
+    report.files += len(dropped)
+    report.compared.update(scan.snapshot.files.paths[int(row)].as_py() for row in dropped)
+    if not _rows(replace(scan, rows=dropped)):
+        return
+    for row in dropped:
+        if count := _rows(replace(scan, rows=np.array([row]))):
+            path = scan.snapshot.files.paths[int(row)].as_py()
+            yield Finding("dropped", f"it is proved out for {predicate}, and {count:,} of its rows match", file=path)
+
+
+def _rows(scan: ScanPlan) -> int:
+    return sum(batch.num_rows for batch in batches(scan))
