@@ -20,8 +20,8 @@ from .iceberg_table import write_table
 _OURS = """
 import json, sys, time
 import polars
-from metaindex.formats.iceberg import IcebergFormat
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.iceberg.table import IcebergFormat
+from metaindex.formats.format import At, TableRef
 from metaindex.storage.opening import storage_for
 
 storage, root = storage_for(sys.argv[1])

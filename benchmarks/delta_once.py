@@ -30,7 +30,7 @@ def _timed(work: Callable[[], object], times: int = 1) -> tuple[float, float]:
 
 def _ours(path: str) -> dict[str, float]:
     import metaindex
-    from metaindex.formats import At, from_log, open_ref
+    from metaindex.formats import At, open_ref
 
     del metaindex
     format_, ref = open_ref(path, "delta")
@@ -38,9 +38,9 @@ def _ours(path: str) -> dict[str, float]:
     again, _ = _timed(lambda: format_.snapshot(ref, At()), 5)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     base = format_.snapshot(ref, At(version=COMMITS - 1))
-    diff_first, diff_first_wall = _timed(lambda: from_log(format_, ref, base, At(version=COMMITS)))
-    diff, _ = _timed(lambda: from_log(format_, ref, base, At(version=COMMITS)), 20)
-    found = from_log(format_, ref, base, At(version=COMMITS))
+    diff_first, diff_first_wall = _timed(lambda: format_.diff(ref, base, At(version=COMMITS)))
+    diff, _ = _timed(lambda: format_.diff(ref, base, At(version=COMMITS)), 20)
+    found = format_.diff(ref, base, At(version=COMMITS))
     assert found is not None
     assert found.source == "log"
     return {

@@ -19,13 +19,13 @@ from metaindex.expressions import ColumnBounds
 from metaindex.formats import (
     FILE_SCHEMA,
     At,
-    Deletes,
     Diff,
     Field,
     FileTable,
-    Leaf,
+    Format,
     Schema,
     Snapshot,
+    SnapshotDetails,
     TableRef,
     Trust,
     Version,
@@ -89,25 +89,16 @@ def text(values: np.ndarray) -> pa.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Details:
+class _Details(SnapshotDetails):
     shape: Shape
-
-    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
-
-    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
-
-    def deletes(self, row: int) -> Deletes:
-        raise AssertionError("a synthetic table has no deletes")
 
     def read_options(self) -> Mapping[str, object]:
         return {"file_format": "parquet"}
 
 
 @dataclass
-class SyntheticFormat:
-    """TableFormat of a made-up table with one version."""
+class SyntheticFormat(Format):
+    """Format of a made-up table with one version."""
 
     shape: Shape
     name: str = "delta"

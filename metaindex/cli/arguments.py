@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NoReturn
 
+from metaindex.formats import FILES, NAMED
+
 if TYPE_CHECKING:
     from metaindex.core import Config
 
@@ -111,11 +113,7 @@ def opening(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of plain files: do not list the folder, as nothing has changed since an index was created or refreshed",
     )
-    group.add_argument(
-        "--format",
-        choices=["delta", "iceberg", "parquet", "csv", "json", "files"],
-        help="the table's format; detected where not given",
-    )
+    group.add_argument("--format", choices=[*NAMED, FILES], help="the table's format; detected where not given")
     group.add_argument(
         "--option",
         action="append",

@@ -5,26 +5,20 @@ from typing import TYPE_CHECKING
 from metaindex.core import door
 
 if TYPE_CHECKING:
-    from .changes import Base as Base
-    from .changes import Changes as Changes
-    from .changes import ServesChanges as ServesChanges
     from .column_names import alike as alike
     from .condition import OfSchema as OfSchema
     from .condition import at_moment as at_moment
     from .condition import bound as bound
     from .condition import predicate_of as predicate_of
-    from .delta.log_segment import commit_number as commit_number
     from .delta.snapshot import DeltaDetails as DeltaDetails
+    from .delta.table import DeltaFormat as DeltaFormat
     from .diff import compare as compare
-    from .diff import from_log as from_log
     from .drafts import check_folder as check_folder
     from .drafts import new_draft as new_draft
     from .files.beginnings import beginning as beginning
     from .files.beginnings import is_whole as is_whole
     from .files.compressed import not_unpacked as not_unpacked
     from .files.globs import escape as escape
-    from .files.history import forget as forget
-    from .files.history import remember as remember
     from .files.only_spark import unread_file as unread_file
     from .files.only_spark import without_only_spark as without_only_spark
     from .files.options import FilesOptions as FilesOptions
@@ -40,31 +34,37 @@ if TYPE_CHECKING:
     from .files.spelling import is_known as is_known
     from .files.spelling import meant as meant
     from .files.spelling import spelled as spelled
+    from .files.table import FilesFormat as FilesFormat
     from .files.table import is_named as is_named
-    from .files.table import version_named as version_named
+    from .format import At as At
+    from .format import Format as Format
+    from .format import Resolved as Resolved
+    from .format import TableRef as TableRef
     from .iceberg.configured import check_configured as check_configured
     from .iceberg.configured import configured_catalog as configured_catalog
     from .iceberg.configured import identifier_of as identifier_of
     from .iceberg.configured import said_name as said_name
     from .iceberg.manifests import EQUALITY_DELETES as EQUALITY_DELETES
     from .iceberg.snapshot import IcebergDetails as IcebergDetails
+    from .iceberg.table import IcebergFormat as IcebergFormat
     from .model import COLLATED as COLLATED
     from .model import FILE_SCHEMA as FILE_SCHEMA
     from .model import IDENTITY as IDENTITY
-    from .model import CountsNested as CountsNested
+    from .model import Base as Base
+    from .model import Changes as Changes
     from .model import Deletes as Deletes
     from .model import Diff as Diff
     from .model import EqualityDelete as EqualityDelete
     from .model import Field as Field
     from .model import FileTable as FileTable
     from .model import Leaf as Leaf
-    from .model import ManyLogBounds as ManyLogBounds
-    from .model import PartitionHashes as PartitionHashes
     from .model import Schema as Schema
     from .model import Snapshot as Snapshot
     from .model import SnapshotDetails as SnapshotDetails
     from .model import Trust as Trust
     from .model import Version as Version
+    from .names import FILES as FILES
+    from .names import NAMED as NAMED
     from .nested_fields import inner_fields as inner_fields
     from .nested_fields import noted as noted
     from .older_calendar import may_be_in_older_calendar as may_be_in_older_calendar
@@ -97,13 +97,6 @@ if TYPE_CHECKING:
     from .parquet.trust import AbsentLeaf as AbsentLeaf
     from .parquet.trust import Doubt as Doubt
     from .parquet.trust import Found as Found
-    from .protocol import At as At
-    from .protocol import FollowsLog as FollowsLog
-    from .protocol import Resolved as Resolved
-    from .protocol import TableFormat as TableFormat
-    from .protocol import TableRef as TableRef
-    from .protocol import lists_once as lists_once
-    from .protocol import tells_reading as tells_reading
     from .registry import catalog_options as catalog_options
     from .registry import format_named as format_named
     from .registry import open_ref as open_ref
@@ -115,17 +108,15 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "changes": "Base Changes ServesChanges",
             "column_names": "alike",
             "condition": "OfSchema at_moment bound predicate_of",
-            "delta.log_segment": "commit_number",
             "delta.snapshot": "DeltaDetails",
-            "diff": "compare from_log",
+            "delta.table": "DeltaFormat",
+            "diff": "compare",
             "drafts": "check_folder new_draft",
             "files.beginnings": "beginning is_whole",
             "files.compressed": "not_unpacked",
             "files.globs": "escape",
-            "files.history": "forget remember",
             "files.only_spark": "unread_file without_only_spark",
             "files.options": "FilesOptions",
             "files.place": "above name_of",
@@ -133,14 +124,16 @@ else:
             "files.schema": "needs_header plain_type",
             "files.schema_said": "schema_said",
             "files.spelling": "READER is_known meant spelled",
-            "files.table": "is_named version_named",
+            "files.table": "FilesFormat is_named",
             "iceberg.configured": "check_configured configured_catalog identifier_of said_name",
             "iceberg.manifests": "EQUALITY_DELETES",
             "iceberg.snapshot": "IcebergDetails",
+            "iceberg.table": "IcebergFormat",
             "model": (
-                "COLLATED CountsNested Deletes Diff EqualityDelete FILE_SCHEMA Field FileTable IDENTITY Leaf "
-                "ManyLogBounds PartitionHashes Schema Snapshot SnapshotDetails Trust Version"
+                "Base COLLATED Changes Deletes Diff EqualityDelete FILE_SCHEMA Field FileTable IDENTITY Leaf "
+                "Schema Snapshot SnapshotDetails Trust Version"
             ),
+            "names": "FILES NAMED",
             "nested_fields": "inner_fields noted",
             "older_calendar": "may_be_in_older_calendar",
             "parquet.errors": "describe",
@@ -152,7 +145,7 @@ else:
             "parquet.rows": "check_columns read_parquet",
             "parquet.schema": "Compact Kinds",
             "parquet.trust": "AbsentLeaf Doubt Found",
-            "protocol": "At FollowsLog Resolved TableFormat TableRef lists_once tells_reading",
+            "format": "At Format Resolved TableRef",
             "registry": "catalog_options format_named open_ref",
             "tables_below": "DEPTH FoundTable Walk",
             "text.reader": "TextReader",

@@ -14,25 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .changes import Base, DiffsFromLog, ServesChanges
-from .model import IDENTITY, ChangedPositions, Diff, Field, FileTable, Schema, Snapshot
+from .model import IDENTITY, ChangedPositions, Changes, Diff, Field, FileTable, Schema, Snapshot
 from .nested_fields import told_apart
-from .protocol import At, TableFormat, TableRef
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
 
-def from_log(table_format: TableFormat, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
-    """Return the diff listed in the log, from the changes that a refresh reads too (`ServesChanges`): the cost is that
+def of_changes(changes: Changes | None, base: Snapshot) -> Diff | None:
+    """Return the diff listed in the log, from the changes that a refresh reads too (`Format.changes`): the cost is that
     of the commits since `base`. None where the log cannot serve it, as backwards in time, or where what it says does
     not make the files that it counts; then two snapshots are to be compared."""
-    if isinstance(table_format, DiffsFromLog):
-        return with_positions(table_format.diff(ref, base, target), base, partial(table_format.snapshot, ref, target))
-    if not isinstance(table_format, ServesChanges):
-        return None
-    known = Base(base.version, base.schema, base.partition_columns)
-    changes = table_format.changes(ref, [known], target)
     if changes is None or changes.base != base.version:
         return None
     gone, named = (
@@ -108,11 +100,8 @@ def shape(schema: Schema) -> object:
     return [of(field) for field in schema]
 
 
-def with_positions(diff: Diff | None, base: Snapshot, target: Callable[[], Snapshot]) -> Diff | None:
+def with_positions(diff: Diff, base: Snapshot, target: Callable[[], Snapshot]) -> Diff:
     """Add changed positions that the log does not list, from two snapshots; the target's is loaded on demand."""
-    if diff is None or diff.positions is not None:
-        return diff
-
     return replace(diff, positions=partial(_changed_at, diff.deletes_changed.paths, base, target))
 
 

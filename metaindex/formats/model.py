@@ -7,12 +7,13 @@ a file is true of the file's *physical* rows, or it says nothing; deletes belong
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -324,49 +325,44 @@ class ChangedPositions:
         return cls(deleted=after - before, restored=before - after)
 
 
-class SnapshotDetails(Protocol):
+class SnapshotDetails(ABC):
     """Details of a snapshot's files that only the format knows, loaded on demand."""
 
+    __slots__ = ()
+
     def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        """Bounds that the log states for the files (aligned with `files`), repaired for known faults of writers and
-        never those written under deletes that made them untrue of the physical rows; None: the log says nothing of this
-        column."""
+        """Return the bounds that the log states for the files (aligned with `files`), repaired for known faults of
+        writers and never those written under deletes that made them untrue of the physical rows; None: the log says
+        nothing of this column."""
+        return None
+
+    def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
+        """Return the `log_bounds` of each, read together if that is cheaper."""
+        return [self.log_bounds(leaf) for leaf in leaves]
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        """Bounds that follow from the files' partition values: exact for an identity partition column, inclusive for a
-        transform of the column; None: no partition field is made from this column."""
+        """Return the bounds that follow from the files' partition values: exact for an identity partition column,
+        inclusive for a transform of the column; None: no partition field is made from this column."""
+        return None
+
+    def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> PruningStatistics[Mask] | None:
+        """Return what partition values that are hashes prove of the files (aligned with `files`) about these columns;
+        None: nothing."""
+        return None
+
+    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
+        """Return which files have no NULL in this list or map itself: a count of 0, and nothing else."""
+        return None
 
     def deletes(self, row: int) -> Deletes:
-        """The deletes attached to file `row` (positions and equality); only called where `files.deletes` is not
+        """Return the deletes attached to file `row` (positions and equality); only called if `files.deletes` is not
         null."""
+        raise AssertionError("a format whose files have deletes reads them")
 
+    @abstractmethod
     def read_options(self) -> Mapping[str, object]:
         """Return how the data files are read: {"file_format": "parquet" | "csv" | "json", and for CSV and JSON the
         reader's options}."""
-
-
-@runtime_checkable
-class PartitionHashes(Protocol):
-    """`SnapshotDetails` of a format whose partition values may be hashes of a column's values."""
-
-    def partition_hashes(self, leaves: Mapping[ColumnRef, Leaf]) -> PruningStatistics[Mask] | None:
-        """Return what the hashes prove about these columns of the files (aligned with `files`); None: nothing."""
-
-
-@runtime_checkable
-class ManyLogBounds(Protocol):
-    """`SnapshotDetails` that reads what its log states of several columns at one go."""
-
-    def many_log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
-        """`log_bounds` of each."""
-
-
-@runtime_checkable
-class CountsNested(Protocol):
-    """`SnapshotDetails` of a format whose log counts the rows in which a list or map itself is NULL."""
-
-    def null_lists(self, leaf: Leaf) -> ColumnBounds | None:
-        """Return the files that have no NULL in this list or map: a count of 0. Nothing else is known about it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -426,6 +422,32 @@ class Diff(Shown):
             said.append(f"{what}: {counted(len(files), 'file')}, {files.size_bytes:,} B")
             said += (f"  {path}" for path in files.paths.to_pylist())
         return "\n".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A version with known files, and what reading the log from there on needs."""
+
+    version: Version
+    schema: Schema
+    partition_columns: tuple[str, ...] = ()  # `Snapshot.partition_columns`
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes from `base` to the version of `touched`.
+
+    `touched.files` are the files named that are live at the target; some may have been live at the base already (their
+    deletes changed, their statistics were written again). `gone` (path, size_bytes, and deletes where the log says with
+    which ones a file was taken out) are the others that were named; some may never have been live at the base. The
+    files of the target are those of the base, without the `gone` ones, and with the touched ones; that must make
+    `files` of them, where the log says how many there are.
+    """
+
+    base: Version
+    touched: Snapshot  # of the target, but its `files` are not all of the table's
+    gone: FileTable
+    files: int | None = None
 
 
 def partition_text(names: Sequence[str], values: Sequence[str | None]) -> str:

@@ -1,49 +1,40 @@
-"""The formats, in the order in which they are looked for: a Delta or Iceberg table holds Parquet files too, so plain
-files come last."""
+"""The format of a table, by its name or by its folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from metaindex.core import EmptyFilesError, NotATableError, StorageError, UnsupportedFeatureError
 from metaindex.storage import Storage, is_remote, parent_of, storage_for
 
-from .protocol import TableFormat, TableRef
+from .format import Format, TableRef
+from .names import FILES, FORMATS, PLAIN
 
-_WITH_LOGS = ("delta", "iceberg")
-NAMES = (*_WITH_LOGS, "files")
 METADATA_ENDS = (".metadata.json", ".metadata.json.gz")  # of Iceberg's metadata files
-_PLAIN = ("parquet", "csv", "json")  # `files` with its format option
 
 
-def format_named(name: str) -> TableFormat:
+def format_named(name: str) -> Format:
     """Return a format by its name; its modules are imported on first use."""
-    match name:
-        case "delta":
-            from .delta.table import DeltaFormat
-
-            return DeltaFormat()
-        case "iceberg":
-            from .iceberg.table import IcebergFormat
-
-            return IcebergFormat()
-        case "files":
-            from .files.table import FilesFormat
-
-            return FilesFormat()
-        case _:
-            raise UnsupportedFeatureError(
-                f"the formats are {', '.join((*NAMES, *_PLAIN))}; got {name!r}; name one of these"
-            )
+    if name not in FORMATS:
+        raise UnsupportedFeatureError(
+            f"the formats are {', '.join((*FORMATS, *PLAIN))}; got {name!r}; name one of these"
+        )
+    module, _, of = FORMATS[name].rpartition(".")
+    made: Format = getattr(import_module(f".{module}", __package__), of)()
+    return made
 
 
-def detect(ref: TableRef) -> TableFormat:
+def _with_logs() -> Iterator[Format]:
+    return (format_named(name) for name in FORMATS if name != FILES)
+
+
+def detect(ref: TableRef) -> Format:
     """The format of the table at a path, or an error that says what was looked for."""
-    for name in _WITH_LOGS:
-        table_format = format_named(name)
+    for table_format in _with_logs():
         if table_format.detect(ref):
             return table_format
 
@@ -69,7 +60,7 @@ def open_ref(
     format: str | None = None,  # noqa: A002 - the word that users know from Spark
     storage_options: Mapping[str, str] | None = None,
     **options: object,
-) -> tuple[TableFormat, TableRef]:
+) -> tuple[Format, TableRef]:
     """The format of a table and where it is. `format`: "delta", "iceberg", "files", or "parquet", "csv", "json" for
     plain files of that kind. A list of paths, a path with patterns and `basePath` are plain files; see
     `files.roots`."""
@@ -77,7 +68,7 @@ def open_ref(
     if catalog is None:
         several = _several(path, format, storage_options, options)
         if several is not None:
-            return format_named("files"), several
+            return format_named(FILES), several
     if not isinstance(path, str | os.PathLike):
         (path,) = path  # a list of one
     path = os.fspath(path)
@@ -98,15 +89,15 @@ def open_ref(
         ref = TableRef(storage, root, dict(options))
         return detect(ref), ref
     wanted = format.lower()
-    ref = TableRef(storage, root, {**options, "format": wanted} if wanted in _PLAIN else dict(options))
-    if wanted in _PLAIN or wanted == "files":
-        for other in ("delta", "iceberg"):
-            if format_named(other).detect(ref):
+    ref = TableRef(storage, root, {**options, "format": wanted} if wanted in PLAIN else dict(options))
+    if wanted in PLAIN or wanted == FILES:
+        for other in _with_logs():
+            if other.detect(ref):
                 raise UnsupportedFeatureError(
-                    f"{root!r} is a table of format {other}, whose files are not all live; open it with"
-                    f" format={other!r}"
+                    f"{root!r} is a table of format {other.name}, whose files are not all live; open it with"
+                    f" format={other.name!r}"
                 )
-        return format_named("files"), ref
+        return format_named(FILES), ref
     table_format = format_named(wanted)
     if not table_format.detect(ref):
         _refuse_log_of_nothing(ref)
@@ -128,15 +119,15 @@ def _several(
     roots = roots_of(path, base_path, storage_options)
     if roots is None:
         return None
-    if wanted not in (None, "files", *_PLAIN):
+    if wanted not in (None, FILES, *PLAIN):
         raise UnsupportedFeatureError(
             f"patterns, lists of paths and basePath are for plain files; {roots.path!r} is opened as {wanted}; name the"
             " one folder of the table"
         )
     ref = TableRef(
-        roots.storage, roots.path, {**options, "format": wanted} if wanted in _PLAIN else dict(options), roots.patterns
+        roots.storage, roots.path, {**options, "format": wanted} if wanted in PLAIN else dict(options), roots.patterns
     )
-    table_format = format_named("files")
+    table_format = format_named(FILES)
     if not table_format.detect(ref):
         raise NotATableError(
             f"a table of plain files has Parquet, CSV or JSON files; {roots.path!r} fits none; check the pattern, or"

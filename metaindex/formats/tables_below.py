@@ -23,6 +23,7 @@ from metaindex.core import StorageError, dataclass
 from metaindex.storage import Glance, Glances, Storage, is_remote
 
 from .files.options import SUFFIXES_OF_DATA
+from .names import FILES
 from .registry import METADATA_ENDS
 
 DEPTH: Final = 12
@@ -43,6 +44,11 @@ class FoundTable:
     folder: str
     format: Literal["delta", "iceberg", "files", ""]
     problem: str = ""
+
+    @property
+    def guessed(self) -> bool:
+        """Return whether files of data alone make it a table."""
+        return self.format == FILES
 
 
 @dataclass(slots=True)

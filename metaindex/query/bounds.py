@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask, dataclass, numbers, one_array
 from metaindex.expressions import ColumnBounds, narrowed_bounds
-from metaindex.formats import Leaf, ManyLogBounds, Snapshot, Trust, read_footers
+from metaindex.formats import Leaf, Snapshot, Trust, format_named, read_footers
 from metaindex.index import (
     FACT_ROWS,
     CoveredColumn,
@@ -76,7 +76,7 @@ class BoundsOf:
 
     def columns(self, leaves: Sequence[Leaf]) -> Iterator[ColumnFacts]:
         """Yield the facts of each column, in order. A column's are released before the next ones are collected."""
-        plain = self.snapshot.format == "files" and self._file_format == "parquet"
+        plain = not format_named(self.snapshot.format).has_log and self._file_format == "parquet"
         inside = [leaf for leaf in leaves if not leaf.field.partition]
         footers = self._footers(inside) if plain and inside and self.opens else {}
         for start in range(0, len(leaves), _LEAVES):
@@ -117,12 +117,7 @@ class BoundsOf:
         return ColumnFacts(leaf, known.facts, known.sources)
 
     def _log_bounds(self, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
-        if not self.logged:
-            return [None] * len(leaves)
-        details = self.snapshot.details
-        if isinstance(details, ManyLogBounds):
-            return details.many_log_bounds(leaves)
-        return [details.log_bounds(leaf) for leaf in leaves]
+        return self.snapshot.details.many_log_bounds(leaves) if self.logged else [None] * len(leaves)
 
     def _in_order(self) -> list[OpenIndex]:
         """The indexes that recorded the version first."""

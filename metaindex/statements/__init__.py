@@ -7,7 +7,6 @@ from metaindex.core import door
 if TYPE_CHECKING:
     from .execution.cures import StatementWords as StatementWords
     from .execution.cures import in_statement as in_statement
-    from .execution.files import FORMATS as FORMATS
     from .execution.files import FileTables as FileTables
     from .execution.files import explained as explained
     from .execution.files import sql as sql
@@ -43,7 +42,7 @@ else:
         __name__,
         {
             "execution.cures": "StatementWords in_statement",
-            "execution.files": "FORMATS FileTables explained sql",
+            "execution.files": "FileTables explained sql",
             "execution.results": "FORMATTED StatementResult result schema_of",
             "execution.run": "run",
             "execution.tables": "AskedTables not_asked",

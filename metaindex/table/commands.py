@@ -23,7 +23,7 @@ def opening(handle: Handle, *, reader: bool = True) -> Iterator[str]:
         yield from ("--catalog", catalog)
     if reader and isinstance(named := options.get("format"), str):
         yield from ("--format", named)
-    if reader and handle.format == "files":
+    if reader and handle.table_format.reader_options:
         for name, value in handle.read.in_text.items():
             yield from ("--option", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
     if config.index_location is not None:

@@ -22,15 +22,14 @@ from metaindex.core import (
 from metaindex.formats import (
     At,
     FileTable,
+    Format,
     ReadOptions,
     Resolved,
     Schema,
     Snapshot,
-    TableFormat,
     TableRef,
     Version,
     format_named,
-    lists_once,
     open_ref,
 )
 from metaindex.index import (
@@ -44,7 +43,7 @@ from metaindex.index import (
     namespace_folder,
 )
 from metaindex.query import IndexFolder, IndexReport, Suspects
-from metaindex.storage import Confines, confined, is_remote, own_folder, parent_of
+from metaindex.storage import Confines, confined, is_remote, own_folder
 
 from .apart import check_apart
 from .builders import Builders
@@ -59,7 +58,7 @@ logger = logging.getLogger("metaindex")
 class Handle:
     """A table as it is opened. Holds no state of the table but caches of immutable things. One thread's."""
 
-    table_format: TableFormat
+    table_format: Format
     ref: TableRef
     config: Config
     builders: Builders
@@ -77,7 +76,7 @@ class Handle:
         if (self.config.confine or self.config.confine_to) and self.ref.confines is None:
             confines = Confines.of(self.ref.storage, self.config.confine_to)
             self.ref = replace(self.ref, storage=confined(self.ref.storage, confines), confines=confines)
-        if self.format == "files" and (self.config.index_location is not None or self.ref.confines is not None):
+        if not self.table_format.has_log and (self.config.index_location is not None or self.ref.confines is not None):
             # Listings are kept where the indexes are.
             folder = f"{self.indexes_folder()}/_history"
             options = self.storage_options if is_remote(folder) else None
@@ -133,7 +132,7 @@ class Handle:
     def as_indexed(self) -> Handle:
         """Return a handle on text files that were opened without options, as the first of their indexes in use reads
         them: for descriptions of a table, not for queries. Problems of the indexes are reported elsewhere."""
-        if self.format != "files" or not self.config.use_indexes:
+        if not self.table_format.reader_options or not self.config.use_indexes:
             return self
         try:
             return next((self.as_said(entry) for entry in self.entries() if entry.stable is State.ACTIVE), self)
@@ -181,15 +180,10 @@ class Handle:
     def resolved(self, at: At, indexes: Sequence[OpenIndex] = ()) -> Resolved:
         """Resolve a version, with its snapshot on demand. An index that recorded a listing of plain files resolves it
         without listing; else they are listed once."""
-        if self.format == "files" and at.version is not None:
-            from metaindex.formats import version_named
-
-            named = version_named(self.ref, str(at.version))
-            if any(index.versions.find(named) is not None for index in indexes):
-                return Resolved(named, lambda: self.snapshot(at))
-        if lists_once(self.table_format):
-            return self.table_format.resolved(self.ref, at)
-        return Resolved(self.table_format.resolve(self.ref, at), lambda: self.table_format.snapshot(self.ref, at))
+        named = None if at.version is None else self.table_format.version_named(self.ref, str(at.version))
+        if named is not None and any(index.versions.find(named) is not None for index in indexes):
+            return Resolved(named, lambda: self.snapshot(at))
+        return self.table_format.resolved(self.ref, at)
 
     def target(self, at: At) -> Target:
         """The table at a version, for an action. Waits once for plain files changed a moment ago."""
@@ -199,10 +193,8 @@ class Handle:
 
     def remember(self, target: Target) -> None:
         """Plain folders have no log: a listing that is indexed is kept as a version."""
-        from metaindex.formats import remember
-
-        if self.format == "files":
-            remember(self.ref, target.snapshot())
+        if not self.table_format.has_log:
+            self.table_format.remember(self.ref, target.snapshot())
 
     # -- indexes ---------------------------------------------------------------------------------------------------
 
@@ -299,13 +291,7 @@ class Handle:
         """The table's folder or URI, as answers name it."""
         if snapshot is not None:
             return snapshot.table
-        if self.format != "iceberg":
-            return self.ref.storage.uri("") if self.format == "delta" else self.ref.storage.root
-        if "catalog" in self.ref.options:
-            return self.snapshot(At()).table
-        if self.ref.path.endswith(".json"):
-            return parent_of(parent_of(self.ref.path))
-        return self.ref.path
+        return self.table_format.root(self.ref) or self.snapshot(At()).table
 
     def indexes_folder(self, root: str | None = None) -> str:
         """Return the folder of the indexes. Raises ArgumentError if it is among the table's files."""
@@ -313,7 +299,9 @@ class Handle:
         root = root or self.root(None)
         if location is not None and not self.ref.patterns:
             check_apart(os.fspath(location), root, "indexes lie")
-        return indexes_folder(root, self.format, None if location is None else os.fspath(location), self.ref.patterns)
+        return indexes_folder(
+            root, not self.table_format.has_log, None if location is None else os.fspath(location), self.ref.patterns
+        )
 
 
 def _opened(

@@ -39,7 +39,7 @@ def readable_with(handle: Handle, path: str) -> ReadableWith | None:
     end. None if the option does not help, spoils other files, or more of the file would have to be read. Raises nothing
     that a file does wrong."""
     try:
-        if handle.format != "files" or _format(handle) not in ("csv", "json"):
+        if not handle.table_format.reader_options or _format(handle) not in ("csv", "json"):
             return None
         error = _error(handle, path, tried=False)
         if error is None:
@@ -55,10 +55,10 @@ def readable_with(handle: Handle, path: str) -> ReadableWith | None:
 def opened_with(handle: Handle, missing: tuple[str, str | bool]) -> ReadableWith | None:
     """Plain files that nobody said how to read, with the option that the error of finding their columns asks for. None
     if they are not read with it either."""
-    if handle.format != "files" or handle.ref.options:
+    if not handle.table_format.reader_options or handle.ref.options:
         return None
     try:
-        other = _with(handle, "files", missing)
+        other = _with(handle, handle.format, missing)
         other.handle.snapshot(At())
     except (MetaIndexError, pa.ArrowException, OSError):
         return None
@@ -85,7 +85,7 @@ def _format(handle: Handle) -> str:
 def what_helps(handle: Handle, name: str, path: str) -> str:
     """Return the command that makes an index read a file that it could not read, for a table opened without options;
     empty if it is not known."""
-    entries = handle.entries() if handle.format == "files" else []
+    entries = handle.entries() if handle.table_format.reader_options else []
     old = next((entry for entry in entries if entry.name == name), None)
     readable = None if old is None else readable_with(handle.as_built(old), path)
     step = None if old is None or readable is None or not readable.said else replacing(readable, old, entries)

@@ -86,12 +86,12 @@ def open_as_read(
         stores["single_writer"] = "true"
     trust = str(options.pop("trust_index", False)).lower() == "true"
     table_format, ref = open_ref(path, format=format, storage_options=stores, **options)
-    if trust and table_format.name != "files":
+    if trust and table_format.has_log:
         raise UnsupportedFeatureError(
             f"trust_index is for plain files; {ref.path!r} is a {table_format.name} table, whose log says at once what"
             " is new; leave it out"
         )
-    if table_format.name != "files" and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
+    if not table_format.reader_options and (unknown := sorted(options.keys() - _CATALOG_OPTIONS)):
         raise ArgumentError(
             f"reader options are for plain files; {ref.path!r} is a {table_format.name} table; leave out"
             f" {', '.join(unknown)}"

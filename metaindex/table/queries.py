@@ -45,11 +45,11 @@ class Queries:
 
     def diff(self, base: At, target: At) -> Diff:
         """Implement `Table.diff`."""
-        from metaindex.formats import compare, from_log
+        from metaindex.formats import compare
 
         handle = self.handle
         before = handle.snapshot(base)
-        diff = from_log(handle.table_format, handle.ref, before, target)
+        diff = handle.table_format.diff(handle.ref, before, target)
         return compare(before, handle.snapshot(target)) if diff is None else diff
 
     def prune(

@@ -58,7 +58,8 @@ def indexes(
     """Implement `Table.indexes`."""
     at = at_version(version, timestamp)
     only = _only(handle, names)
-    as_said = {entry.name: handle.as_said(entry) for entry in handle.entries()} if handle.format == "files" else {}
+    said = handle.table_format.reader_options
+    as_said = {entry.name: handle.as_said(entry) for entry in handle.entries()} if said else {}
     looks: dict[str, tuple[Version | None, Callable[[OpenIndex], Staleness] | None]] = {}
 
     def told(name: str) -> IndexInfo:
@@ -202,7 +203,7 @@ def _again(handle: Handle, outcome: Outcome, before: IndexLogEntry, builder: Bui
     of a plain folder at an older listing may be gone: not those."""
     lost = [r.version for r in before.content.versions if outcome.entry.content.record(r.version) is None]
     notes, entry = list(outcome.notes), outcome.entry
-    for version in lost[-_AGAIN:] if handle.format != "files" else ():
+    for version in lost[-_AGAIN:] if handle.table_format.has_log else ():
         try:
             entry = refresh(handle, outcome.index, "incremental", version=version, builder=builder).entry
         except MetaIndexError as error:

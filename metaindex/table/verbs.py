@@ -287,7 +287,6 @@ def erase(handle: Handle, name: str, *, builder: BuilderName | Builder | None, p
         handle.table_format.snapshot(handle.ref, At()),
         lambda: handle.builders.merging(builder),
         progress,
-        by_time=handle.format == "files",
     )
     return replace(outcome, notes=(*outcome.notes, *_still_noted(handle)))
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import FormatError, VersionNotFoundError
-from metaindex.formats import FILE_SCHEMA, At, Snapshot, TableFormat, TableRef, compare, from_log
+from metaindex.formats import FILE_SCHEMA, At, Format, Snapshot, TableRef, compare
 from metaindex.storage import storage_for
 
 
@@ -23,7 +23,7 @@ class MadeTable:
     """A table, the format that reads it, what commits to it, and how many rows it has now (physical ones, where no
     deletes are attached)."""
 
-    format: TableFormat
+    format: Format
     ref: TableRef
     change: Callable[[], None]
     rows: int
@@ -100,7 +100,7 @@ class FormatContract:
         base = self.now(made)
         made.change()
         target = self.now(made)
-        own = from_log(made.format, made.ref, base, At())
+        own = made.format.diff(made.ref, base, At())
         if own is None:
             return
         compared = compare(base, target)

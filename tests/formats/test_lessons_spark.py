@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
 from metaindex.formats.parquet.footers import read_footers
-from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import LocalStorage
 from tests.formats.delta import hand
 from tests.formats.footers_of import schema_of

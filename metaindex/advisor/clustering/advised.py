@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from metaindex.core import Column, Shown, Tabular, TextTable, dataclass, percent
 
-from .statements import Rewrite
+from .statements import Rewrite, way_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,11 @@ class Advice(Shown):
                 " of the rows reads"
             ),
             TextTable(titles, rows),
-            *(
-                f"  {statement};" if self.rewrite.format != "files" else f"  {statement}"
-                for statement in self.rewrite.statements(name)
-            ),
+            *(f"  {statement}{way_of(self.rewrite.format).end}" for statement in self.rewrite.statements(name)),
         ]
         other = self.rewrite.otherwise(name)
         if other:
-            parts.append(_OTHERWISE[self.rewrite.format])
+            parts.append(way_of(self.rewrite.format).title)
             parts += [f"  {statement};" for statement in other]
         return parts
 
@@ -102,9 +99,3 @@ class Advice(Shown):
             "statements": list(self.rewrite.statements(name)),
             "otherwise": list(self.rewrite.otherwise(name)),
         }
-
-
-_OTHERWISE = {
-    "delta": "or, where new rows are to follow (a table that is clustered so refuses ZORDER):",
-    "files": "or in DuckDB:",
-}

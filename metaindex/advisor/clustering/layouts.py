@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import compute, dataclass, from_truths, valid_mask, vector
+from metaindex.expressions import Family, family_of
+from metaindex.formats import Leaf
 
 from .order import numbers_of
 from .overlap import Floats, Ints, Numbers, OverlapReads, Ranges, RowPlaces, even_fractions
@@ -187,3 +189,8 @@ def _widened(lower: Floats, upper: Floats, rows: Ints, most: int) -> tuple[Float
     there are rows."""
     more = (upper - lower) / np.maximum(rows - 1, 1)
     return np.maximum(lower - more, 0.0), np.minimum(upper + more, float(most - 1))
+
+
+def in_zorder(leaf: Leaf) -> bool:
+    """Return whether Iceberg has an order of bytes for the type."""
+    return family_of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, MetaIndexError, compute, counted, dataclass, from_truths, one_array
-from metaindex.expressions import Family, family_of, physical_type
+from metaindex.expressions import physical_type
 from metaindex.formats import Leaf, Snapshot
 from metaindex.index import columns_of, find_leaf
 from metaindex.query import BoundsOf, Scan
@@ -21,7 +21,7 @@ from .layouts import Curve, SampleColumns, SamplePartitions, files_then, fractio
 from .order import numbers_of
 from .overlap import Floats
 from .sample import Sampled, SampleRows, check_share, chosen, limit_of, read_sample
-from .statements import Rewrite
+from .statements import Rewrite, Way, way_of
 
 logger = logging.getLogger("metaindex")
 
@@ -173,7 +173,7 @@ def _layouts(
     whole = len(np.unique(sample.file)) == files.count and len(sample) >= float(np.nansum(files.rows))
     now = [_files_now(measured, values, sample, files) for measured, values in zip(wanted, sample.values, strict=True)]
     advice: list[Advice] = []
-    for by, curve in _candidates([measured.facts.leaf for measured in wanted], snapshot.format):
+    for by, curve in _candidates([measured.facts.leaf for measured in wanted], way_of(snapshot.format)):
         then = files_then(columns, groups, by, curve, RANGE, whole=whole) * files.count
         effects = tuple(
             LayoutEffect(".".join(measured.facts.leaf.parts), bool(asked.columns) or at in by, now[at], float(then[at]))
@@ -205,27 +205,13 @@ def _left(advice: Advice) -> float:
     )
 
 
-def _candidates(leaves: Sequence[Leaf], table_format: str) -> Iterator[tuple[tuple[int, ...], Curve]]:
+def _candidates(leaves: Sequence[Leaf], way: Way) -> Iterator[tuple[tuple[int, ...], Curve]]:
     """Yield each column alone; two or three along a curve, if the format has one, else one behind the other."""
     for size in (1, 2, 3):
         for by in combinations(range(len(leaves)), size):
             if size == 3 and len(leaves) > 4 and by != (0, 1, 2):
                 continue
-            if size == 1:
-                yield by, "ranks" if table_format == "delta" else "sort"
-            elif table_format == "delta":
-                yield by, "ranks"
-            elif table_format == "iceberg":
-                if all(_in_zorder(leaves[place]) for place in by):
-                    yield by, "bits"
-            elif size == 2:
-                yield by, "sort"
-                yield (by[1], by[0]), "sort"
-
-
-def _in_zorder(leaf: Leaf) -> bool:
-    """Return whether Iceberg has an order of bytes for the type."""
-    return family_of(leaf.type) not in (Family.DECIMAL, Family.WIDE_DECIMAL, Family.UINT64, Family.TIME)
+            yield from way.orders(leaves, by)
 
 
 def _files_now(measured: Measured, values: pa.Array, sample: SampleRows, files: FilesOf) -> float:

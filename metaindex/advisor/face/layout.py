@@ -103,4 +103,4 @@ def catalog_name(handle: Handle) -> str:
 def _is_one_folder(handle: Handle) -> bool:
     """Return whether all files below the table's path are the table: plain files can be chosen among others."""
     chosen = {name.lower() for name in handle.ref.options} & _CHOOSING
-    return handle.format != "files" or not (handle.ref.patterns or chosen)
+    return not (handle.ref.patterns or chosen)

@@ -140,16 +140,16 @@ class _Noted:
 
 def _options(handle: Handle) -> tuple[tuple[str, Value], ...]:
     """Return the reader options with which the table is open, without a schema that has no text."""
-    if handle.format != "files":
+    if not handle.table_format.reader_options:
         return ()
     return tuple(handle.read.in_text.items())
 
 
 def _sql_name(handle: Handle, file_format: str) -> str:
     """The table as statements name it, so that its files are read as they are here."""
-    name = table_sql(handle.format.replace("files", file_format), handle.path, catalog_name(handle))
+    name = table_sql(handle.table_format.called(file_format), handle.path, catalog_name(handle))
     options = _options(handle)
-    if file_format == "csv" and handle.format == "files" and not any(key.lower() == "header" for key, _ in options):
+    if file_format == "csv" and not any(key.lower() == "header" for key, _ in options):
         options = (("header", True), *options)  # to Spark a header has to be said
     return f"{name} {with_text(options)}" if options else name
 

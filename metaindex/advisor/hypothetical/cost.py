@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from metaindex.core import MetaIndexError, dataclass, numbers, one_array, valid_mask
-from metaindex.formats import At, Snapshot, TableFormat, TableRef, compare
+from metaindex.formats import At, Format, Snapshot, TableRef, compare
 
 from .answer import Rate, Upkeep
 from .posterior import Estimate, Floats
@@ -150,11 +150,11 @@ _LEAST_MS = 3_600_000
 """Less of a history says nothing of a day."""
 
 
-def rate_of(table_format: TableFormat, ref: TableRef, snapshot: Snapshot) -> Rate:
+def rate_of(table_format: Format, ref: TableRef, snapshot: Snapshot) -> Rate:
     """Return the rate of commits, from the versions that can still be read; for plain files, whose only versions are
     those that indexes recorded, from the times of the files."""
     try:
-        if snapshot.format == "files":
+        if not table_format.has_log:
             return _by_files(snapshot)
         versions = list(table_format.versions(ref))
         at = next((number for number, one in enumerate(versions) if one.id == snapshot.version.id), len(versions) - 1)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from metaindex.advisor.figures.columns import ColumnChart, columns_figure
 from metaindex.advisor.figures.shell import Section
 from metaindex.core import Child, Element, counted, facts, moment, numbers, one_array, percent, tag, valid_mask
+from metaindex.formats import format_named
 from metaindex.query import human_bytes
 
 from .facts import TableSeen
@@ -43,7 +44,7 @@ def _facts(seen: TableSeen) -> list[tuple[str, Child]]:
     many = f"{int(known.sum()):,}" + ("" if len(known) == len(rows) else f" in the {len(known):,} files that say so")
     names = list(snapshot.partition_columns)
     return [
-        ("format", snapshot.format if snapshot.format != "files" else f"plain {_file_format(seen)}"),
+        ("format", snapshot.format if format_named(snapshot.format).has_log else f"plain {_file_format(seen)}"),
         ("version", str(snapshot.version)),
         ("committed", moment(snapshot.timestamp_ms)),
         ("files", f"{len(table):,}"),

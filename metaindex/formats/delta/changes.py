@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from metaindex.core import CorruptTableError, ObjectNotFoundError, StorageError, vector
-from metaindex.formats.changes import Base, Changes
+from metaindex.formats.format import TableRef
 from metaindex.formats.json_text import parse_json
-from metaindex.formats.model import FileTable, Snapshot, Version
-from metaindex.formats.protocol import TableRef
+from metaindex.formats.model import Base, Changes, FileTable, Snapshot, Version
 
 from .actions import Commit, FileAction, FileKey, Metadata, file_columns
 from .columns import integers, strings, unchunked
@@ -35,7 +34,7 @@ _TRIES = 3  # bases whose commit is looked at: the nearest below the target, the
 
 
 def changes_from_log(ref: TableRef, bases: Sequence[Base], to: Version) -> Changes | None:
-    """Return the changes since a base; see `metaindex.formats.changes.ServesChanges`."""
+    """Return the changes since a base; see `Format.changes`."""
     base = _proved(ref, bases, to)
     if base is None:
         return None

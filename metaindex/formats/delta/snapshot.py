@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from metaindex.core import CorruptTableError, vector
 from metaindex.expressions import ColumnBounds
-from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, Version
-from metaindex.formats.protocol import TableRef
+from metaindex.formats.format import TableRef
+from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Snapshot, SnapshotDetails, Version
 from metaindex.storage import Storage
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _DELTA_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaDetails:
+class DeltaDetails(SnapshotDetails):
     """`SnapshotDetails` of Delta."""
 
     storage: Storage

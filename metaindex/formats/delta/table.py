@@ -8,14 +8,12 @@ it, because asking for it would cost a replay.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, CorruptTableError, NotATableError, ObjectNotFoundError, VersionNotFoundError
-from metaindex.formats.changes import Base, Changes
-from metaindex.formats.model import Snapshot, Version
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.format import At, Format, TableRef
+from metaindex.formats.model import Base, Changes, Snapshot, Version
 from metaindex.storage import Storage
 
 from .log_segment import (
@@ -39,11 +37,14 @@ _FOLLOWED = 100  # commits looked for one by one; a log that is so far ahead is 
 # cold process.
 
 
-@dataclass(frozen=True, slots=True)
-class DeltaFormat:
+class DeltaFormat(Format):
     """Delta tables by path."""
 
-    name: str = "delta"
+    name = "delta"
+    numbered = True
+    one_file_format = True
+    library = "deltalake"
+    named_by_path = True
 
     def detect(self, ref: TableRef) -> bool:
         return has_log(ref.storage)
@@ -58,7 +59,7 @@ class DeltaFormat:
         return self._of_segment(ref.storage, find_segment(ref.storage, ref.path, wanted))
 
     def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
-        """Return the newest version; see `formats.protocol.FollowsLog`. Commits are numbered without gaps: the newest
+        """Return the newest version; see `Format.newest`. Commits are numbered without gaps: the newest
         is the one without a successor. The log is listed only if the known commit is gone, or a checkpoint follows it:
         then commits between may have been cleaned up."""
         numbered = ((number, v) for v in known if (number := commit_number(v.id)) is not None)
@@ -73,8 +74,17 @@ class DeltaFormat:
         return self.resolve(ref, At())
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
-        """Return how files are read; see `metaindex.formats.protocol.TellsReading`."""
         return {"file_format": "parquet"}
+
+    def root(self, ref: TableRef) -> str:
+        return ref.storage.uri("")
+
+    def commits_since(self, ref: TableRef, now: Version) -> Callable[[str], int | None]:
+        def since(id_: str) -> int | None:
+            known = commit_number(id_)
+            return None if known is None else max(int(now.id) - known, 0)
+
+        return since
 
     def snapshot(self, ref: TableRef, at: At) -> Snapshot:
         from .snapshot import build
@@ -88,7 +98,6 @@ class DeltaFormat:
         )
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        """Return the changes since a base; see `metaindex.formats.changes.ServesChanges`."""
         from .changes import changes_from_log
 
         return changes_from_log(ref, bases, self.resolve(ref, target))

@@ -26,9 +26,9 @@ from metaindex.core import (
     first_line,
     utc_text,
 )
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.json_text import parse_json
 from metaindex.formats.model import FileTable, Snapshot
-from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import Storage, back_off, is_remote, own_folder
 
 from .options import FilesOptions

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from metaindex.core import ArgumentError, UnsupportedFeatureError
+from metaindex.formats.names import PLAIN
 
 from .compressed import REFUSED, SUFFIXES, not_unpacked
 from .schema_text import check_depth, parse_ddl
 from .spelling import meant
 
-FORMATS = ("parquet", "csv", "json")
 MOST_COLUMNS = 20_480  # of a line of CSV: Spark's maxColumns, where it is not said
 
 _FORMAT_OF = {
@@ -60,11 +60,11 @@ class FilesOptions:
             match name.lower(), value:
                 case (_, None):
                     pass
-                case "format", str() if value.lower() in FORMATS:
+                case "format", str() if value.lower() in PLAIN:
                     format_ = value.lower()
                 case "format", _:
                     raise UnsupportedFeatureError(
-                        f"plain files are {', '.join(FORMATS)}; got format={value!r}; name one of these"
+                        f"plain files are {', '.join(PLAIN)}; got format={value!r}; name one of these"
                     )
                 case "schema", pa.Schema():
                     check_depth(value)

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from metaindex.core import CorruptTableError, FormatError, UnsupportedFeatureError, first_line
 from metaindex.formats.column_names import alike
+from metaindex.formats.format import TableRef
 from metaindex.formats.model import Field, Schema, Snapshot
 from metaindex.formats.parquet.footers import read_metadata
-from metaindex.formats.protocol import TableRef
 from metaindex.storage import Storage
 
 from .csv_schema import csv_schema, look_for_data

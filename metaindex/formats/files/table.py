@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -29,12 +29,21 @@ from metaindex.core import (
     from_vector,
 )
 from metaindex.expressions import ColumnBounds, column_domain_has_nan, physical_type, to_physical
-from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, Schema, Snapshot, Version, partition_text
-from metaindex.formats.protocol import At, Resolved, TableRef
+from metaindex.formats.format import At, Format, Resolved, TableRef
+from metaindex.formats.model import (
+    FILE_SCHEMA,
+    FileTable,
+    Leaf,
+    Schema,
+    Snapshot,
+    SnapshotDetails,
+    Version,
+    partition_text,
+)
 
 from .columns import long_texts, numbers, texts
 from .compressed import REFUSED, SUFFIXES
-from .history import KeptListing, Recalled, find, recall, remembered
+from .history import KeptListing, Recalled, find, forget, recall, remember, remembered
 from .listing import Listing, starts_of
 from .options import FilesOptions, format_of
 from .partitions import Partitions, read_partitions
@@ -53,10 +62,16 @@ _MOST_SAID = 1000  # characters of a schema in an error
 _REMEMBERED = 20_000  # files of a listing that is kept for the next one: some megabytes
 
 
-class FilesFormat:
+class FilesFormat(Format):
     """Folders of plain files. `name` is what the registry knows; "parquet", "csv" and "json" are options of it."""
 
     name = "files"
+    has_log = False
+    reader_options = True
+    one_file_format = True
+    named_by_path = True
+    remember = staticmethod(remember)
+    forget = staticmethod(forget)
 
     def __init__(self) -> None:
         self._last: tuple[Listing, str] | None = None  # listed last, and its fingerprint
@@ -98,6 +113,18 @@ class FilesFormat:
             return kept
         return kept if kept and kept[-1] == now else [*kept, now]
 
+    def version_named(self, ref: TableRef, id_: str) -> Version:
+        return version_named(ref, id_)
+
+    def root(self, ref: TableRef) -> str:
+        return ref.storage.root
+
+    def commits_since(self, ref: TableRef, now: Version) -> Callable[[str], int | None]:
+        return lambda id_: None
+
+    def called(self, file_format: str) -> str:
+        return file_format
+
     def _present(self, ref: TableRef, options: FilesOptions) -> Resolved:
         listing = _listing(ref, options)
         version = version_named(ref, self._fingerprint(listing))
@@ -122,16 +149,13 @@ class FilesFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesDetails:
+class FilesDetails(SnapshotDetails):
     """Details of plain files beyond their listing: partition values from folder names."""
 
     parts: Partitions
     folder: pa.Array  # of each file: row of `parts`
     options: Mapping[str, object]
     bases: frozenset[str] = frozenset({""})  # the folders below which partitions were looked for
-
-    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         """Exact; save that a timestamp's text is an instant only in some time zone, so that its bounds are a day
@@ -161,11 +185,6 @@ class FilesDetails:
             return None
         name = leaf.field.source or leaf.field.name
         return self.parts.values[self.parts.names.index(name)].take(self.folder) if name in self.parts.names else None
-
-    def deletes(self, row: int) -> Deletes:
-        from pyroaring import BitMap64
-
-        return Deletes(BitMap64())
 
     def read_options(self) -> Mapping[str, object]:
         return dict(self.options)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from metaindex.formats.changes import Base, Changes
-from metaindex.formats.model import FileTable, Schema, Snapshot, Version
-from metaindex.formats.protocol import TableRef
+from metaindex.formats.format import TableRef
+from metaindex.formats.model import Base, Changes, FileTable, Schema, Snapshot, Version
 
 from .deletes import DeleteLoader
 from .locations import Place
@@ -59,7 +58,7 @@ def changes_from_commits(
     commit_of: Callable[[SnapshotInfo], str],
     schema_of: Callable[[Sequence[int]], Schema],
 ) -> Changes | None:
-    """Return the changes since a base; see `formats.changes.ServesChanges`. `commit_of` is the fingerprint of a commit,
+    """Return the changes since a base; see `Format.changes`. `commit_of` is the fingerprint of a commit,
     `schema_of` the schema given the specs of live files."""
     import polars as pl
 

@@ -19,8 +19,8 @@ from metaindex.core import (
     named_line,
     utc_text,
 )
+from metaindex.formats.format import At
 from metaindex.formats.json_text import parse_json
-from metaindex.formats.protocol import At
 from metaindex.formats.unpacked import deflated, zstandard
 from metaindex.storage import Storage
 

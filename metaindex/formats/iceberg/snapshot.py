@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metaindex.core import UnsupportedFeatureError
 from metaindex.expressions import ColumnBounds, ColumnRef
-from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf
+from metaindex.formats.model import FILE_SCHEMA, Deletes, FileTable, Leaf, SnapshotDetails
 from metaindex.storage import Storage
 
 from .buckets import BucketStatistics, buckets_of
@@ -98,7 +98,7 @@ def unpartitioned(metadata: TableMetadata) -> list[int]:
 
 
 @dataclass(slots=True)
-class IcebergDetails:
+class IcebergDetails(SnapshotDetails):
     """`SnapshotDetails` of an Iceberg snapshot. Column statistics are decoded from the manifests when first asked
     for."""
 

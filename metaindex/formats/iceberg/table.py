@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from metaindex.core import MetaIndexError, NotATableError, StorageError, UnsupportedFeatureError
-from metaindex.formats.changes import Base, Changes
-from metaindex.formats.diff import shape
-from metaindex.formats.model import Diff, Field, Schema, Snapshot, Version
-from metaindex.formats.protocol import At, TableRef
-from metaindex.storage import Storage
+from metaindex.formats.diff import shape, with_positions
+from metaindex.formats.format import At, Format, TableRef
+from metaindex.formats.model import Base, Changes, Diff, Field, Schema, Snapshot, Version
+from metaindex.storage import Storage, parent_of
 
 from .changes import changes_from_commits
 from .configured import identifier_of
@@ -46,10 +45,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class IcebergFormat:
-    """The `TableFormat` of Iceberg."""
+class IcebergFormat(Format):
+    """Iceberg tables, by a path or in a catalog."""
 
     name = "iceberg"
+    partitions_in_files = True
+    library = "pyiceberg"
 
     def detect(self, ref: TableRef) -> bool:
         """A catalog in the options, a metadata file as the path, or a version hint or metadata file below
@@ -69,8 +70,12 @@ class IcebergFormat:
         return version_of(metadata, select(metadata, at))
 
     def read_options(self, ref: TableRef) -> Mapping[str, object]:
-        """Return how files are read; see `metaindex.formats.protocol.TellsReading`."""
         return read_options(_metadata(ref))
+
+    def root(self, ref: TableRef) -> str | None:
+        if "catalog" in ref.options:
+            return None
+        return parent_of(parent_of(ref.path)) if ref.path.endswith(".json") else ref.path
 
     def versions(self, ref: TableRef) -> Sequence[Version]:
         metadata = _metadata(ref)
@@ -102,7 +107,7 @@ class IcebergFormat:
         changed = log_diff(ref.storage, place, metadata, base, selected.snapshot)
         if changed is None:
             return None
-        return Diff(
+        diff = Diff(
             base=base.version,
             target=to,
             appended=changed.appended,
@@ -111,9 +116,9 @@ class IcebergFormat:
             schema_changed=shape(base.schema) != shape(schema),
             source="log",
         )
+        return with_positions(diff, base, partial(self.snapshot, ref, target))
 
     def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
-        """Return the changes since a base; see `metaindex.formats.changes.ServesChanges`."""
         metadata = _metadata(ref)
         selected = select(metadata, target)
 

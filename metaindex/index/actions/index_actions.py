@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from metaindex.core import counted
-from metaindex.formats import Snapshot, TableFormat, TableRef, Version, forget
+from metaindex.formats import Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.kinds.registry import lasting, served_keys
 from metaindex.index.log.entry import IndexLogEntry, KindSpec
@@ -150,19 +150,16 @@ class IndexActions:
 
     def erase(
         self,
-        format_: TableFormat,
+        format_: Format,
         ref: TableRef,
         snapshot: Snapshot,
         merging: Callable[[], Builder],
         progress: Progress | None,
-        *,
-        by_time: bool,
     ) -> Outcome:
-        """Remove what the index, and kept listings, hold of files that are gone. `by_time`: files may be replaced under
-        their names."""
-        there = files_there(ref.storage, by_time=by_time)
-        if by_time:
-            forget(ref, all_there(there, snapshot))  # kept listings name partition values
+        """Remove what the index, and kept listings, hold of files that are gone."""
+        there = files_there(ref.storage, by_time=not format_.has_log)
+        if not format_.has_log:
+            format_.forget(ref, all_there(there, snapshot))  # kept listings name partition values
         base = self.log.latest()
         rows = base is not None and any(served_keys(run) for run in base.content.runs)
         action = Erase(

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, counted, truths
-from metaindex.formats import At, Base, ServesChanges, Snapshot, TableFormat, TableRef, Version
+from metaindex.formats import At, Base, Format, Snapshot, TableRef, Version
 from metaindex.index.build.protocol import Builder, Progress
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.open_index import OpenIndex
@@ -40,7 +40,7 @@ class Past:
     """Indexes the files of older versions by an index that is there. `of`: the snapshot that it was created of."""
 
     name: str
-    format: TableFormat
+    format: Format
     ref: TableRef
     log: OperationLog
     builder: Builder
@@ -72,8 +72,6 @@ class Past:
                 yield version
 
     def _lost_some(self, version: Version, then: Version) -> bool:
-        if not isinstance(self.format, ServesChanges):
-            return True
         try:
             base = Base(version, self.of.schema, self.of.partition_columns)
             changes = self.format.changes(self.ref, [base], At.of(then))
@@ -86,7 +84,7 @@ class Past:
         fresh = self._fresh(snapshot)
         if not len(fresh):
             return
-        there = files_there(self.ref.storage, by_time=self.format.name == "files")
+        there = files_there(self.ref.storage, by_time=not self.format.has_log)
         present = there(snapshot.files.table.select(["path", "size_bytes", "modified_ms"]).take(pa.array(fresh)))
         missing = snapshot.files.paths.take(pa.array(fresh[~present])).to_pylist()
         self.gone.update(missing)

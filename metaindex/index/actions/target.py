@@ -12,14 +12,14 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from metaindex.core import VersionNotFoundError
-from metaindex.formats import At, Base, Changes, ServesChanges, Snapshot, TableFormat, TableRef, Version
+from metaindex.formats import At, Base, Changes, Format, Snapshot, TableRef, Version
 
 
 @dataclass(slots=True)
 class Target:
     """A version of a table, `version` as it was when the action was made ready."""
 
-    format: TableFormat
+    format: Format
     ref: TableRef
     at: At
     version: Version
@@ -27,10 +27,10 @@ class Target:
     _snapshot: Snapshot | None = None
 
     @classmethod
-    def of(cls, format_: TableFormat, ref: TableRef, at: At, settle_seconds: float) -> Target:
+    def of(cls, format_: Format, ref: TableRef, at: At, settle_seconds: float) -> Target:
         """Loads no files where the format has a log. A listing of plain files waits, once, for those changed a moment
         ago."""
-        if isinstance(format_, ServesChanges):
+        if format_.has_log:
             return cls(format_, ref, at, format_.resolve(ref, at))
         snapshot = format_.snapshot(ref, at)
         if racy(snapshot).any():
@@ -48,12 +48,10 @@ class Target:
 
     def changes(self, bases: Sequence[Base]) -> Changes | None:
         """Return the changes since one of the versions from the log, or None."""
-        if not bases or not isinstance(self.format, ServesChanges):
-            return None
-        return self.format.changes(self.ref, bases, self.at)
+        return self.format.changes(self.ref, bases, self.at) if bases else None
 
 
-def retains(format_: TableFormat, ref: TableRef) -> Callable[[Version], bool]:
+def retains(format_: Format, ref: TableRef) -> Callable[[Version], bool]:
     """Return a check whether the table can still read exactly a version."""
 
     def retained(version: Version) -> bool:

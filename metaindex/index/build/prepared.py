@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from metaindex.core import Mask
 from metaindex.expressions import ColumnBounds
-from metaindex.formats import Leaf, ManyLogBounds, SnapshotDetails, Trust
+from metaindex.formats import Leaf, Trust
 from metaindex.index.kinds.facts import MOST_ROWS, constant, replace_rows, take_bounds, told, unknown_facts
 
 from .collect import Collected
@@ -40,7 +40,7 @@ def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
     at_once = max(1, _ROWS_AT_ONCE // len(request.files))
     for start in range(0, len(request.leaves), at_once):
         some = request.leaves[start : start + at_once]
-        bounds = _log_bounds(request.snapshot.details, some)
+        bounds = request.snapshot.details.many_log_bounds(some)
         for leaf in some:
             stated = _stated(request, [leaf], [bounds.pop(0)])[0]  # its memory is the next column's
             enough &= _says_enough(stated, _nan_wanted(request, leaf))
@@ -51,7 +51,7 @@ def prepared(request: BuildRequest) -> tuple[list[Facts], Mask]:
 def _few(request: BuildRequest) -> tuple[list[Facts], Mask]:
     """Like `prepared`, for all leaves at once."""
     count = len(request.files)
-    facts = _stated(request, request.leaves, _log_bounds(request.snapshot.details, request.leaves))
+    facts = _stated(request, request.leaves, request.snapshot.details.many_log_bounds(request.leaves))
     whole = pa.concat_tables([stated.select(_ASKED) for stated in facts]) if facts else None
     wanted = pa.array(np.repeat(np.array([_nan_wanted(request, leaf) for leaf in request.leaves], np.bool_), count))
     said = np.ones(0, np.bool_) if whole is None else _says_enough(whole, wanted)
@@ -82,12 +82,6 @@ def _stated(request: BuildRequest, leaves: Sequence[Leaf], listed: Sequence[Colu
         unknown_facts(leaf.type, count) if bounds is None else next(facts)
         for bounds, leaf in zip(listed, leaves, strict=True)
     ]
-
-
-def _log_bounds(details: SnapshotDetails, leaves: Sequence[Leaf]) -> list[ColumnBounds | None]:
-    if isinstance(details, ManyLogBounds):
-        return details.many_log_bounds(leaves)
-    return [details.log_bounds(leaf) for leaf in leaves]
 
 
 def _nan_wanted(request: BuildRequest, leaf: Leaf) -> bool:

@@ -16,7 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import ObjectNotFoundError, ScanError
-from metaindex.formats import EveryRowGroup, Field, FileNames, Leaf, PartitionValues, constant, read_parquet
+from metaindex.formats import (
+    EveryRowGroup,
+    Field,
+    FileNames,
+    Leaf,
+    PartitionValues,
+    constant,
+    format_named,
+    read_parquet,
+)
 from metaindex.index.kinds.served import RowPlan
 from metaindex.storage import Storage
 
@@ -49,9 +58,9 @@ class CommonValues:
         """And the kind of each file of the request."""
         tops = [leaf.path[0] for leaf in plan.columns]
         asked = [place for place, top in enumerate(tops) if top.partition or not _defaults_known(top)]
-        iceberg = request.snapshot.format == "iceberg"
+        inside = format_named(request.snapshot.format).partitions_in_files
         if not asked:
-            return np.zeros(len(request.files), np.int32), cls({}, {}, not iceberg)
+            return np.zeros(len(request.files), np.int32), cls({}, {}, not inside)
         kinds, rows = _kinds(request)
         partitions = PartitionValues(request.snapshot)
         values: dict[int, tuple[pa.Array, pa.Array]] = {}
@@ -68,7 +77,7 @@ class CommonValues:
                 shown = partitions.missing(pruned, row)
                 if shown is not pruned:
                     fields[kind, place] = shown
-        return kinds, cls(values, fields, not iceberg)
+        return kinds, cls(values, fields, not inside)
 
 
 @dataclass(frozen=True, slots=True)

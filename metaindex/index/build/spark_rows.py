@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import BuildError, frame_of
+from metaindex.formats import format_named
 from metaindex.index.kinds.keyed import UNKEYED
 from metaindex.index.kinds.row_sums import RowSum, sum_of_counts
 from metaindex.index.kinds.served import RowPlan, RowSizes, remove_strays, sizes_of, travelling
@@ -200,7 +201,7 @@ class FileRows:
     def of(cls, spark: SparkSession, request: BuildRequest, plan: RowPlan, files_per_task: int) -> FileRows:
         kinds, source = RowSource.of(request, plan)
         table = request.files.table
-        count, plain = len(request.files), request.snapshot.format == "files"
+        count, plain = len(request.files), not format_named(request.snapshot.format).has_log
         files = pa.Table.from_arrays(
             [
                 pa.array(np.arange(count, dtype=np.int32)),

@@ -49,16 +49,14 @@ def check_asked(name: str) -> None:
         raise IndexNotFoundError(f"{error}") from error
 
 
-def indexes_folder(
-    table_root: str, table_format: str, location: str | None = None, patterns: Sequence[str] = ()
-) -> str:
-    """The folder that holds all indexes of a table: absolute path or URI. `patterns`: of plain files with several
-    roots."""
+def indexes_folder(table_root: str, beside: bool, location: str | None = None, patterns: Sequence[str] = ()) -> str:
+    """The folder that holds all indexes of a table: absolute path or URI. `beside`: it lies beside the table, not
+    inside; `patterns`: of plain files with several roots."""
     root = table_root.rstrip("/")
     last = name_of(root, patterns)
     if location is not None:
         return f"{location.rstrip('/')}/{last}-{xxhash.xxh64_hexdigest(root.encode())}"
-    if table_format == "files":
+    if beside:
         return f"{above(root)}/{FOLDER}/{last}"
     return f"{root}/{FOLDER}"
 

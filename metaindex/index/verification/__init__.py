@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaindex.core import IndexNotFoundError, MetaIndexError
-from metaindex.formats import TableFormat, TableRef
+from metaindex.formats import Format, TableRef
 from metaindex.index.build.protocol import Progress
 from metaindex.index.kinds.registry import keyed, senseless, served_keys
 from metaindex.index.log.entry import IndexLogEntry
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def verify(
     name: str,
     log: OperationLog,
-    format_: TableFormat,
+    format_: Format,
     ref: TableRef,
     snapshot: Snapshot,
     sample: int | None,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metaindex.core import MetaIndexError, VersionNotFoundError, first_line
-from metaindex.formats import At, TableFormat, TableRef, Version
+from metaindex.formats import At, Format, TableRef, Version
 from metaindex.index.keys import FileIdentities
 from metaindex.index.log.entry import VersionRecord
 from metaindex.index.log.versions import Recorded
@@ -26,7 +26,7 @@ NEWEST = 3
 def check_versions(
     index: OpenIndex,
     rows: Mapping[str, RunRows],
-    format_: TableFormat,
+    format_: Format,
     ref: TableRef,
     every: bool,
     report: Verification,
@@ -82,7 +82,7 @@ def _differs(
     index: OpenIndex,
     recorded: Recorded,
     rows: Mapping[str, RunRows],
-    format_: TableFormat,
+    format_: Format,
     ref: TableRef,
     report: Verification,
 ) -> str | None:
@@ -124,7 +124,7 @@ def _differs(
     return None
 
 
-def _is(format_: TableFormat, ref: TableRef, version: Version) -> bool:
+def _is(format_: Format, ref: TableRef, version: Version) -> bool:
     try:
         return format_.resolve(ref, At.of(version)) == version
     except VersionNotFoundError:

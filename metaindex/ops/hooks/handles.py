@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from metaindex.core import MetaIndexError
-from metaindex.formats import FollowsLog
 from metaindex.table import Table, handle_of
 
 from .keep import Kept
@@ -44,7 +43,7 @@ def use(key: Hashable, opened: Callable[[], Table], job: Callable[[Table], list[
 def _put(key: Hashable, table: Table, uses: int) -> None:
     handle = handle_of(table)
     # Without its log the handle fails; a plain folder may have become another table unseen.
-    if uses < USES and isinstance(handle.table_format, FollowsLog):
+    if uses < USES and handle.table_format.numbered:
         handle.forget()
         _kept[key] = (table, uses)
         for oldest in list(_kept)[:-TABLES]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from metaindex.core import ConcurrentWriteError, MetaIndexError, said_by_spark
-from metaindex.formats import At, FollowsLog, Version
+from metaindex.formats import Version
 from metaindex.index import IndexLogEntry, OpenIndex, State, StoreCache, kind_from_spec
 from metaindex.query import check, why
 from metaindex.table import Handle, Table, handle_of, refresh
@@ -139,10 +139,8 @@ def _able(handle: Handle, entry: IndexLogEntry, builder: BuilderName | Builder) 
 def _newest(table: Table, entries: Sequence[IndexLogEntry]) -> Version:
     """The table's version now, found from those that its indexes recorded last."""
     handle = handle_of(table)
-    reader = handle.table_format
-    if isinstance(reader, FollowsLog):
-        return reader.newest(handle.ref, [record.version for entry in entries for record in entry.content.versions])
-    return reader.resolve(handle.ref, At())
+    known = [record.version for entry in entries for record in entry.content.versions]
+    return handle.table_format.newest(handle.ref, known)
 
 
 def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, builder: BuilderName | Builder) -> Kept:
@@ -151,7 +149,7 @@ def _refreshed(table: Table, name: str, entry: IndexLogEntry, version: Version, 
         if stands_at(table, name, entry, version):
             return Kept(table.path, name, version.id, False)
         handle = handle_of(table)
-        at = version.id if isinstance(handle.table_format, FollowsLog) else None  # named so, it is not looked for again
+        at = version.id if handle.table_format.numbered else None  # named so, it is not looked for again
         builder = _able(handle, entry, builder)
         try:
             outcome = refresh(handle.as_built(entry), name, "incremental", builder=builder, version=at)

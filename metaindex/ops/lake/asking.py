@@ -21,7 +21,7 @@ from metaindex.core import (
     first_line,
     percent,
 )
-from metaindex.formats import At, Snapshot, commit_number
+from metaindex.formats import At, Snapshot, format_named
 from metaindex.index import FileIdentities, OpenIndex, State, Target
 from metaindex.query import BoundsOf, human_bytes
 from metaindex.table import (
@@ -63,13 +63,13 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True)
 class LakePlace:
     """A table that was found. `store`: what answers for it; tables of one that does not answer are not all waited
-    for. `found` is the format as its folder shows it; `problem`: why nobody can look."""
+    for. `guessed`: files of data alone make it a table; `problem`: why nobody can look."""
 
     name: str
     path: str
     store: str
     open: Callable[[], Table]
-    found: str = ""
+    guessed: bool = False
     problem: str = ""
 
 
@@ -88,14 +88,14 @@ def ask(place: LakePlace, asked: RowsAsked) -> LakeTable | None:
     try:
         row: LakeTable | str | None = place.problem or _told(place.open(), place, asked)
     except NotATableError as error:
-        gone = place.found == "files" and not isinstance(error, EmptyFilesError)
+        gone = place.guessed and not isinstance(error, EmptyFilesError)
         row = None if gone else str(error)
     except MetaIndexError as error:
         row, missing = str(error), error.missing
     except Exception as error:  # noqa: BLE001 - whatever lies there, the other tables are told of
         row = f"it cannot be understood ({type(error).__name__}: {first_line(error)})"
     if isinstance(row, str):
-        cures = () if missing is None or place.found != "files" else _opening_cure(place, missing)
+        cures = () if missing is None or not place.guessed else _opening_cure(place, missing)
         row = LakeTable(
             place.name,
             place.path,
@@ -173,9 +173,7 @@ def _told(table: Table, place: LakePlace, asked: RowsAsked) -> LakeTable:
 
 
 def _format(snapshot: Snapshot) -> str:
-    if snapshot.format != "files":
-        return snapshot.format
-    return str(snapshot.details.read_options().get("file_format", "parquet"))
+    return format_named(snapshot.format).called(str(snapshot.details.read_options().get("file_format", "parquet")))
 
 
 def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[IndexInfo, ...]:
@@ -185,7 +183,7 @@ def _infos(handle: Handle, snapshot: Snapshot, unread: dict[str, str]) -> tuple[
         return ()
     target = Target(handle.table_format, handle.ref, At.of(snapshot.version), snapshot.version, _snapshot=snapshot)
     # Nobody says how the files of a lake are read: an index of other options than the first one's is told apart.
-    options = handle.read if handle.format == "files" else None
+    options = handle.read if handle.table_format.reader_options else None
     many: dict[str, int] = {}
     identities = cache(lambda: FileIdentities.of(snapshot))
 
@@ -202,17 +200,10 @@ def _indexes(
     handle: Handle, snapshot: Snapshot, infos: tuple[IndexInfo, ...], saved: Savings | None
 ) -> tuple[LakeIndex, ...]:
     told = {} if saved is None else {each.name: each for each in saved.indexes}
-    order: dict[str, int] = {}
-    if snapshot.format == "iceberg" and any(info.fresh is False for info in infos):
-        order = {version.id: at for at, version in enumerate(handle.table_format.versions(handle.ref))}
+    since = handle.table_format.commits_since(handle.ref, snapshot.version)
 
     def commits(info: IndexInfo) -> int | None:
-        newest, now = info.newest_version or "", snapshot.version.id
-        if info.fresh:
-            return 0
-        if snapshot.format == "delta" and (last := commit_number(newest)) is not None:
-            return max(int(now) - last, 0)
-        return max(order[now] - order[newest], 0) if newest in order and now in order else None
+        return 0 if info.fresh else since(info.newest_version or "")
 
     def lag(info: IndexInfo) -> int | None:
         if info.fresh is None or info.newest_ms is None:

@@ -150,10 +150,8 @@ def _place(
             loaded = catalog.load(names)
         except MetaIndexError as error:
             return LakePlace(said, said, said, _never, problem=str(error))
-        return LakePlace(said, said, said, lambda: _opened(said, loaded, storage_options, config), "iceberg")
-    return LakePlace(
-        said, said, said_name(names[:-1]), lambda: catalog.table(names, storage_options, config), "iceberg"
-    )
+        return LakePlace(said, said, said, lambda: _opened(said, loaded, storage_options, config))
+    return LakePlace(said, said, said_name(names[:-1]), lambda: catalog.table(names, storage_options, config))
 
 
 def _opened(name: str, loaded: _OneTable, storage_options: Mapping[str, str] | None, config: Config | None) -> Table:

@@ -86,7 +86,7 @@ def needs_of(
     try:
         state = TableState(problem=place.problem) if place.problem else _asked(place, only, sound, weigh)
     except NotATableError as error:
-        gone = place.found == "files" and not isinstance(error, EmptyFilesError)
+        gone = place.guessed and not isinstance(error, EmptyFilesError)
         state = TableState(gone=True) if gone else TableState(problem=str(error))
     except MetaIndexError as error:
         state = TableState(problem=str(error))

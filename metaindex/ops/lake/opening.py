@@ -173,10 +173,10 @@ def _in_folders(asked: LakeAsked, notes: list[str]) -> Iterator[LakePlace]:
 
 def _place(found: FoundTable, root: str, asked: LakeAsked) -> LakePlace:
     path = f"{root.rstrip('/')}/{found.folder}" if found.folder else root
-    named = found.format if found.format in ("delta", "iceberg") else None
+    named = None if found.guessed else found.format or None
     name = found.folder or root.rstrip("/").rpartition("/")[2] or root
     opened = partial(_opened, path, named, asked)
-    return LakePlace(name, path, root, opened, found.format, found.problem)
+    return LakePlace(name, path, root, opened, found.guessed, found.problem)
 
 
 def _opened(path: str, named: str | None, asked: LakeAsked) -> Table:

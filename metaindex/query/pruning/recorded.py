@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from metaindex.core import Mask, dataclass, numbers
 from metaindex.expressions import ColumnRef, CompositeStatistics, PruningStatistics
-from metaindex.formats import FileTable, Version
+from metaindex.formats import FileTable, Version, format_named
 from metaindex.index import (
     FACT_ROWS,
     LiveFiles,
@@ -156,7 +156,7 @@ def _looked_up(run: RunRef, asked: BoundPredicate) -> Iterator[str]:
 def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Sequence[_Searched]) -> bool:
     """Return whether the table's log may know a column of a kept file that no index knows, such as files that a quick
     refresh named."""
-    return question.format != "files" and any(piece.unknown(asked) for piece in searched)
+    return format_named(question.format).has_log and any(piece.unknown(asked) for piece in searched)
 
 
 class RunSegment:

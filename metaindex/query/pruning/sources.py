@@ -25,7 +25,7 @@ from metaindex.expressions import (
     may_match,
     pieces,
 )
-from metaindex.formats import CountsNested, PartitionHashes, Snapshot
+from metaindex.formats import Snapshot
 from metaindex.index import FACT_ROWS, OpenIndex, Ordinals, RunRef, columns_of
 
 from .key_source import KeySource, KindSource
@@ -232,11 +232,10 @@ class FileSource(Asking):
 
 def _null_lists(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> dict[ColumnRef, ColumnBounds]:
     """Return what the log knows of lists and maps."""
-    details = snapshot.details
-    if not refs or not isinstance(details, CountsNested):
+    if not refs:
         return {}
     nested = {leaf.parts: leaf for leaf in columns_of(snapshot.schema) if not leaf.field.children}
-    said = {ref: details.null_lists(nested[ref.parts]) for ref in refs if ref.parts in nested}
+    said = {ref: snapshot.details.null_lists(nested[ref.parts]) for ref in refs if ref.parts in nested}
     return {ref: bounds for ref, bounds in said.items() if bounds is not None}
 
 
@@ -252,9 +251,6 @@ def log_source(snapshot: Snapshot, refs: Sequence[ColumnRef]) -> PruningStatisti
         if (bounds := snapshot.details.log_bounds(leaf)) is not None:
             by_log[ref] = bounds
     sources: list[PruningStatistics[Mask]] = [ArrowStatistics(count, by_partition), ArrowStatistics(count, by_log)]
-    if (
-        isinstance(snapshot.details, PartitionHashes)
-        and (hashes := snapshot.details.partition_hashes(asked)) is not None
-    ):
+    if (hashes := snapshot.details.partition_hashes(asked)) is not None:
         sources.append(hashes)
     return CompositeStatistics(sources)

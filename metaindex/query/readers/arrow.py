@@ -27,6 +27,7 @@ from metaindex.formats import (
     check_columns,
     constant,
     describe,
+    format_named,
     read_parquet,
 )
 
@@ -224,9 +225,9 @@ class _FileReader:
                 yield first, count, columns
 
     def _shared(self, field: Field, row: int) -> pa.Scalar | None:
-        """The value that all rows of the file have. Iceberg files written under another partition spec hold the column
-        themselves."""
-        if self._snapshot.format == "iceberg":
+        """The value that all rows of the file have. Files that were written under another partition spec may hold the
+        column themselves."""
+        if format_named(self._snapshot.format).partitions_in_files:
             return self._partitions.known(field, row)
         return self._partitions.value(field, row)
 

@@ -17,7 +17,7 @@ import pyarrow.fs as fs
 
 from metaindex.core import ArgumentError, CorruptTableError, MissingDependencyError, ScanError, UnsupportedFeatureError
 from metaindex.expressions import IsNull, columns, field_type, leaves, to_arrow
-from metaindex.formats import Field, PartitionValues, askable, describe, encrypted_columns
+from metaindex.formats import Field, PartitionValues, askable, describe, encrypted_columns, format_named
 from metaindex.storage import is_remote
 
 from .arrow import refuse_opaque
@@ -35,7 +35,7 @@ def file_dataset(scan: ScanPlan, table: DeltaTable | None = None) -> ds.Dataset:
     snapshot = scan.snapshot
     if table is not None and not (hasattr(table, "version") and hasattr(table, "to_pyarrow_dataset")):
         raise ArgumentError(f"to_deltalake takes a deltalake.DeltaTable, or nothing; got {table!r}; leave it out")
-    if snapshot.format != "delta":
+    if format_named(snapshot.format).library != "deltalake":
         raise _refused(scan, f"is of a Delta table; {snapshot.table} is {snapshot.format}")
     if table is not None and str(table.version()) != snapshot.version.id:
         raise _refused(

@@ -9,34 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from metaindex.expressions import ColumnBounds
-from metaindex.formats import Deletes, Field, Leaf, Snapshot, TableFormat, TableRef, tells_reading
+from metaindex.formats import Field, Format, Snapshot, SnapshotDetails, TableRef
 from metaindex.index import OpenIndex
 from metaindex.query.pruning.result import PruneResult
 
 
 @dataclass(frozen=True, slots=True)
-class NamedDetails:
+class NamedDetails(SnapshotDetails):
     """`SnapshotDetails` of Parquet files without deletes whose columns all stand in the files. `options`: how they are
     read."""
 
     options: Mapping[str, object]
-
-    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
-
-    def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
-
-    def deletes(self, row: int) -> Deletes:
-        raise AssertionError("files with deletes are read by the table's own snapshot")
 
     def read_options(self) -> Mapping[str, object]:
         return self.options
 
 
 def snapshot_of_kept(
-    result: PruneResult, indexes: Iterable[OpenIndex], table_format: TableFormat, ref: TableRef
+    result: PruneResult, indexes: Iterable[OpenIndex], table_format: Format, ref: TableRef
 ) -> Snapshot | None:
     """The kept files of an answer that was given without the table's snapshot, as a snapshot of just them; None where
     more has to be known of them to read them: deletes, values of partitions, defaults that the recorded schema does not
@@ -49,11 +39,10 @@ def snapshot_of_kept(
     recorded_ = recorded.versions.find(result.version) if recorded is not None else None
     if recorded is None or recorded_ is None or recorded.entry.table.options.get("file_format") != "parquet":
         return None
-    options: Mapping[str, object] = {"file_format": "parquet"}
-    if tells_reading(table_format):
-        options = table_format.read_options(ref)
-    if result.format == "iceberg" and not all(path.endswith(".parquet") for path in result.files.paths.to_pylist()):
-        return None  # it may be of another format: the manifests tell
+    options: Mapping[str, object] = table_format.read_options(ref) or {"file_format": "parquet"}
+    parquet = table_format.one_file_format or all(path.endswith(".parquet") for path in result.files.paths.to_pylist())
+    if not parquet:
+        return None  # a file may be of another format: the log tells
     when = recorded_.record.timestamp_ms
     return Snapshot(
         result.table, result.format, result.version, when, result.schema, result.files, NamedDetails(options)

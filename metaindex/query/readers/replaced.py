@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metaindex.core import ObjectNotFoundError, ScanError, StorageError
-from metaindex.formats import Snapshot, describe
+from metaindex.formats import Snapshot, describe, format_named
 from metaindex.storage import ObjectInfo, Storage, is_remote
 
 _LISTED_FROM = 64
@@ -14,7 +14,7 @@ _LISTED_FROM = 64
 def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
     """Look at a file that was just opened, refusing it as `refuse_replaced` does. None if a look at a local disk cannot
     tell."""
-    plain, local = snapshot.format == "files", "://" not in storage.root
+    plain, local = not format_named(snapshot.format).has_log, "://" not in storage.root
     if not plain and not local:
         return None
     path = snapshot.files.table.column("path")[row].as_py()
@@ -36,7 +36,7 @@ def seen(storage: Storage, snapshot: Snapshot, row: int) -> ObjectInfo | None:
 def refuse_replaced(storage: Storage, snapshot: Snapshot, rows: Iterable[int]) -> None:
     """Raise ScanError if a file is no longer what the snapshot lists (size, time, and inode and change time or ETag);
     ObjectNotFoundError if one is gone."""
-    if snapshot.format != "files":
+    if format_named(snapshot.format).has_log:
         return
     asked = list(rows)
     # One request a file would take long on a store: many files are listed instead, a thousand at a time.

@@ -24,9 +24,9 @@ from metaindex.core import (
     said_by_spark,
 )
 from metaindex.expressions import column_sql, quoted, text_sql
+from metaindex.formats import NAMED, format_named
 from metaindex.spark.frames import each_of, is_of_delta, table_of, tables_in
 from metaindex.statements import (
-    FORMATS,
     FORMATTED,
     AskedTables,
     ChangeIndex,
@@ -205,7 +205,7 @@ class SparkTables:
         if not options:
             frame = self._frame(f"TABLE {column_sql(name.parts)}", named=True)
             return table_of(frame, **self._how, others=self._others, as_read=self._as_read)
-        if len(name.parts) != 2 or name.parts[0].lower() not in FORMATS or self._is_in_catalog(name.parts):
+        if len(name.parts) != 2 or name.parts[0].lower() not in NAMED or self._is_in_catalog(name.parts):
             raise ArgumentError(
                 f"a table of a catalog knows how its files are read; {'.'.join(name.parts)} is one, and WITH stands"
                 " behind it; leave it out"
@@ -215,7 +215,7 @@ class SparkTables:
         return table_of(self._read(name.parts[0].lower(), name.parts[1], said), **self._how, as_read=self._as_read)
 
     def takes_options(self, name: TableName) -> bool:
-        return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in FORMATS)
+        return bool(name.path or name.options) or (len(name.parts) == 2 and name.parts[0].lower() in NAMED)
 
     def _is_in_catalog(self, parts: Sequence[str]) -> bool:
         """A database may be named as a format is: Spark looks there first."""
@@ -280,13 +280,13 @@ class SparkTables:
             return ""
         try:
             snapshot = open_table(path, **self._how).snapshot()
-            read_as = snapshot.details.read_options().get("file_format", "parquet")
-            format_ = str(read_as) if snapshot.format == "files" else snapshot.format
+            table_format = format_named(snapshot.format)
+            format_ = table_format.called(str(snapshot.details.read_options().get("file_format", "parquet")))
         except NotATableError:
             return "check the path, at which there is no table"
         except MetaIndexError:
             return f"write the format before it, as in parquet.{quoted(path)}"
-        if format_ == "iceberg":
+        if not table_format.named_by_path:
             return "write the table's name in its catalog"
         if format_ == "csv":
             view = f"CREATE TEMPORARY VIEW name USING csv OPTIONS (path {text_sql(path)}, header true)"

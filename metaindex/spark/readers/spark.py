@@ -13,14 +13,14 @@ replaced between this call and Spark's job is not noticed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from metaindex.core import ScanError, check_running, is_here, jvm_of, spark_schema
+from metaindex.core import ScanError, check_running, dataclass, is_here, jvm_of, spark_schema
 from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
-from metaindex.formats import Snapshot
+from metaindex.formats import DeltaFormat, FilesFormat, Format, IcebergFormat, Snapshot, format_named
 from metaindex.query import ScanPlan, refuse_replaced
 
 from .jvm import java_list
@@ -29,6 +29,8 @@ from .spark_iceberg import iceberg_frame
 from .spark_parquet import CALENDARS, SETTINGS
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from pyspark.sql import Column, DataFrame, SparkSession
 
 # Of our own making, and nothing to Spark's readers.
@@ -37,33 +39,41 @@ _WORDS = {"spark.sql.parser.escapedStringLiterals": "\\", "spark.sql.ansi.double
 """Settings by which the session's parser takes a mark otherwise than Spark does by default."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A reader of Spark for the files of a format. `settings`: those of the session that would change values of files;
+    `just_the_columns`: whether a frame may have the table's columns and no others."""
+
+    frame: Callable[[ScanPlan, npt.NDArray[np.int64], SparkSession], DataFrame]
+    settings: tuple[str, ...] = ()
+    just_the_columns: bool = True
+
+
 def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
     """The scan's rows; nothing is read yet."""
     check_running(spark)
-    if not is_here(spark) and scan.snapshot.format != "files":
+    if not is_here(spark) and format_named(scan.snapshot.format).has_log:
         raise ScanError(
             "a Spark Connect server is given names of plain files; those of Delta and Iceberg have rows that were"
             " deleted, and names of columns, of which its driver is told inside; use .to_arrow(), a session of this"
             " process, or a server that leaves files out by itself (mi.enable(spark) says how)"
         )
+    reader = _READERS.get(type(format_named(scan.snapshot.format)))
+    if reader is None:
+        raise ScanError(
+            "Spark is given the files of formats that it is told how to read;"
+            f" {scan.snapshot.table} is {scan.snapshot.format}; read it with .to_arrow()"
+        )
     _refuse_missing_files(spark)
-    _refuse_other_values(scan.snapshot, spark)
+    _refuse_other_values(reader.settings, spark)
     scan = _known_to_spark(scan)
     snapshot = scan.snapshot
     rows = scan.file_rows
-    if not len(rows):
-        frame = _no_rows(snapshot, spark)
-    else:
-        match snapshot.format:
-            case "delta":
-                frame = delta_frame(snapshot, rows, spark)
-            case "iceberg":
-                frame = iceberg_frame(snapshot, rows, spark)
-            case _:
-                refuse_replaced(scan.storage, snapshot, rows.tolist())
-                frame = _files(snapshot, snapshot.files.paths.take(pa.array(rows)).to_pylist(), spark)
+    frame = reader.frame(scan, rows, spark) if len(rows) else _no_rows(snapshot, spark)
     frame = _filtered(scan, frame)
-    return frame if _has_just_the_columns(scan) else frame.select(*(_quoted(f.name) for f in scan.fields))
+    if reader.just_the_columns and _has_just_the_columns(scan):
+        return frame
+    return frame.select(*(_quoted(f.name) for f in scan.fields))
 
 
 def _known_to_spark(scan: ScanPlan) -> ScanPlan:
@@ -71,7 +81,7 @@ def _known_to_spark(scan: ScanPlan) -> ScanPlan:
     them."""
     from metaindex.formats import FilesOptions
 
-    plain = scan.snapshot.format == "files" and not FilesOptions.of(scan.ref.options).reader
+    plain = not format_named(scan.snapshot.format).has_log and not FilesOptions.of(scan.ref.options).reader
     return scan if plain else scan.whole()
 
 
@@ -79,13 +89,10 @@ def _has_just_the_columns(scan: ScanPlan) -> bool:
     """Return whether a frame of the whole table has the columns of the result, in their order. Naming each to Spark
     takes longer than finding the rows.
 
-    Spark puts partition columns of folders behind the others, Delta may leave out columns without a type, and Iceberg
-    adds those of row lineage.
+    Spark puts partition columns of folders behind the others, and Delta may leave out columns without a type.
     """
-    if scan.snapshot.format == "iceberg":
-        return False
     fields = scan.snapshot.schema.fields
-    moved = scan.snapshot.format == "files" and any(f.partition for f in fields)
+    moved = not format_named(scan.snapshot.format).has_log and any(f.partition for f in fields)
     return scan.columns is None and not moved and not any(pa.types.is_null(f.type) for f in fields)
 
 
@@ -177,10 +184,8 @@ def _refuse_missing_files(spark: SparkSession) -> None:
             )
 
 
-def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
-    """Refuse a session that shows other values. Iceberg reads by itself; plain files have the calendar as an option."""
-    names = SETTINGS if snapshot.format == "delta" else ["spark.sql.parquet.int96TimestampConversion"]
-    for name in names if snapshot.format != "iceberg" else ():
+def _refuse_other_values(settings: Sequence[str], spark: SparkSession) -> None:
+    for name in settings:
         value = spark.conf.get(name, min(SETTINGS[name]))  # Spark refuses a default that the setting could not have
         if value and value.strip().lower() not in SETTINGS[name]:
             raise ScanError(
@@ -189,9 +194,12 @@ def _refuse_other_values(snapshot: Snapshot, spark: SparkSession) -> None:
             )
 
 
-def _files(snapshot: Snapshot, paths: list[str], spark: SparkSession) -> DataFrame:
+def _files(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
     from pyspark.sql import DataFrame
 
+    snapshot = scan.snapshot
+    refuse_replaced(scan.storage, snapshot, rows.tolist())
+    paths = snapshot.files.paths.take(pa.array(rows)).to_pylist()
     options = dict(snapshot.details.read_options())
     file_format = str(options.get("file_format", "parquet"))
     reader = spark.read.format(file_format).schema(spark_schema(snapshot.schema.arrow()))
@@ -233,3 +241,10 @@ def _literal_path(path: str) -> str:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+_READERS: Mapping[type[Format], _Reader] = {
+    DeltaFormat: _Reader(delta_frame, tuple(SETTINGS)),
+    IcebergFormat: _Reader(iceberg_frame, just_the_columns=False),  # those of row lineage are there, too
+    FilesFormat: _Reader(_files, ("spark.sql.parquet.int96TimestampConversion",)),  # the calendar is told to the reader
+}

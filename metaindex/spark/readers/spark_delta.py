@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from metaindex.core import ScanError
 from metaindex.formats import DeltaDetails, Snapshot
+from metaindex.query import ScanPlan
 
 from .jvm import compiled, counts, numbers, texts
 
@@ -24,10 +25,11 @@ _OF_FILES = ("size_bytes", "modified_ms", "delta_base_row_id", "delta_row_commit
 _OF_DELETES = ("delta_dv_offset", "delta_dv_size", "deleted_count")
 
 
-def delta_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+def delta_frame(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
     """The rows of the files at `rows` of the snapshot's list."""
     from pyspark.sql import DataFrame
 
+    snapshot = scan.snapshot
     frame = compiled(spark, "DeltaFrames").frame(
         spark._jsparkSession,
         snapshot.table,

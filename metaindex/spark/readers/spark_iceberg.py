@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from metaindex.core import ScanError, UnsupportedFeatureError
-from metaindex.formats import IcebergDetails, Snapshot
+from metaindex.formats import IcebergDetails
+from metaindex.query import ScanPlan
 
 from .jvm import compiled, counts, numbers, refuse_unlisted, texts
 
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def iceberg_frame(snapshot: Snapshot, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
+def iceberg_frame(scan: ScanPlan, rows: npt.NDArray[np.int64], spark: SparkSession) -> DataFrame:
     """The rows of the files at `rows` of the snapshot's list."""
     import xxhash
     from pyspark.sql import DataFrame
 
-    details = snapshot.details
+    snapshot, details = scan.snapshot, scan.snapshot.details
     assert isinstance(details, IcebergDetails), "an Iceberg snapshot"
     if details.place.moved:
         refuse_unlisted(snapshot, [snapshot.files.paths[int(rows[0])].as_py()])

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from metaindex.advisor import TableNames, TableQuery, Workload, of_table, workload
 from metaindex.core import ArgumentError, Column, TextTable, UnknownColumnError, watched
 from metaindex.expressions import ColumnRef, IsNull, bind, names_given, quoted
-from metaindex.formats import said_name
+from metaindex.formats import NAMED, said_name
 from metaindex.index import Value
 from metaindex.query import IndexReport
 from metaindex.statements.grammar.parsing import parsed
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from metaindex.core import Config
     from metaindex.index import Progress
 
-FORMATS: Final = ("delta", "iceberg", "parquet", "csv", "json")
 Opens = Callable[[str, str | None, Mapping[str, Value]], Table]
 """A path, its format where that is said, and how its files are read."""
 
@@ -90,20 +89,19 @@ class FileTables:
             return self._opens(self._named[whole.lower()], None, options)
         if self._catalog:
             return self._opens(said_name(name.parts), None, options)
-        if len(name.parts) == 2 and first in FORMATS:
+        if len(name.parts) == 2 and first in NAMED:
             return self._opens(name.parts[1], first, options)
         if len(name.parts) == 1:
             return self._opens(whole, None, options)
         known = f"; names are given for {', '.join(self._named)}" if self._named else ""
-        meant = get_close_matches(first, FORMATS, n=1, cutoff=0.7) if len(name.parts) == 2 else []
+        meant = get_close_matches(first, NAMED, n=1, cutoff=0.7) if len(name.parts) == 2 else []
         if meant:
             raise ArgumentError(
-                f"a format of tables is {', '.join(FORMATS)}; {first!r} is none; write"
-                f" {meant[0]}.{quoted(name.parts[1])}"
+                f"a format of tables is {', '.join(NAMED)}; {first!r} is none; write {meant[0]}.{quoted(name.parts[1])}"
             )
         raise ArgumentError(
             f"without a catalog a table is a path; {whole!r} is a name{known}; write the path between quotes, or"
-            f" {FORMATS[0]}.`path`, or say what the name means: {self.naming}"
+            f" {NAMED[0]}.`path`, or say what the name means: {self.naming}"
         )
 
     def takes_options(self, name: TableName) -> bool:
@@ -241,6 +239,6 @@ def _table_name(text: str, named: Mapping[str, str]) -> TableName:
     first, dot, rest = text.partition(".")
     if text.lower() in named:
         return TableName((text,))
-    if dot and first.lower() in FORMATS:
+    if dot and first.lower() in NAMED:
         return TableName((first, rest))
     return TableName((text,)) if "/" in text or not dot else TableName(tuple(text.split(".")))

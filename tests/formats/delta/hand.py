@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metaindex.formats.delta.table import DeltaFormat
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Leaf, Snapshot
-from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import storage_for
 
 DELTA = DeltaFormat()

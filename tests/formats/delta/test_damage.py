@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metaindex.core import CorruptTableError, FormatError, VersionNotFoundError
-from metaindex.formats.diff import from_log
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.formats.delta.hand import (
     DELTA,
     add,
@@ -132,7 +131,7 @@ def test_any_value_in_any_place_is_read_or_refused(
     # As a difference, too.
     commit(table, 0, *FULL[:2])
     commit(table, 1, *actions)
-    said = refusal(lambda: from_log(DELTA, ref(table), snapshot(table, 0), At(version=1)))
+    said = refusal(lambda: DELTA.diff(ref(table), snapshot(table, 0), At(version=1)))
     assert not said or str(table) in said
 
 

@@ -9,8 +9,8 @@ import pytest
 from pyroaring import BitMap64
 
 from metaindex.core import CorruptTableError
-from metaindex.formats.diff import compare, from_log
-from metaindex.formats.protocol import At
+from metaindex.formats.diff import compare
+from metaindex.formats.format import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, paths, protocol, ref, remove, snapshot
 from tests.formats.framed import encode_framed
 
@@ -167,7 +167,7 @@ def test_a_diff_says_which_rows_were_deleted_and_restored(tmp_path: Path) -> Non
     for base in states:
         for target in states:
             before, after = snapshot(tmp_path, base), snapshot(tmp_path, target)
-            own = from_log(DELTA, ref(tmp_path), before, At(version=target))
+            own = DELTA.diff(ref(tmp_path), before, At(version=target))
             assert (own is None) == (target < base)
             compared = compare(before, after)
             for diff in filter(None, [compared, own, *pickle.loads(pickle.dumps((compared, own)))]):  # our own

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaindex.expressions import to_physical
-from metaindex.formats.diff import compare, from_log
+from metaindex.formats.diff import compare
+from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.delta.hand import DELTA, ref, snapshot
 
@@ -202,7 +202,7 @@ def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: list[
     for base in range(newest):
         for target in (base + 1, newest):
             diff, compared = (
-                from_log(DELTA, ref(path), snapshots[base], At(version=target)),
+                DELTA.diff(ref(path), snapshots[base], At(version=target)),
                 compare(snapshots[base], snapshots[target]),
             )
             assert diff is not None
@@ -213,7 +213,7 @@ def test_random_histories(tmp_path_factory: pytest.TempPathFactory, steps: list[
             assert back.appended.table.equals(compared.deleted.table)
             assert back.deleted.table.equals(compared.appended.table)
             # Going back is what the log cannot serve; it says so and makes nothing up.
-            assert from_log(DELTA, ref(path), snapshots[target], At(version=base)) is None
+            assert DELTA.diff(ref(path), snapshots[target], At(version=base)) is None
     check_bounds(snapshots[-1])
 
 

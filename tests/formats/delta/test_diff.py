@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metaindex.formats.diff import compare, from_log
+from metaindex.formats.diff import compare
+from metaindex.formats.format import At
 from metaindex.formats.model import Diff
-from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, column, commit, metadata, protocol, ref, remove, snapshot
 
 
@@ -46,7 +46,7 @@ def test_neighbours(tmp_path: Path) -> None:
         remove("b", size=10),
         add("b", deletionVector=dv(1)),
     )
-    found = from_log(DELTA, ref(tmp_path), snapshot(tmp_path, 0), At())
+    found = DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())
     assert names(found) == (["d"], ["a"], ["b"])
     assert found is not None
     assert found.source == "log"
@@ -59,27 +59,27 @@ def test_neighbours(tmp_path: Path) -> None:
 def test_statistics_written_again_are_no_change(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("a"))
     commit(tmp_path, 1, add("a", stats={"numRecords": 1}, dataChange=False))
-    assert names(from_log(DELTA, ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
 
 
 def test_a_file_that_came_and_went_is_no_change(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("a"))
     commit(tmp_path, 1, add("b"), remove("a", size=10))
     commit(tmp_path, 2, remove("b", size=10), add("a"))
-    assert names(from_log(DELTA, ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
 
 
 def test_the_same_path_with_another_size_is_another_file(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("a", size=10))
     commit(tmp_path, 1, remove("a", size=10))
     commit(tmp_path, 2, add("a", size=11))
-    assert names(from_log(DELTA, ref(tmp_path), snapshot(tmp_path, 0), At())) == (["a"], ["a"], [])
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == (["a"], ["a"], [])
 
 
 def test_a_removal_of_what_was_not_there_is_no_change(tmp_path: Path) -> None:
     commit(tmp_path, 0, protocol(), metadata(), add("a"))
     commit(tmp_path, 1, remove("ghost", size=10))
-    assert names(from_log(DELTA, ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
+    assert names(DELTA.diff(ref(tmp_path), snapshot(tmp_path, 0), At())) == ([], [], [])
 
 
 def test_what_the_log_does_not_say_of_a_removed_file_two_snapshots_say(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_the_log_does_not_say_of_a_removed_file_two_snapshots_say(tmp_path:
     commit(tmp_path, 2, remove("b"))  # without a size
     base = snapshot(tmp_path, 0)
     for version in (1, 2):
-        assert from_log(DELTA, ref(tmp_path), base, At(version=version)) is None
+        assert DELTA.diff(ref(tmp_path), base, At(version=version)) is None
         assert names(compare(base, snapshot(tmp_path, version))) == ([], [], [])
 
 
@@ -104,8 +104,8 @@ def test_a_changed_schema_and_partitioning_are_said(tmp_path: Path) -> None:
     )
     base = snapshot(tmp_path, 0)
     same, other = (
-        from_log(DELTA, ref(tmp_path), base, At(version=1)),
-        from_log(DELTA, ref(tmp_path), base, At(version=2)),
+        DELTA.diff(ref(tmp_path), base, At(version=1)),
+        DELTA.diff(ref(tmp_path), base, At(version=2)),
     )
     assert same is not None
     assert other is not None
@@ -118,12 +118,12 @@ def test_what_the_log_cannot_serve_is_left_to_the_comparison(tmp_path: Path) -> 
     commit(tmp_path, 1, add("b"))
     commit(tmp_path, 2, add("c"))
     base, newest = snapshot(tmp_path, 0), snapshot(tmp_path)
-    assert from_log(DELTA, ref(tmp_path), newest, At(version=0)) is None
-    same = from_log(DELTA, ref(tmp_path), newest, At())
+    assert DELTA.diff(ref(tmp_path), newest, At(version=0)) is None
+    same = DELTA.diff(ref(tmp_path), newest, At())
     assert names(same) == ([], [], [])
     checkpoint(tmp_path, f"{2:020d}.checkpoint.parquet", protocol(), metadata(), add("a"), add("b"), add("c"))
     (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
-    assert from_log(DELTA, ref(tmp_path), base, At(version=2)) is None
+    assert DELTA.diff(ref(tmp_path), base, At(version=2)) is None
 
 
 def test_a_base_of_another_table_at_the_same_path_is_not_served(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_base_of_another_table_at_the_same_path_is_not_served(tmp_path: Path) 
     commit(tmp_path, 1, add("b"))
     base = snapshot(tmp_path, 0)
     commit(tmp_path, 0, protocol(), metadata(table_id="two"), add("x"))
-    assert from_log(DELTA, ref(tmp_path), base, At(version=1)) is None
+    assert DELTA.diff(ref(tmp_path), base, At(version=1)) is None
 
 
 ACTION = st.tuples(st.sampled_from(["add", "remove", "dv", "undv"]), st.sampled_from("abcdé %"), st.integers(1, 2))
@@ -200,7 +200,7 @@ def test_random_histories(tmp_path_factory: Any, history: list[list[tuple[str, s
         assert rows == state
     for base in range(len(states)):
         for target in range(base, len(states)):
-            own = from_log(DELTA, ref(table), snapshots[base], At(version=target))
+            own = DELTA.diff(ref(table), snapshots[base], At(version=target))
             if own is not None or not left_to_comparison(states[base : target + 1]):
                 assert shown(own) == shown(compare(snapshots[base], snapshots[target]))
     # A checkpoint anywhere changes nothing.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from metaindex.core import CorruptTableError, VersionNotFoundError
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.formats.delta.hand import DELTA, add, checkpoint, commit, metadata, protocol, ref, snapshot
 
 

@@ -10,8 +10,8 @@ from tests.formats.delta.hand import add, checkpoint, column, commit, metadata, 
 
 _ASKED = """
 import sys
-from metaindex.formats.changes import Base
-from metaindex.formats.protocol import At
+from metaindex.formats.model import Base
+from metaindex.formats.format import At
 from metaindex.formats.registry import open_ref
 format_, ref = open_ref(sys.argv[1], "delta")
 base = format_.snapshot(ref, At(version=1))

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex.core import CorruptTableError, NotATableError, VersionNotFoundError
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.format import At, TableRef
 from tests.formats.delta.hand import (
     DELTA,
     add,

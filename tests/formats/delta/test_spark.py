@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from metaindex.expressions import to_physical
-from metaindex.formats.diff import compare, from_log
+from metaindex.formats.diff import compare
+from metaindex.formats.format import At
 from metaindex.formats.model import Diff, Snapshot
-from metaindex.formats.protocol import At
 from tests.formats.delta.hand import DELTA, leaf, ref, snapshot
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def check_all(spark: SparkSession, path: Path) -> list[Snapshot]:
     check_bounds(found[-1])
     for base, target in pairwise(found):
         own, compared, back = (
-            from_log(DELTA, ref(path), base, At(version=target.version.id)),
+            DELTA.diff(ref(path), base, At(version=target.version.id)),
             compare(base, target),
             compare(target, base),
         )

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metaindex.formats.files.table import FilesFormat
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import storage_for
 
 FORMAT = FilesFormat()

@@ -10,7 +10,7 @@ import pytest
 
 from metaindex import open_table
 from metaindex.core import StorageError, StoragePermissionError, UnsupportedFeatureError
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.disks import someone_elses_folder
 
 from .folders import FORMAT, ONE, now, put, ref

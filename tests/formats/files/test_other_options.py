@@ -23,8 +23,8 @@ from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema_said import schema_said
 from metaindex.formats.files.schema_text import parse_ddl
 from metaindex.formats.files.table import is_named
+from metaindex.formats.format import TableRef
 from metaindex.formats.model import Version
-from metaindex.formats.protocol import TableRef
 from metaindex.table import handle_of
 from tests.tables import settle
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from metaindex.core import MetaIndexError, NotATableError, UnsupportedFeatureError
 from metaindex.formats.files.globs import escape, expand, literal, matcher
+from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At
 from metaindex.formats.registry import open_ref
 
 NAMES = [

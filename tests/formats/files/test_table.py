@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import NotATableError, UnsupportedFeatureError
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.registry import detect, open_ref
 from metaindex.storage import ObjectInfo
 from metaindex.storage.object_store import ObjectStorage

@@ -14,7 +14,7 @@ from metaindex.core import CorruptTableError, VersionNotFoundError
 from metaindex.formats.diff import compare
 from metaindex.formats.files.history import recall, remember, remembered
 from metaindex.formats.files.walk import list_files
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from metaindex.formats.registry import open_ref
 
 from .folders import FORMAT, ONE, age, now, put, ref

@@ -12,9 +12,9 @@ from typing import Any
 
 import fastavro
 
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.iceberg.table import IcebergFormat
 from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At, TableRef
 from metaindex.storage import LocalStorage
 
 UUID = "0d0c0ffe-0000-4000-8000-000000000001"

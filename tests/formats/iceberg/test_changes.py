@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from metaindex.formats.changes import Base, Changes
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.iceberg.table import IcebergFormat
-from metaindex.formats.protocol import At, TableRef
+from metaindex.formats.model import Base, Changes
 from metaindex.storage import storage_for
 from tests.formats.iceberg.handmade import HandManifest, HandTable, entry, table_ref
 

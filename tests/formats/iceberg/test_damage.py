@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metaindex.core import CorruptTableError, FormatError
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, open_now, table_ref
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from metaindex.core import CorruptTableError, UnsupportedFeatureError
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.formats.iceberg.handmade import FORMAT, HandManifest, HandTable, entry, optional, table_ref
 
 PARTITION = [{"name": "s", "type": optional("string"), "field-id": 1000}]

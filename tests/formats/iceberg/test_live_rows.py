@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.core import arrow_of
 from metaindex.formats.diff import compare
+from metaindex.formats.format import At
 from metaindex.formats.model import FileTable
-from metaindex.formats.protocol import At
 from tests.duck import connected
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 from tests.formats.iceberg.written import History

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import CorruptTableError, MetaIndexError
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.formats.iceberg.handmade import (
     FORMAT,
     HandManifest,

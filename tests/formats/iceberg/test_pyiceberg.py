@@ -18,8 +18,8 @@ import pytest
 from metaindex.core import NotATableError
 from metaindex.expressions import to_physical
 from metaindex.formats.diff import compare
+from metaindex.formats.format import At
 from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At
 from tests.contract.format_contract import FormatContract, MadeTable
 from tests.formats.iceberg.handmade import FORMAT, table_ref
 

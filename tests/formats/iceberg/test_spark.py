@@ -12,8 +12,8 @@ import pytest
 
 from metaindex.expressions import to_physical
 from metaindex.formats.diff import compare
+from metaindex.formats.format import At, TableRef
 from metaindex.formats.model import Snapshot
-from metaindex.formats.protocol import At, TableRef
 from tests.formats.iceberg.handmade import FORMAT, open_now, table_ref
 
 if TYPE_CHECKING:

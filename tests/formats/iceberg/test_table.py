@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from metaindex.core import NotATableError, UnsupportedFeatureError, VersionNotFoundError
-from metaindex.formats.protocol import At
+from metaindex.formats.format import At
 from tests.formats.iceberg.handmade import FORMAT, UUID, HandManifest, HandTable, entry, open_now, table_ref
 
 

@@ -16,12 +16,12 @@ from metaindex.expressions import ColumnBounds
 from metaindex.formats import (
     FILE_SCHEMA,
     At,
-    Deletes,
     Field,
     FileTable,
     Leaf,
     Schema,
     Snapshot,
+    SnapshotDetails,
     TableRef,
     Version,
     open_ref,
@@ -35,18 +35,12 @@ from metaindex.storage import LocalStorage
 
 
 @dataclass(frozen=True)
-class FolderDetails:
+class FolderDetails(SnapshotDetails):
     options: Mapping[str, object] = field(default_factory=lambda: {"file_format": "parquet"})
     partition_values: Mapping[str, ColumnBounds] = field(default_factory=dict)
 
-    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
-
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return self.partition_values.get(leaf.stable)
-
-    def deletes(self, row: int) -> Deletes:
-        raise AssertionError("builders look at physical rows")
 
     def read_options(self) -> Mapping[str, object]:
         return self.options

@@ -20,6 +20,7 @@ from metaindex.formats import (
     Leaf,
     Schema,
     Snapshot,
+    SnapshotDetails,
     TableRef,
     Version,
 )
@@ -28,7 +29,7 @@ from metaindex.storage import LocalStorage
 
 
 @dataclass
-class Lake:
+class Lake(SnapshotDetails):
     """A table of the files below `root`, in the order they are added."""
 
     root: Path
@@ -53,9 +54,6 @@ class Lake:
     def delete(self, row: int, positions: Sequence[int] = (), equality: Sequence[EqualityDelete] = ()) -> None:
         self.deleted[row] = Deletes(BitMap64(positions), tuple(equality))
         self.rows[row]["deletes"] = f"d{row}"
-
-    def log_bounds(self, leaf: Leaf) -> ColumnBounds | None:
-        return None
 
     def partition_bounds(self, leaf: Leaf) -> ColumnBounds | None:
         return self.partitions.get(leaf.path[0].name)

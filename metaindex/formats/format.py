@@ -1,0 +1,164 @@
+"""A table format: how its tables are found, which versions and files they have, and what is true of them all. A new
+format is a folder, a line in `names.FORMATS`, and a subclass of the contract tests."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from functools import cache
+from typing import ClassVar
+
+from metaindex.core import dataclass
+from metaindex.storage import Confines, Storage
+
+from .diff import of_changes
+from .model import Base, Changes, Diff, FileTable, Snapshot, Version
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A version to look up: by its id or by a time; without either the current one. `version` is the format's own id as
+    text or number (an Iceberg branch or tag name too), `schema_id` the schema that it is to be read with (None: as the
+    format has it for what is asked)."""
+
+    version: str | int | None = None
+    timestamp_ms: int | None = None
+    schema_id: int | None = None
+
+    @classmethod
+    def of(cls, version: Version) -> At:
+        """Exactly this version. An Iceberg snapshot is another version under another schema: its id alone asks for its
+        own."""
+        return cls(version.id, schema_id=version.schema_id)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """A table's location, and how to open it. `options`: what the user said beside the path (header, delimiter, catalog
+    handle ...), all of it plain data but `catalog`."""
+
+    storage: Storage
+    path: str  # as the user named it, absolute
+    options: Mapping[str, object] = field(default_factory=dict)
+    patterns: tuple[
+        str, ...
+    ] = ()  # of plain files: which files and folders below the storage's root are the table (Hadoop's globs); none: all
+    history: Storage | None = None  # of plain files: the folder that keeps their listings; None: beside the table
+    confines: Confines | None = None  # where its files may lie; None: anywhere in its store
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A catalog holds connections: another process loads it anew, by its name and properties."""
+        from .sent_catalog import SentCatalog
+
+        options = dict(self.options)
+        if (catalog := options.get("catalog")) is not None:
+            options["catalog"] = SentCatalog(catalog)
+        return TableRef, (self.storage, self.path, options, self.patterns, self.history, self.confines)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A version, and how its snapshot is had without resolving it again."""
+
+    version: Version
+    load: Callable[[], Snapshot]
+
+
+class Format(ABC):
+    """A table format. It reads logs and footers, never data pages; a TableRef goes in, values come out.
+
+    The abstract methods make a format. All else is an ability, whose default is safe for a log that tells nothing more.
+    """
+
+    name: ClassVar[str]
+    has_log: ClassVar[bool] = True
+    """Versions come from a log: no file is replaced under its name, older versions can be read, and indexes lie inside
+    the table. Without one a version is a listing of the folder, and indexes lie beside it."""
+    numbered: ClassVar[bool] = False
+    """Versions are commits, each found by its id alone."""
+    reader_options: ClassVar[bool] = False
+    """Reader options given when a table is opened decide how its files are read."""
+    one_file_format: ClassVar[bool] = False
+    """All data files are of the format of `read_options`, whatever their names."""
+    partitions_in_files: ClassVar[bool] = False
+    """A file may hold a partition column itself, if it was written under another partitioning."""
+    library: ClassVar[str] = ""
+    """The Python library that takes a scan of a table."""
+    named_by_path: ClassVar[bool] = False
+    """Spark's SQL names a table by its path, as in parquet.`path`; else by its name in a catalog."""
+
+    @abstractmethod
+    def detect(self, ref: TableRef) -> bool:
+        """Return whether there is a table of this format at the path, by one or two storage calls."""
+
+    @abstractmethod
+    def resolve(self, ref: TableRef, at: At) -> Version:
+        """Return the version, without loading its files if the format allows it (Delta: one listing, none for a number,
+        and one small read; Iceberg: the metadata file; plain files: the listing). Raises VersionNotFoundError if there
+        is none."""
+
+    @abstractmethod
+    def snapshot(self, ref: TableRef, at: At) -> Snapshot:
+        """Return all live files at the version, or raise; never a part of them."""
+
+    @abstractmethod
+    def versions(self, ref: TableRef) -> Sequence[Version]:
+        """Return the versions that can still be read, oldest first."""
+
+    def newest(self, ref: TableRef, known: Sequence[Version]) -> Version:
+        """Return the newest version, from known ones if that saves a listing. That they still exist is checked."""
+        return self.resolve(ref, At())
+
+    def changes(self, ref: TableRef, bases: Sequence[Base], target: At) -> Changes | None:
+        """Return what the log says of the files since the base from which the way is shortest. That base is proved to
+        lie on the target's own line of versions: the same table, not re-created, not another branch. None if the log
+        cannot serve this (no such base, commits that were cleaned, a log that does not say enough): the caller loads
+        the snapshot."""
+        return None
+
+    def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
+        """Return what the log says changed, at the cost of the commits since `base`. None if it cannot serve the range,
+        such as backwards in time: the caller compares two snapshots."""
+        return of_changes(self.changes(ref, [Base(base.version, base.schema, base.partition_columns)], target), base)
+
+    def resolved(self, ref: TableRef, at: At) -> Resolved:
+        """Return the version and its snapshot on demand, from one listing if that makes both."""
+        return Resolved(self.resolve(ref, at), lambda: self.snapshot(ref, at))
+
+    def version_named(self, ref: TableRef, id_: str) -> Version | None:
+        """Return the version that would have this id; None if the table has to be asked."""
+        return None
+
+    def read_options(self, ref: TableRef) -> Mapping[str, object] | None:
+        """Return `SnapshotDetails.read_options` of every version; None if that takes a snapshot."""
+        return None
+
+    def root(self, ref: TableRef) -> str | None:
+        """Return `Snapshot.table`; None if that takes a snapshot."""
+        return None
+
+    def commits_since(self, ref: TableRef, now: Version) -> Callable[[str], int | None]:
+        """Return a function that counts the commits from the version of an id to `now`; None if they are unknown."""
+
+        @cache
+        def order() -> Mapping[str, int]:
+            return {version.id: place for place, version in enumerate(self.versions(ref))}
+
+        def since(id_: str) -> int | None:
+            known = order() if id_ else {}
+            return max(known[now.id] - known[id_], 0) if id_ in known and now.id in known else None
+
+        return since
+
+    def remember(self, ref: TableRef, snapshot: Snapshot) -> None:
+        """Keep what makes the version readable later, which a log does by itself."""
+        return None
+
+    def forget(self, ref: TableRef, whole: Callable[[FileTable], bool]) -> int:
+        """Remove what `remember` kept of versions that are not `whole`. Return how many."""
+        return 0
+
+    def called(self, file_format: str) -> str:
+        """Return the name that engines have for a table with files of this format."""
+        return self.name

@@ -1,0 +1,105 @@
+"""Nobody outside the formats knows one by its name or class: a new format is one folder and one line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from metaindex.formats import Format, format_named
+from metaindex.formats.names import FILES, FORMATS
+
+ROOT = Path(__file__).parents[2]
+CLASSES = {of.rpartition(".")[2] for of in FORMATS.values()}
+CLASSES |= {name.replace("Format", "Details") for name in CLASSES} | {"Delta", "Iceberg", "Files"}
+FREE = ("metaindex/formats/", "metaindex/spark/optimizer/", "metaindex/spark/readers/", "metaindex/cli/flights/")
+"""The formats themselves, the scans of Spark, which are classes of their own, and the demo."""
+NAMED = {
+    "metaindex/ops/hooks/after_commit.py": 2,  # hooks of the formats' own libraries
+    "metaindex/query/readers/pyiceberg.py": 3,  # reads with pyiceberg what a snapshot of Iceberg knows
+    "metaindex/spark/frames.py": 2,  # opens the table that a DataFrame reads
+    "metaindex/spark/jars.py": 2,
+    "metaindex/spark/pins.py": 8,
+}
+"""How often a module may name a format: may only fall."""
+SAID = {"format", "format_", "table_format", "found"}
+"""Names of what holds the name of a format. `files` is a word of every day: it counts only beside one of these."""
+
+
+def named(file: Path) -> Iterator[int]:
+    """Yield the lines that name a format: its own words, its class in a test, or `files` compared with a format."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Constant(value=str(text)) if text in FORMATS and text != FILES:
+                yield node.lineno
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                if any(map(_is_files, sides)) and any(map(_holds_a_format, sides)):
+                    yield node.lineno
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+                if any(isinstance(part, ast.Name) and part.id in CLASSES for part in ast.walk(kind)):
+                    yield node.lineno
+            case _:
+                pass
+
+
+def guessed(file: Path) -> Iterator[int]:
+    """Yield the lines at which a `match` distinguishes formats, by class or by name."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.MatchClass(cls=ast.Name(id=name)) if name in CLASSES:
+                yield node.lineno
+            case ast.Match(subject=subject) if _holds_a_format(subject):
+                yield node.lineno
+            case _:
+                pass
+
+
+def _is_files(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Constant) and part.value == FILES for part in ast.walk(node))
+
+
+def _holds_a_format(node: ast.AST) -> bool:
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr in SAID) or (isinstance(part, ast.Name) and part.id in SAID)
+        for part in ast.walk(node)
+    )
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for file in sorted((ROOT / "metaindex").rglob("*.py")):
+        place = file.relative_to(ROOT).as_posix()
+        if not place.startswith(FREE):
+            yield place, file
+
+
+def test_nobody_else_names_a_format() -> None:
+    found = {place: len(lines) for place, file in modules() if (lines := list(named(file)))}
+    assert found == NAMED
+
+
+def test_no_match_guesses_a_format() -> None:
+    assert [f"{place}:{line}" for place, file in modules() for line in guessed(file)] == []
+
+
+def test_every_format_is_an_object_that_says_its_name() -> None:
+    for name in FORMATS:
+        made = format_named(name)
+        assert isinstance(made, Format)
+        assert made.name == name
+    assert list(FORMATS)[-1] == FILES, "a table with a log holds plain files too"
+
+
+def test_the_checks_see_a_name(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "x = snapshot.format == 'delta'\n"
+        "y = handle.format != 'files'\n"
+        "z = name in ('files', 'bytes')\n"
+        "w = isinstance(details, IcebergDetails)\n"
+        "v = table_format.name in ('parquet', 'files')\n"
+        "match snapshot.format:\n    case 'csv':\n        pass\n    case _:\n        pass\n"
+        "match source:\n    case Delta():\n        pass\n    case _:\n        pass\n"
+        "match text:\n    case 'csv':\n        pass\n    case _:\n        pass\n"
+    )
+    assert sorted(named(tmp_path / "a.py")) == [1, 2, 4, 5]
+    assert sorted(guessed(tmp_path / "a.py")) == [6, 12]
