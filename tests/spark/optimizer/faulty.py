@@ -88,7 +88,7 @@ def main(folder: Path) -> None:
     right = asked(spark)
     assert all(right)
 
-    ROOMS[gateway_of(spark)]["metaindex.spark.optimizer"] = java_classes(jvm_of(spark), sources(spark))
+    ROOMS.setdefault(gateway_of(spark), {})["metaindex.spark.optimizer"] = java_classes(jvm_of(spark), sources(spark))
     mi.enable(spark, rule=mi.RuleConfig(timeout_seconds=600.0))
     assert asked(spark) == right
     counts = rule.counts(spark)
