@@ -5,7 +5,6 @@ import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -43,7 +42,7 @@ public class Delegates {
 
   /** `types`: of the parameters of the one constructor, which go to that of `base`, a class of the same package. */
   public static String source(String named, String base, String types, List interfaces) {
-    Map methods = new LinkedHashMap();
+    Map methods = new TreeMap(); // a class has its methods in no order: the text would differ from process to process
     StringBuilder implemented = new StringBuilder();
     for (int i = 0; i < interfaces.size(); i++) {
       Class kind = (Class) interfaces.get(i);
