@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaindex.core import Output
+from metaindex.statements import part_in_options
 
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
-from .cures import part_in_options
 from .defaults import for_table, names
 from .opening import chosen_builder, open_from, start_spark
 from .progress import Progress

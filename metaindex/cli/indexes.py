@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from metaindex.core import Output, Tabular, TextTable
+from metaindex.statements import in_options
 from metaindex.table import IndexInfo, command, handle_of, hint
 
 from . import arguments
 from .arguments import DONE, near
 from .command import Command
-from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 

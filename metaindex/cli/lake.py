@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metaindex.core import Output
+from metaindex.statements import in_options, part_in_options
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
-from .cures import in_options, part_in_options
 from .opening import each_warning_once
 from .progress import Progress
 

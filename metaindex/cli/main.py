@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from metaindex.core import FormatError, MetaIndexError, Output, one_line
+from metaindex.statements import in_options
 from metaindex.table import hint
 
 from . import (
@@ -44,7 +45,6 @@ from . import (
 )
 from .arguments import DONE, EXIT_CODES, FAILED, INTERRUPTED, HelpText, NotUnderstood, Parser, near
 from .command import Command
-from .cures import in_options
 from .defaults import applied
 from .opening import each_warning_once
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metaindex.core import Output
+from metaindex.statements import in_options
 
 from .arguments import DONE
-from .cures import in_options
 
 if TYPE_CHECKING:
     from metaindex.index import Outcome

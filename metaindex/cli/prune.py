@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from metaindex.core import Column, Output
+from metaindex.statements import in_options
 
 from . import arguments
 from .arguments import DONE
 from .command import Command
-from .cures import in_options
 from .opening import open_from
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from metaindex.core import Output, one_line
+from metaindex.statements import in_options
 
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
-from .cures import in_options
 from .opening import open_from
 from .progress import Progress
 

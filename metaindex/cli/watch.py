@@ -15,11 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from metaindex.core import ArgumentError, Output, counted, json_text, one_line, show
+from metaindex.statements import in_options
 
 from . import arguments
 from .arguments import DONE, FAILED
 from .command import Command
-from .cures import in_options
 from .defaults import for_table
 from .opening import open_from
 

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from metaindex.core import Output
+from metaindex.statements import part_in_options
 
 from . import arguments, kinds
 from .arguments import DONE
 from .command import Command
-from .cures import part_in_options
 from .opening import open_from
 from .progress import Progress
 

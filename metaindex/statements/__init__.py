@@ -6,7 +6,9 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .execution.cures import StatementWords as StatementWords
+    from .execution.cures import in_options as in_options
     from .execution.cures import in_statement as in_statement
+    from .execution.cures import part_in_options as part_in_options
     from .execution.files import FileTables as FileTables
     from .execution.files import explained as explained
     from .execution.files import sql as sql
@@ -41,7 +43,7 @@ else:
     __getattr__, __dir__ = door(
         __name__,
         {
-            "execution.cures": "StatementWords in_statement",
+            "execution.cures": "StatementWords in_options in_statement part_in_options",
             "execution.files": "FileTables explained sql",
             "execution.results": "FORMATTED StatementResult result schema_of",
             "execution.run": "run",

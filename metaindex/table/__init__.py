@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from .upkeep import indexes as indexes
     from .verbs import create as create
     from .verbs import refresh as refresh
-    from .views.cures import ALIKE as ALIKE
-    from .views.cures import Cure as Cure
-    from .views.cures import argument as argument
-    from .views.cures import cured as cured
-    from .views.cures import value_of as value_of
     from .views.explanation import Credit as Credit
     from .views.explanation import Explanation as Explanation
     from .views.explanation import describe as describe
@@ -88,7 +83,6 @@ else:
             "query_log": "clean_query_log logged_queries setting_of",
             "upkeep": "indexes",
             "verbs": "create refresh",
-            "views.cures": "ALIKE Cure argument cured value_of",
             "views.explanation": "Credit Explanation describe describe_leaf",
             "views.history": "History history history_schema",
             "views.info": (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.cli.cures import in_options
+from metaindex.statements.execution.cures import in_options
 from tests.tables import settle
 
 from .conftest import Call

@@ -1,4 +1,7 @@
-"""The cures of errors and notes in words of statements: the library says them in those of Python.
+"""Cures in the words of the command line and of statements: the library words them in Python.
+
+What a cure names stands free: a path or a text that holds the same letters (`/data/schema=3`, `'format=csv'`) is left
+as it is.
 
 How files are read stands behind a table (``csv.`/data/x` WITH (escape = '"')``), or was said where a session's table or
 view was created. Of several such options in one message the first that has a value, else the last, is said with the
@@ -7,17 +10,113 @@ table, together with those behind it in one list, so that it can be pasted."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from metaindex.core import MetaIndexError, dataclass
+from metaindex.core import MetaIndexError, TextTable, dataclass
 from metaindex.expressions import quoted, text_sql, word
 from metaindex.formats import READER
 from metaindex.index import Options, Value, value_text
 from metaindex.statements.grammar.tree import TableName
-from metaindex.table import ALIKE, Cure, argument, cured, value_of
+
+Cure = tuple[str, str | Callable[[re.Match[str]], str]]
+"""A pattern, and what is said in its place."""
+ALIKE: Final[tuple[Cure, ...]] = ((r"read with \.to_spark\(spark\)", "read it with Spark"),)
+"""Said alike by everybody else."""
+
+_FREE: Final = r"(?<![\w/'\"=.-])"
+_VALUE: Final = r"(?:'(?P<text>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<word>True|False)|(?![\w'\"/*]))"
+
+
+def argument(names: Sequence[str]) -> str:
+    """The pattern of an argument, with its value or without one."""
+    return rf"{_FREE}(?P<name>{'|'.join(names)})={_VALUE}"
+
+
+def value_of(match: re.Match[str]) -> str | bool | None:
+    """Return the value of such an argument in the message, where Python doubles backslashes; None if it has none."""
+    text = match["text"] if match["double"] is None else match["double"]
+    if text is not None:
+        return text.replace(r"\\", "\\")
+    return None if match["word"] is None else match["word"] == "True"
+
+
+def cured(message: str, cures: Sequence[Cure]) -> str:
+    """Return the message with each pattern replaced, in their order."""
+    for pattern, cure in cures:
+        message = re.sub(pattern, cure, message)
+    return message
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+_CLI_ARGUMENTS: Final = ("format", "catalog", "mode", "builder", "where", "under", "version", "timestamp")
+"""Python's arguments that the command line has by the same name."""
+
+
+def _cli_argument(match: re.Match[str]) -> str:
+    said = value_of(match)
+    return f"--{match['name']}" + (f" {shlex.quote(str(said))}" if said not in (None, "") else "")
+
+
+def _reader_option(match: re.Match[str]) -> str:
+    said = value_of(match)
+    text = "..." if said is None else str(said).lower() if isinstance(said, bool) else said
+    return "--option " + shlex.quote(f"{match['name']}={text}")
+
+
+_CLI_CURES: Final[tuple[Cure, ...]] = (
+    (r"Config\(index_location=\.\.\.\)", "--index-location"),
+    (r"Config\(confine_to=\(\.\.\.,\)\)", "--confine-to"),
+    (r"Config\(query_log=True\) as they are asked", "--query-log kept of prune, scan and count"),
+    (r"Config\(query_log=True\)", "--query-log kept"),
+    (r"Config\(single_writer=True\)", "--storage-option single_writer=true"),
+    (r"QueryLog\(salt=\.\.\.\) or (?=METAINDEX_)", ""),
+    (r"Config\(seal_key=\.\.\.\) or (?=METAINDEX_)", ""),
+    (r"overwrite=True \(--overwrite\)|--overwrite \(overwrite=True\)", "--overwrite"),
+    (r"budget_bytes=, --budget", "--budget"),
+    (r"\(delete_index, or drop them later\)", "(metaindex delete TABLE NAME)"),
+    (r"or: --create; create\(\) of this answer", "--create does; in Python"),
+    (r"to_json\(\) and --json have all", "--json has all"),
+    (r"\(retention=0 is none\)", "(--retention 0s is none)"),
+    (r"tables= names a table by its path", "--as NAME says what TABLE is called in them"),
+    (r"the workload is empty: name queries,", "the workload is empty: name queries (--queries, --where),"),
+    (r"did you mean 'storage_options'\?", "did you mean --storage-option?"),
+    (r"did you mean 'trust_index'\?", "did you mean --trust-index?"),
+    (r"by catalog=\{'uri': \.\.\.\}", "by --catalog-option uri=..."),
+    (r"a folder is named; leave catalog= out", "a folder is named; leave --catalog-option out"),
+    (r"list them with indexes\(\)", "list them with `metaindex indexes TABLE`"),
+    (r"versions\(\) lists them", "`metaindex indexes TABLE NAME` has those of an index"),
+    (r"copies=False", "--no-copies"),
+    (r"which `unchecked` \(--json\) has", "which --json has"),
+    (r"as versions\(\) gives it", "as `metaindex indexes TABLE NAME` gives it"),
+    *ALIKE,
+    (r"drop (it|this one) and vacuum it", r"delete \1 and vacuum it"),
+    (r"mi\.Values\('([^']*)'\)", r"--values \1"),
+    (r"mi\.ColumnStats\(\)", "--stats"),
+    (argument(_CLI_ARGUMENTS), _cli_argument),
+    (rf"(?<!--option ){argument(READER)}", _reader_option),
+)
+
+
+def part_in_options(part: object) -> str:
+    """A part of an answer, as it is printed; a table cell by cell. Lines of Python stay as they are."""
+    if isinstance(part, TextTable):
+        part = replace(part, rows=tuple(tuple(map(in_options, row)) for row in part.rows))
+    elif isinstance(part, str) and "mi.open_table(" not in part:
+        part = in_options(part)
+    return str(part)
+
+
+def in_options(message: str) -> str:
+    """Return the message with options of the command line for arguments of Python."""
+    return cured(message, _CLI_CURES)
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
 
 _READER: Final = re.compile(argument(READER))
 _NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")

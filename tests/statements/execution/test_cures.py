@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 import metaindex as mi
-from metaindex.cli.cures import in_options
 from metaindex.cli.main import main
 from metaindex.core import MetaIndexError
-from metaindex.statements.execution.cures import StatementWords, in_statement
+from metaindex.statements.execution.cures import StatementWords, in_options, in_statement
 from metaindex.statements.grammar.parsing import parsed
 from metaindex.statements.grammar.tree import ShowIndexes, TableName
 from tests.cli.test_cures import ROOT, _raised
