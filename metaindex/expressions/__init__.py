@@ -71,7 +71,9 @@ if TYPE_CHECKING:
     from .places import PhysicalInterval as PhysicalInterval
     from .places import physical_interval as physical_interval
     from .places import physical_intervals as physical_intervals
-    from .questions import Asking as Asking
+    from .predicate_program import BatchEvaluation as BatchEvaluation
+    from .predicate_program import PredicateProgram as PredicateProgram
+    from .questions import BatchStatistics as BatchStatistics
     from .questions import Question as Question
     from .questions import answers as answers
     from .questions import grouped as grouped
@@ -94,8 +96,6 @@ if TYPE_CHECKING:
     from .statistics import Interval as Interval
     from .statistics import ManyFiles as ManyFiles
     from .statistics import PruningStatistics as PruningStatistics
-    from .steps import Steps as Steps
-    from .steps import Walking as Walking
     from .tree import And as And
     from .tree import Comparison as Comparison
     from .tree import Constant as Constant
@@ -145,13 +145,13 @@ else:
                 "family_of from_physical physical_type to_physical"
             ),
             "places": "PhysicalInterval physical_interval physical_intervals",
-            "questions": "Asking Question answers grouped pieces",
+            "questions": "BatchStatistics Question answers grouped pieces",
             "reads": "JoinKey StatementReads TableRead conjoined first_part without_said",
             "references": "columns conjuncts leaves signed_leaves",
             "scalars.residual": "ResidualFilter has_residual",
             "skipping": "may_fail may_match",
             "statistics": "ColumnBounds Interval ManyFiles PruningStatistics",
-            "steps": "Steps Walking",
+            "predicate_program": "PredicateProgram BatchEvaluation",
             "tree": "And Comparison Constant In IsNan IsNull Leaf Not Op Opaque Or Predicate StartsWith fold transform",
         },
     )

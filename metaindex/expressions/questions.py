@@ -80,7 +80,7 @@ class Asks(ABC):
         return self._ask(Question("some_nan", column))
 
 
-class Asking(Asks, ManyFiles):
+class BatchStatistics(Asks, ManyFiles):
     """Base of PruningStatistics[Mask] with every question answered by `_ask`. The caller owns an answer and may change
     it."""
 

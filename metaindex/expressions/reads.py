@@ -16,7 +16,7 @@ EVERY_ROW: Final = Constant(True)
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
+class UnresolvedColumns:
     """Unqualified columns of a table among several: its own and those that may be its own, until the table's columns
     are known."""
 
@@ -38,7 +38,7 @@ class TableRead:
     group_keys: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     every_column: bool = False
-    unplaced: Unplaced | None = None
+    unplaced: UnresolvedColumns | None = None
 
     def placed(self, columns: Set[str]) -> TableRead:
         """Return the read with the unqualified columns that are the table's, once its column names are known (in lower

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from .kinds.facts import unknown_facts as unknown_facts
     from .kinds.keyed import Hits as Hits
     from .kinds.keyed import KeyReader as KeyReader
-    from .kinds.keyed import ReadsMany as ReadsMany
     from .kinds.keyed import ReadsRanges as ReadsRanges
+    from .kinds.keyed import SupportsBatchReads as SupportsBatchReads
     from .kinds.kind import AskedColumns as AskedColumns
     from .kinds.kind import KeepsValues as KeepsValues
     from .kinds.kind import KeyKind as KeyKind
@@ -203,7 +203,7 @@ else:
             "kinds.different": "key_floats keys_type may_be_cut value_keys",
             "kinds.exact_sums": "SUM_BYTES can_be_summed scale_of totals",
             "kinds.facts": "facts_of replace_rows take_bounds unknown_facts",
-            "kinds.keyed": "Hits KeyReader ReadsMany ReadsRanges",
+            "kinds.keyed": "Hits KeyReader SupportsBatchReads ReadsRanges",
             "kinds.kind": "AskedColumns KeepsValues KeyKind Kind",
             "kinds.of_files": "OfFilesKind Told of_key",
             "kinds.pieces": "MergedPiece RowMerge",

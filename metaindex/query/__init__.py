@@ -34,17 +34,19 @@ if TYPE_CHECKING:
     from .bounds import ColumnFacts as ColumnFacts
     from .order import Direction as Direction
     from .order import as_shown as as_shown
-    from .pruning.collector import held_back as held_back
+    from .pruning.collector import gc_paused as gc_paused
     from .pruning.folder import ANEW as ANEW
     from .pruning.folder import SAME_NAME as SAME_NAME
     from .pruning.folder import IndexFolder as IndexFolder
     from .pruning.folder import check as check
     from .pruning.folder import not_looked_at as not_looked_at
     from .pruning.folder import why as why
-    from .pruning.known import unkeyed_files as unkeyed_files
     from .pruning.over_snapshot import each_over_snapshot as each_over_snapshot
+    from .pruning.plan_cache import PlanCache as PlanCache
+    from .pruning.plan_cache import PlanCacheKey as PlanCacheKey
     from .pruning.pruner import Pruner as Pruner
-    from .pruning.question import SnapshotWanted as SnapshotWanted
+    from .pruning.quarantine import QuarantinedIndexes as QuarantinedIndexes
+    from .pruning.question import NeedsSnapshot as NeedsSnapshot
     from .pruning.question import TableQuestion as TableQuestion
     from .pruning.ranking import CORES as CORES
     from .pruning.ranking import HOT as HOT
@@ -62,12 +64,10 @@ if TYPE_CHECKING:
     from .pruning.ranking import share_read as share_read
     from .pruning.ranking import share_sent as share_sent
     from .pruning.ranking import unevenness as unevenness
-    from .pruning.remembered import Circumstances as Circumstances
-    from .pruning.remembered import Remembered as Remembered
+    from .pruning.report import IndexReport as IndexReport
+    from .pruning.report import human_bytes as human_bytes
     from .pruning.result import PruneResult as PruneResult
-    from .pruning.suspects import Suspects as Suspects
-    from .pruning.told import IndexReport as IndexReport
-    from .pruning.told import human_bytes as human_bytes
+    from .pruning.run_coverage import unkeyed_files as unkeyed_files
     from .pruning.walk import LOG as LOG
     from .pruning.walk import LeafReport as LeafReport
     from .pruning.walk import surely as surely
@@ -121,20 +121,20 @@ else:
             "aggregates.partial": "PartialAnswers",
             "bounds": "BoundsOf ColumnFacts",
             "order": "Direction as_shown",
-            "pruning.collector": "held_back",
+            "pruning.collector": "gc_paused",
             "pruning.folder": "ANEW IndexFolder SAME_NAME check not_looked_at why",
-            "pruning.known": "unkeyed_files",
+            "pruning.run_coverage": "unkeyed_files",
             "pruning.over_snapshot": "each_over_snapshot",
             "pruning.pruner": "Pruner",
-            "pruning.question": "SnapshotWanted TableQuestion",
+            "pruning.question": "NeedsSnapshot TableQuestion",
             "pruning.ranking": (
                 "CORES HOT HOT_GROUP JoinOf KEY_SHARE MARGIN Offer PAGE_ROWS PRUNED Restriction buckets_left "
                 "choose restrictions share_read share_sent unevenness"
             ),
-            "pruning.remembered": "Circumstances Remembered",
+            "pruning.plan_cache": "PlanCacheKey PlanCache",
             "pruning.result": "PruneResult",
-            "pruning.suspects": "Suspects",
-            "pruning.told": "IndexReport human_bytes",
+            "pruning.quarantine": "QuarantinedIndexes",
+            "pruning.report": "IndexReport human_bytes",
             "pruning.walk": "LOG LeafReport surely",
             "query_log.cleaning": "QueriesCleaned clean",
             "query_log.files": "LogPlace listed",

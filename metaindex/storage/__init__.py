@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from .protocol import Glance as Glance
     from .protocol import Glances as Glances
     from .protocol import KeepsLeftovers as KeepsLeftovers
-    from .protocol import KeepsVersions as KeepsVersions
     from .protocol import ObjectInfo as ObjectInfo
     from .protocol import Storage as Storage
-    from .protocol import TellsApart as TellsApart
+    from .protocol import SupportsIdentity as SupportsIdentity
+    from .protocol import SupportsVersions as SupportsVersions
     from .protocol import exists as exists
 else:
     __getattr__, __dir__ = door(
@@ -35,6 +35,6 @@ else:
             "local": "LocalStorage",
             "opening": "is_path is_remote parent_of storage_for",
             "own": "meant_by own_folder",
-            "protocol": "Glance Glances KeepsLeftovers KeepsVersions ObjectInfo Storage TellsApart exists",
+            "protocol": "Glance Glances KeepsLeftovers SupportsVersions ObjectInfo Storage SupportsIdentity exists",
         },
     )

@@ -73,7 +73,7 @@ class KeepsLeftovers(Protocol):
 
 
 @runtime_checkable
-class TellsApart(Protocol):
+class SupportsIdentity(Protocol):
     """Storage that may hold entries that are no objects, such as links."""
 
     def apart(self, prefix: str) -> tuple[builtins.list[ObjectInfo], dict[str, str]]:
@@ -98,7 +98,7 @@ class Glances(Protocol):
 
 
 @runtime_checkable
-class KeepsVersions(Protocol):
+class SupportsVersions(Protocol):
     """Storage that may keep deleted objects as older versions, which this library does not reach."""
 
     def keeps_versions(self, path: str) -> bool:

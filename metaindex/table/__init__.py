@@ -6,7 +6,6 @@ from metaindex.core import door
 
 if TYPE_CHECKING:
     from .answer import Answer as Answer
-    from .apart import check_apart as check_apart
     from .asked import TimestampLike as TimestampLike
     from .asked import VersionLike as VersionLike
     from .asked import at_version as at_version
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from .face import queries_of as queries_of
     from .folder_of_tables import hint as hint
     from .handle import Handle as Handle
+    from .location import check_outside as check_outside
     from .missing_option import NextStep as NextStep
     from .missing_option import opened_with as opened_with
     from .missing_option import readable_with as readable_with
@@ -67,7 +67,7 @@ else:
         __name__,
         {
             "answer": "Answer",
-            "apart": "check_apart",
+            "location": "check_outside",
             "asked": "TimestampLike VersionLike at_version check_since names_of paths_of",
             "below": "tables_below",
             "commands": "command",

@@ -42,11 +42,11 @@ from metaindex.index import (
     list_namespaces,
     namespace_folder,
 )
-from metaindex.query import IndexFolder, IndexReport, Suspects
+from metaindex.query import IndexFolder, IndexReport, QuarantinedIndexes
 from metaindex.storage import Confines, confined, is_remote, own_folder
 
-from .apart import check_apart
 from .builders import Builders
+from .location import check_outside
 
 if TYPE_CHECKING:  # what writes is loaded by the verbs that write: a reader's start is short
     from metaindex.index import IndexActions, IndexLogEntry, Target, Written
@@ -66,7 +66,7 @@ class Handle:
     trust_index: bool = False
     written: Written | None = None  # what is known of a commit by whoever made it: for the refresh behind it
     cache: StoreCache = field(default_factory=StoreCache)
-    suspects: Suspects = field(default_factory=Suspects)
+    suspects: QuarantinedIndexes = field(default_factory=QuarantinedIndexes)
     _snapshots: dict[Version, Snapshot] = field(default_factory=dict)
     _folder: IndexFolder | None = None
     _looked: tuple[list[OpenIndex], list[IndexReport]] | None = None
@@ -298,7 +298,7 @@ class Handle:
         location = self.config.index_location
         root = root or self.root(None)
         if location is not None and not self.ref.patterns:
-            check_apart(os.fspath(location), root, "indexes lie")
+            check_outside(os.fspath(location), root, "indexes lie")
         return indexes_folder(
             root, not self.table_format.has_log, None if location is None else os.fspath(location), self.ref.patterns
         )

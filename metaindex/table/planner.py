@@ -12,14 +12,14 @@ from metaindex.expressions import Predicate
 from metaindex.formats import At, OfSchema, Resolved, Schema, Snapshot, Version, at_moment, predicate_of
 from metaindex.index import OpenIndex
 from metaindex.query import (
-    Circumstances,
     IndexReport,
+    NeedsSnapshot,
+    PlanCache,
+    PlanCacheKey,
     Pruner,
     PruneResult,
-    Remembered,
-    SnapshotWanted,
     TableQuestion,
-    held_back,
+    gc_paused,
 )
 
 from .asked import VersionLike, at_version
@@ -42,23 +42,23 @@ class Planner:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        self._remembered = Remembered(handle.config.cache_bytes // 8)
+        self._remembered = PlanCache(handle.config.cache_bytes // 8)
 
-    @held_back
+    @gc_paused
     def planned(self, predicate: object, at: At, only: Iterable[str] | None) -> PlannedAnswer:
         """Return the files that can hold matching rows at a version. `only`: names of the indexes that may answer."""
         started = time.perf_counter()
         predicate = at_moment(predicate)
         asked = self._asked(predicate, at, *self._handle.open_indexes(only))
         answer = asked.first()
-        if answer is SnapshotWanted.HELPS:
+        if answer is NeedsSnapshot.HELPS:
             answer = asked.by_snapshot_or_alone()
-        elif answer is SnapshotWanted.NEEDED:
+        elif answer is NeedsSnapshot.NEEDED:
             answer = asked.by_snapshot()
         assert isinstance(answer, PruneResult), "a snapshot always answers"
         return PlannedAnswer(answer.timed(time.perf_counter() - started), asked.snapshot, asked.indexes)
 
-    @held_back
+    @gc_paused
     def proved(self, predicate: object, version: VersionLike, only: Iterable[str] | None) -> PruneResult | None:
         """Prune by the indexes alone if they recorded the version, for an engine that uses the table's own partitions
         and statistics itself. None if no index knows a column of the predicate."""
@@ -70,7 +70,7 @@ class Planner:
         if not asked.recorded and not self._known_lately(predicate, indexes):
             return None  # nor is the table loaded
         answer = asked.first()
-        if isinstance(answer, SnapshotWanted):
+        if isinstance(answer, NeedsSnapshot):
             answer = asked.by_snapshot()
         return answer if isinstance(answer, PruneResult) else None
 
@@ -83,7 +83,7 @@ class Planner:
         pruner = Pruner(*self._handle.open_indexes(only))
         question = TableQuestion(self._handle.root(snapshot), self._handle.format, snapshot.version, tree)
         by_record = pruner.by_record(question)
-        result = pruner.by_snapshot(question, snapshot) if isinstance(by_record, SnapshotWanted) else by_record
+        result = pruner.by_snapshot(question, snapshot) if isinstance(by_record, NeedsSnapshot) else by_record
         self._handle.confined(result.files)
         return result
 
@@ -137,7 +137,7 @@ class _Asked:
     def __init__(
         self,
         handle: Handle,
-        remembered: Remembered,
+        remembered: PlanCache,
         bind: Callable[[object, Schema], Predicate],
         predicate: object,
         resolved: Resolved,
@@ -162,7 +162,7 @@ class _Asked:
         """Return whether an index has recorded the version."""
         return self._pruner.recorded(self._resolved.version)
 
-    def first(self) -> PruneResult | SnapshotWanted | None:
+    def first(self) -> PruneResult | NeedsSnapshot | None:
         """Answer by what the indexes recorded of the version, if one did. If that raises (a column that they do not
         know, a bad schema) the table itself is asked, and decides."""
         if not self.recorded:
@@ -177,27 +177,27 @@ class _Asked:
             self._handle.suspects.find(self._pruner.indexes, snapshot)
             return self._answer(snapshot, alone=self._alone)
 
-    def by_snapshot(self) -> PruneResult | SnapshotWanted | None:
+    def by_snapshot(self) -> PruneResult | NeedsSnapshot | None:
         """The answer over the table's own list of files."""
         return self._answer(self._handle.loaded(self._resolved), alone=self._alone)
 
-    def by_snapshot_or_alone(self) -> PruneResult | SnapshotWanted | None:
+    def by_snapshot_or_alone(self) -> PruneResult | NeedsSnapshot | None:
         """Answer by the snapshot; by the indexes alone if the table cannot be read."""
         try:
             return self.by_snapshot()
         except MetaIndexError as error:
             logger.warning("the table's own statistics are not used for this query, which reads more: %s", error)
             answer = self._answer(None, alone=True)
-            if isinstance(answer, SnapshotWanted):
+            if isinstance(answer, NeedsSnapshot):
                 raise  # where no index can answer either, the table's error is the one to tell
             return answer
 
-    def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | SnapshotWanted | None:
+    def _answer(self, snapshot: Snapshot | None, *, alone: bool) -> PruneResult | NeedsSnapshot | None:
         """Compute an answer, or return the cached one; None if the indexes know no column of the predicate. That the
         snapshot helps is cached, too."""
         self.snapshot = snapshot
         told = self._circumstances(snapshot, alone)
-        answer: PruneResult | SnapshotWanted | None = self._remembered.find(told) if told is not None else None
+        answer: PruneResult | NeedsSnapshot | None = self._remembered.find(told) if told is not None else None
         if answer is None:
             question = self._bound(snapshot)
             if self._alone and not question.known_to(self.indexes):
@@ -206,13 +206,13 @@ class _Asked:
                 answer = self._pruner.by_record(question, alone=alone)
             else:
                 answer = self._pruner.by_snapshot(question, snapshot)
-            if told is not None and self._pruner.whole and answer is not SnapshotWanted.NEEDED:
+            if told is not None and self._pruner.whole and answer is not NeedsSnapshot.NEEDED:
                 self._remembered.keep(told, answer)
         if isinstance(answer, PruneResult):
             self._handle.confined(answer.files)
         return answer
 
-    def _circumstances(self, snapshot: Snapshot | None, alone: bool) -> Circumstances | None:
+    def _circumstances(self, snapshot: Snapshot | None, alone: bool) -> PlanCacheKey | None:
         """Return everything that determines the answer; None for an engine's own predicate, which has no known
         equality. This holds for trusted plain files, too: the version names their listing."""
         predicate = self._predicate
@@ -223,7 +223,7 @@ class _Asked:
         if told is None:
             return None
         version = self._version(snapshot)
-        return Circumstances.of((type(predicate), told), version, self.indexes, self._refused, snapshot, alone=alone)
+        return PlanCacheKey.of((type(predicate), told), version, self.indexes, self._refused, snapshot, alone=alone)
 
     def _bound(self, snapshot: Snapshot | None) -> TableQuestion:
         """The question with the columns that the version has. Of the same schema it is bound once."""

@@ -15,7 +15,7 @@ import pytest
 
 import metaindex as mi
 from metaindex.expressions import Or, col
-from metaindex.query import held_back
+from metaindex.query import gc_paused
 from metaindex.query.pruning import collector
 
 MANY = Or(tuple((col("k") == n) & (col("k") < n + 1) for n in range(500)))
@@ -23,7 +23,7 @@ TEXT = " OR ".join(f"(k = {n} AND k < {n + 1})" for n in range(500))
 
 
 class Asked:
-    @held_back
+    @gc_paused
     def works(self, predicate: object, fails: bool = False) -> bool:
         if fails:
             raise ValueError(predicate)
@@ -55,7 +55,7 @@ class Meeting:
         self.all_here = threading.Barrier(count)
         self.ended = [threading.Event() for _ in range(count)]
 
-    @held_back
+    @gc_paused
     def plan(self, predicate: object, number: int) -> bool:
         self.all_here.wait(60)
         if number:
@@ -99,7 +99,7 @@ def test_it_does_not_rest_for_ever_while_plans_follow_one_another(monkeypatch: p
     inside: list[bool] = []
 
     class Nested:
-        @held_back
+        @gc_paused
         def plan(self, predicate: object, deep: int) -> None:
             inside.append(gc.isenabled())
             if deep:
@@ -117,7 +117,7 @@ def test_it_does_not_rest_for_ever_while_plans_follow_one_another(monkeypatch: p
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_that_is_forked_during_a_plan_collects() -> None:
     class Forks:
-        @held_back
+        @gc_paused
         def plan(self, predicate: object) -> int:
             child = os.fork()
             if not child:

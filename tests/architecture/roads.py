@@ -25,7 +25,7 @@ import pyarrow as pa
 import metaindex as mi
 from metaindex.core import Config
 from metaindex.spark import RuleConfig
-from metaindex.spark.optimizer.skipping import Skipping
+from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from tests.architecture.test_rooms import ROOMS
 from tests.spark.optimizer.test_requests import request
 
@@ -120,7 +120,7 @@ def spark_scan(folder: Path) -> Walk:
     """What Spark's optimizer asks of one scan, to the reply: the Python side, without a JVM."""
     _indexed(folder)
     asked = request(folder, [15])
-    skipping = Skipping(Config(), {}, RuleConfig())
+    skipping = ScanPlanner(Config(), {}, RuleConfig())
     with walked() as walk:
         assert skipping(asked)
     return walk

@@ -22,7 +22,7 @@ from metaindex.core import LiteralTypeError
 from metaindex.expressions import ColumnRef, Comparison, In, Interval, IsNull, Literal, Op, Predicate
 from metaindex.expressions.evaluate import matches
 from metaindex.expressions.literals import compare_values
-from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsMany, ReadsRanges, RunSink, answers_for
+from metaindex.index import Hits, KeyKind, Kind, KindSpec, ReadsRanges, RunSink, SupportsBatchReads, answers_for
 from metaindex.index.kinds import registry
 from metaindex.index.kinds.keyed import Spill
 from metaindex.index.store.reader import ReadCount
@@ -167,7 +167,7 @@ class KeyContract:
         lists = data.draw(st.lists(st.lists(there, min_size=1, max_size=3), min_size=1, max_size=8))
         with folder() as root:
             reader = written(root, self.kind(len(types)), files, types).reader(types)
-            assert isinstance(reader, ReadsMany)
+            assert isinstance(reader, SupportsBatchReads)
             for asked, hits in zip(lists, reader.among_each(lists), strict=True):
                 alone = reader.among(asked)
                 assert (hits is None) == (alone is None)

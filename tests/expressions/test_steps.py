@@ -15,9 +15,9 @@ from metaindex.expressions import And, ArrowStatistics, ColumnBounds, Opaque, Or
 from metaindex.expressions import questions as module
 from metaindex.expressions.column_ref import ColumnRef
 from metaindex.expressions.composite_statistics import CompositeStatistics
+from metaindex.expressions.predicate_program import PredicateProgram
 from metaindex.expressions.questions import Question, answers
 from metaindex.expressions.skipping import may_fail, must_match
-from metaindex.expressions.steps import Steps
 from tests import strategies
 
 
@@ -42,9 +42,9 @@ def test_it_answers_what_the_walk_answers(data: st.DataObject) -> None:
     own = ArrowStatistics(count, files.bounds)
     same = ArrowStatistics(count, {c: b for c, b in files.bounds.items() if c in more.bounds})
     for source in (own, CompositeStatistics([own, same])):
-        assert np.array_equal(Steps.may_match(p).over(source, count), may_match(p, source))
-        assert np.array_equal(Steps.may_fail(p).over(source, count), may_fail(p, source))
-        assert np.array_equal(~Steps.may_fail(p).over(source, count), must_match(p, source))
+        assert np.array_equal(PredicateProgram.may_match(p).over(source, count), may_match(p, source))
+        assert np.array_equal(PredicateProgram.may_fail(p).over(source, count), may_fail(p, source))
+        assert np.array_equal(~PredicateProgram.may_fail(p).over(source, count), must_match(p, source))
 
 
 @given(st.data())
@@ -59,7 +59,7 @@ def test_questions_asked_together_are_answered_as_alone(data: st.DataObject) -> 
 
 
 def asked(p: Predicate) -> Sequence[Question]:
-    return (*Steps.may_match(p).questions, *Steps.may_fail(p).questions)
+    return (*PredicateProgram.may_match(p).questions, *PredicateProgram.may_fail(p).questions)
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
@@ -68,7 +68,9 @@ def test_the_pieces_in_which_answers_come_change_nothing(piece: int, monkeypatch
     bounds = ColumnBounds(pa.int64(), pa.array([0, 10, 20]), pa.array([9, 19, 29]))
     source = ArrowStatistics(3, {ColumnRef(("k",)): bounds})
     p = Or(tuple((col("k") >= i) & (col("k") < i + 1) & (col("k") != 21) for i in (3, 5, 21, 5, 40)))
-    assert Steps.may_match(p).over(source, 3).tolist() == may_match(p, source).tolist() == [True, False, True]
+    assert (
+        PredicateProgram.may_match(p).over(source, 3).tolist() == may_match(p, source).tolist() == [True, False, True]
+    )
 
 
 class Counting(ArrowStatistics):
@@ -82,9 +84,9 @@ class Counting(ArrowStatistics):
 def test_a_question_is_asked_once_and_what_nothing_depends_on_not_at_all() -> None:
     source = Counting(2, {})
     p = Or(tuple((col("k") == i % 5) & (col("s") == "v") for i in range(100)))
-    Steps.may_match(p).over(source, 2)
+    PredicateProgram.may_match(p).over(source, 2)
     assert source.asked == 6
-    assert Steps.may_match(p | Opaque("f(b)")).over(source, 2).tolist() == [True, True]
+    assert PredicateProgram.may_match(p | Opaque("f(b)")).over(source, 2).tolist() == [True, True]
     assert source.asked == 6
 
 
@@ -92,14 +94,14 @@ def test_the_rows_of_answers_are_nobody_elses() -> None:
     bounds = ColumnBounds(pa.int64(), pa.array([0, 10]), pa.array([9, 19]))
     source = ArrowStatistics(2, {ColumnRef(("k",)): bounds})
     p = Or(((col("k") == 1) & (col("k") < 5), (col("k") == 11) & (col("k") < 5), col("k") == 11))
-    found: list[Mask] = [Steps.may_match(p).over(source, 2) for _ in range(2)]
+    found: list[Mask] = [PredicateProgram.may_match(p).over(source, 2) for _ in range(2)]
     assert found[0].tolist() == found[1].tolist() == may_match(p, source).tolist()
 
 
 def test_nobody_waits_any_more() -> None:
     p = Or(tuple((col("k") == i) & (col("s") == "v") for i in range(100)))
     with until(0.0), pytest.raises(TooLate):
-        Steps.may_match(p).over(ArrowStatistics(2, {}), 2)
+        PredicateProgram.may_match(p).over(ArrowStatistics(2, {}), 2)
     with until(0.0), pytest.raises(TooLate):
-        answers(ArrowStatistics(2, {}), Steps.may_match(p).questions[:1])
-    assert Steps.may_match(p).over(ArrowStatistics(2, {}), 2).all()
+        answers(ArrowStatistics(2, {}), PredicateProgram.may_match(p).questions[:1])
+    assert PredicateProgram.may_match(p).over(ArrowStatistics(2, {}), 2).all()

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from metaindex.storage import KeepsVersions, storage_for
+from metaindex.storage import SupportsVersions, storage_for
 
 from .server import S3Server
 
@@ -51,5 +51,5 @@ def _large(s3: S3Server) -> set[str]:
 def test_a_bucket_without_versions_says_so(s3: S3Server, bucket: str) -> None:
     storage, _ = storage_for(f"s3://{bucket}/t", s3.options)
     storage.put("a", b"x")
-    assert isinstance(storage, KeepsVersions)
+    assert isinstance(storage, SupportsVersions)
     assert not storage.keeps_versions("a")

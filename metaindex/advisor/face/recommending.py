@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import SMALL_BYTES, Sampled, check_share
 from metaindex.advisor.hypothetical.candidates import named
-from metaindex.advisor.hypothetical.trial import Standing
+from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.advisor.hypothetical.weigh import Asked
 from metaindex.advisor.selection.answer import CreatedIndex, Recommendation, budget_of
 from metaindex.advisor.selection.asked import TableAsked
@@ -161,7 +161,7 @@ def _table(
     chosen = of_table(queries, _names(handle.path, question), [field.name for field in snapshot.schema.fields])
     opened, refused = handle.open_indexes(None)
     notes = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
-    hand = at_hand(handle, Standing(snapshot, tuple(opened)), notes)
+    hand = at_hand(handle, Baseline(snapshot, tuple(opened)), notes)
     entries = handle.entries()
     large = snapshot.files.size_bytes > SMALL_BYTES or question.sample is not None
     share = 0.01 if question.sample is None else question.sample

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from metaindex.advisor.hypothetical.candidates import A_PART, named
 from metaindex.advisor.hypothetical.cost import rate_of
-from metaindex.advisor.hypothetical.trial import Standing
-from metaindex.advisor.hypothetical.weigh import Asked, AskedQuery, AtHand, weigh
+from metaindex.advisor.hypothetical.trial import Baseline
+from metaindex.advisor.hypothetical.weigh import Asked, AskedQuery, TableContext, weigh
 from metaindex.advisor.workloads.asked import OfTable, TableNames, TableQuery, of_table
 from metaindex.advisor.workloads.plans import is_frame
 from metaindex.advisor.workloads.taking import path_in, workload
@@ -24,7 +24,7 @@ from metaindex.expressions import columns
 from metaindex.formats import Leaf, Schema
 from metaindex.index import Kind, columns_of
 from metaindex.query import Scan
-from metaindex.table import Handle, TimestampLike, VersionLike, at_version, check_apart, names_of, paths_of
+from metaindex.table import Handle, TimestampLike, VersionLike, at_version, check_outside, names_of, paths_of
 
 if TYPE_CHECKING:
     from metaindex.advisor.hypothetical.answer import WhatIf
@@ -72,17 +72,17 @@ def weighed(
     opened, refused = handle.open_indexes(names_of(indexes, "indexes"))
 
     reports = tuple(f"index {report.name} is left out: {report.reason}" for report in refused)
-    hand = at_hand(handle, Standing(snapshot, tuple(opened)), (*reports, *notes))
+    hand = at_hand(handle, Baseline(snapshot, tuple(opened)), (*reports, *notes))
     return weigh(asked, hand)
 
 
 def check_workplace(handle: Handle) -> None:
     """Raise ArgumentError if candidates would be built among the files of the table, as with a folder for temporary
     files there: Python's is the current folder if no other can be written."""
-    check_apart(tempfile.gettempdir(), handle.path, "temporary files are written (TMPDIR says where)")
+    check_outside(tempfile.gettempdir(), handle.path, "temporary files are written (TMPDIR says where)")
 
 
-def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHand:
+def at_hand(handle: Handle, standing: Baseline, notes: tuple[str, ...]) -> TableContext:
     """The table for what-if."""
     snapshot = standing.snapshot
 
@@ -91,7 +91,7 @@ def at_hand(handle: Handle, standing: Standing, notes: tuple[str, ...]) -> AtHan
         rows = np.array([row], np.int64)
         return Scan(snapshot, handle.ref.storage, handle.ref, rows, columns=names, time_zone=handle.config.time_zone)
 
-    return AtHand(handle.ref, standing, scan, lambda: rate_of(handle.table_format, handle.ref, snapshot), notes)
+    return TableContext(handle.ref, standing, scan, lambda: rate_of(handle.table_format, handle.ref, snapshot), notes)
 
 
 def _are_statements(queries: object) -> bool:

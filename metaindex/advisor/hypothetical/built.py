@@ -19,8 +19,8 @@ from .copy import Copy, copied
 from .cost import Weighed, Weight, build_seconds, size_as_grown, size_of, upkeep_of
 from .effect import Now, idle, with_candidate
 from .posterior import Estimate
-from .sight import Sight, is_float
-from .trial import Bench, Rows, Trial, narrowed_to, tried
+from .sample_context import SampleContext, is_float
+from .trial import Rows, Sandbox, Trial, narrowed_to, tried
 
 logger = logging.getLogger("metaindex")
 
@@ -47,8 +47,8 @@ class Built:
 
 
 def build(
-    bench: Bench,
-    sight: Sight,
+    bench: Sandbox,
+    sight: SampleContext,
     candidate: Candidate,
     trees: Sequence[Predicate],
     wanted: Rows,
@@ -94,7 +94,7 @@ def _cost(
     return Cost(candidate.name, size, seconds, upkeep_of(size, seconds, rate, every), notes=notes)
 
 
-def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence[Rows], rate: Rate) -> Built:
+def _copied(bench: Sandbox, sight: SampleContext, candidate: Candidate, portions: Sequence[Rows], rate: Rate) -> Built:
     """A candidate that keeps rows. Spark builds it: what it takes here is the least."""
     if len(candidate.kinds) > 1:
         raise ArgumentError(
@@ -110,7 +110,7 @@ def _copied(bench: Bench, sight: Sight, candidate: Candidate, portions: Sequence
     return Built(cost, portions[0], copies=[copy])
 
 
-def _portions(bench: Bench, sample: Rows) -> list[Rows]:
+def _portions(bench: Sandbox, sample: Rows) -> list[Rows]:
     """Return the sample; if it is not the table, also a half and a quarter of it, and of two or three files one. The
     smallest is built first: what the first build loads counts for nothing then."""
     ordered = in_order(bench.snapshot.files.table, sample)[1]
@@ -121,7 +121,7 @@ def _portions(bench: Bench, sample: Rows) -> list[Rows]:
     return [ordered, *(ordered[::step] for step in (2, 4) if len(ordered) >= 2 * step)]
 
 
-def _size_by_footers(bench: Bench, rows: Rows, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
+def _size_by_footers(bench: Sandbox, rows: Rows, candidate: Candidate, sample: Trial, wanted: Rows) -> Estimate | None:
     """Estimate the size of a candidate that keeps statistics alone, from the footers of all files that queries read;
     None if that is too much to read, or footers hold nothing."""
     kinds: list[Kind] = []
@@ -139,7 +139,7 @@ def _size_by_footers(bench: Bench, rows: Rows, candidate: Candidate, sample: Tri
     return size_as_grown(sample, few, many, len(bench.snapshot.files) / len(wanted))
 
 
-def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
+def _exact(bench: Sandbox, candidate: Candidate, trees: Sequence[Predicate], wanted: Rows) -> list[Trial]:
     """The facts that it would keep of the queries' columns, of every file that they read now, where footers tell them:
     then no sample is needed for these."""
     refs = {ref.parts: ref.name for tree in trees for ref in columns(tree)}
@@ -154,7 +154,7 @@ def _exact(bench: Bench, candidate: Candidate, trees: Sequence[Predicate], wante
     return [] if trial.unread_files else [trial]
 
 
-def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
+def bounds_of(bench: Sandbox, trees: Sequence[Predicate], wanted: Rows) -> OpenIndex | None:
     """Return the footers' statistics of the queries' columns in the files that they read now; None if there are none,
     or too many. Footers do not count NaN: floats are taken as if there were none, which the sample checks."""
     if bench.snapshot.details.read_options().get("file_format", "parquet") != "parquet":
@@ -174,7 +174,7 @@ def bounds_of(bench: Bench, trees: Sequence[Predicate], wanted: Rows) -> OpenInd
     return None if trial.unread_files else trial.index
 
 
-def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
+def reads_with(sight: SampleContext, now: Now, several: Sequence[Built]) -> Reads:
     """Return what the query reads with all of them together, without those that keep rows."""
     exact = [index for built in several for index in built.indexes[0]]
     sampled = [index for built in several for index in built.indexes[1]]
@@ -182,7 +182,7 @@ def reads_with(sight: Sight, now: Now, several: Sequence[Built]) -> Reads:
     return with_candidate(sight, now, exact, sampled, rows)[0] if exact or sampled else now.reads
 
 
-def asks(sight: Sight, now: Now, built: Built) -> bool:
+def asks(sight: SampleContext, now: Now, built: Built) -> bool:
     """Return whether the candidate answers some part of the query."""
     exact, sampled = built.indexes
     return bool(exact or sampled) and not idle(

@@ -40,8 +40,8 @@ from .candidates import in_part
 from .cost import Weighed, Weight, size_of
 from .effect import Now
 from .posterior import Estimate, Floats
-from .sight import Sight
-from .trial import Bench, Rows
+from .sample_context import SampleContext
+from .trial import Rows, Sandbox
 
 _Z = 1.645
 """A normal number is within so many standard deviations with 90%."""
@@ -76,7 +76,7 @@ class Copy:
         return [leaf.parts for leaf in self.plan.columns]
 
 
-def copied(bench: Bench, sight: Sight, kind: RowKind, portions: Sequence[Rows]) -> Copy:
+def copied(bench: Sandbox, sight: SampleContext, kind: RowKind, portions: Sequence[Rows]) -> Copy:
     """Puts the rows of these files, and of fewer. Raises what a scan, or the kind, raises."""
     schema = bench.snapshot.schema
     total = bench.snapshot.files.size_bytes
@@ -125,7 +125,7 @@ def _only(sizes: Mapping[str, int], name: str) -> dict[str, int]:
     return {name: sizes[name]}
 
 
-def _rows(sight: Sight, plan: RowPlan, rows: Rows) -> pa.Table:
+def _rows(sight: SampleContext, plan: RowPlan, rows: Rows) -> pa.Table:
     """The stored columns of all rows of these files, with lineage."""
     tables = []
     held = 0
@@ -162,7 +162,7 @@ class CopyRead:
     note: str = ""
 
 
-def read_of(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], copy: Copy) -> CopyRead:
+def read_of(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], copy: Copy) -> CopyRead:
     """Apply the rules of covering indexes: all columns of the query are there, a struct that it needs whole as such,
     and it has a condition on the first one."""
     if parts_of := in_part(needs):
@@ -217,7 +217,7 @@ def _of_curve(copy: Copy, pieces: Pieces, now: Now) -> Left:
     return left.in_parts(copy.plan.parts_at(copy.size.expected))
 
 
-def _of_order(sight: Sight, now: Now, copy: Copy, asked: Restriction) -> Left:
+def _of_order(sight: SampleContext, now: Now, copy: Copy, asked: Restriction) -> Left:
     """Estimate the rows left in buckets, or in the order of the first column."""
     first, indexed = ColumnRef(copy.names[0]), [".".join(parts) for parts in copy.names[: copy.plan.indexed]]
     counted = sight.once(("share", _about(now.tree, first)), lambda: _share(sight, _about(now.tree, first), first))
@@ -239,7 +239,7 @@ def _about(tree: Predicate, first: ColumnRef) -> tuple[Predicate, ...]:
     return tuple(part for part in conjuncts(tree) if set(columns(part)) == {first})
 
 
-def _share(sight: Sight, parts: tuple[Predicate, ...], first: ColumnRef) -> Estimate | None:
+def _share(sight: SampleContext, parts: tuple[Predicate, ...], first: ColumnRef) -> Estimate | None:
     """Estimate the share of rows for which these conditions on a column are true: counted in sampled files of those
     that statistics and indexes keep for them; other files have none."""
     if not parts:
@@ -279,7 +279,7 @@ def _of_rows(hits: Floats, trials: Floats, scope: float, *, whole: bool) -> Esti
     return Estimate(max(share - off, 0.0) * scope, share * scope, min(max(share + off, least), 1.0) * scope)
 
 
-def _source(sight: Sight, now: Now, copy: Copy, needs: Set[tuple[str, ...]]) -> float:
+def _source(sight: SampleContext, now: Now, copy: Copy, needs: Set[tuple[str, ...]]) -> float:
     """Estimate what these columns take in the files that the query reads now: by the footers of the sampled ones, else
     by the widths of their types; for CSV and JSON the whole files."""
     size = float(sight.sizes[now.kept].sum())
@@ -294,12 +294,12 @@ def _source(sight: Sight, now: Now, copy: Copy, needs: Set[tuple[str, ...]]) -> 
     return size * min(1.0, sum(widths.get(parts, TEXT_BYTES) for parts in needs) / whole)
 
 
-def _stored_shares(sight: Sight, needed: Sequence[Leaf]) -> list[float]:
+def _stored_shares(sight: SampleContext, needed: Sequence[Leaf]) -> list[float]:
     each = (_stored_share(sight, row, needed) for row in sight.sample.tolist())
     return [share for share in each if share is not None]
 
 
-def _stored_share(sight: Sight, row: int, needed: Sequence[Leaf]) -> float | None:
+def _stored_share(sight: SampleContext, row: int, needed: Sequence[Leaf]) -> float | None:
     """Return the share of a file's bytes that the chunks of these columns have; None if its footer does not tell."""
     path = sight.snapshot.files.paths[row].as_py()
     chunks = sight.groups.chunk_bytes(path)

@@ -16,15 +16,15 @@ from .answer import Reads
 from .posterior import (
     Estimate,
     Floats,
-    Tried,
+    TrialCount,
     kept_by_chance,
     together,
     with_nan,
 )
 from .redraws import PredicateShape, Redrawn
 from .row_groups import groups_of, home_groups, mask_of, of_rest, row_groups
-from .sight import Sight
-from .trial import Rows, Standing
+from .sample_context import SampleContext
+from .trial import Baseline, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Now:
     reads: Reads
 
     @classmethod
-    def of(cls, tree: Predicate, sight: Sight) -> Now:
+    def of(cls, tree: Predicate, sight: SampleContext) -> Now:
         result = sight.standing.answer(tree)
         kept = sight.standing.kept(result)
         groups = groups_of(sight, result, sight.sample[kept[sight.sample]])
@@ -48,7 +48,7 @@ class Now:
 
 
 def with_candidate(
-    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
+    sight: SampleContext, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
     """Return what the query reads with a candidate. `exact`: what was built of it over all files that queries read now;
     `sampled`: over the files `over`, none if its effect is exact. Queries of one predicate are weighed once."""
@@ -57,7 +57,7 @@ def with_candidate(
 
 
 def _with_candidate(
-    sight: Sight, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
+    sight: SampleContext, now: Now, exact: Sequence[OpenIndex], sampled: Sequence[OpenIndex], over: Rows
 ) -> tuple[Reads, PruneResult]:
     standing = sight.standing.with_more(*exact) if exact else sight.standing
     kept, result = now.kept, now.result
@@ -109,9 +109,9 @@ class _Trial:
     """A candidate over the files `over`: asked are what stands and what is known exactly of it (`standing`), and that
     with the candidate (`more`)."""
 
-    sight: Sight
-    standing: Standing
-    more: Standing
+    sight: SampleContext
+    standing: Baseline
+    more: Baseline
     sampled: Sequence[OpenIndex]
     over: Rows
 
@@ -159,7 +159,7 @@ class _Trial:
             chance = None if asked is None else asked.by_chance
             drawn = None if asked is None else asked.told()
             larger = _larger(sizes, left, rows)
-            files = Tried(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
+            files = TrialCount(int(possible.sum()), len(tried), len(still), drawn, larger, chance).others()
             unknown = not len(tried) and drawn is None
             if unknown:
                 files = np.array([0.0] * 6 + [float(len(left))] * 94)

@@ -6,9 +6,9 @@ others it keeps follows by Bayes:
     nothing more is known    any share of them is as likely before (Jeffreys' prior)
     the query names values   files keep such a value each by itself with a share p. How p is spread follows from values
                              that were drawn from rows of the sample and asked of the sampled files that they were not
-                             drawn from (`Drawn`): see `shares_of`. The value asked has a home, a file in which it is,
-                             which may be a sampled one or another one. It may also (`ABSENT`) be in no file, which are
-                             then kept by chance alone, and with a little weight (`UNLIKE`) it is like none of those
+                             drawn from (`DrawResult`): see `shares_of`. The value asked has a home, a file in which it
+                             is, which may be a sampled one or another one. It may also (`ABSENT`) be in no file, which
+                             are then kept by chance alone, and with a little weight (`UNLIKE`) it is like none of those
                              drawn
 
 The answer is the median and the range that 90% of the particles are in: numbers of a generator with a fixed seed, so
@@ -67,7 +67,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawResult:
     """The results of drawn values: of how many sampled files beside its own each was asked, and how many it kept.
     `values`: how many a query names."""
 
@@ -77,7 +77,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialCount:
     """The sample's result for one query: of `total` files that it reads now, `sampled` were tried, `kept` of them are
     read with the candidate, too. `larger`: the size of the other files as a multiple, as larger files hold more values.
     `chance`: what is kept of files that have no such value."""
@@ -85,9 +85,9 @@ class Tried:
     total: int
     sampled: int
     kept: int
-    drawn: Drawn | None = None
+    drawn: DrawResult | None = None
     larger: float = 1.0
-    chance: Drawn | None = None
+    chance: DrawResult | None = None
 
     def others(self) -> Floats:
         """Particles of how many files that were not tried are kept."""
@@ -113,7 +113,7 @@ class Tried:
         return (outside + rng.binomial(left - outside, elsewhere)).astype(np.float64)
 
 
-def shares_by_chance(rng: np.random.Generator, chance: Drawn | None) -> Floats:
+def shares_by_chance(rng: np.random.Generator, chance: DrawResult | None) -> Floats:
     """Particles of the share of files that are kept although they have no such value. Files whose filters are alike
     keep the same values by chance, so that the shares of values differ more than chance alone would have it."""
     if chance is None:
@@ -122,7 +122,7 @@ def shares_by_chance(rng: np.random.Generator, chance: Drawn | None) -> Floats:
     return shares if any(chance.kept) else np.where(rng.random(PARTICLES) < _EXACT, 0.0, shares)
 
 
-def kept_by_chance(files: int, chance: Drawn) -> Floats:
+def kept_by_chance(files: int, chance: DrawResult) -> Floats:
     """Particles of how many of so many files are kept although they have no such value."""
     rng = np.random.default_rng(_SEED + 1)
     return rng.binomial(files, shares_by_chance(rng, chance)).astype(np.float64)
@@ -146,7 +146,7 @@ def together(several: Sequence[Floats], files: int) -> Floats:
     return union.astype(np.float64)
 
 
-def shares_of(rng: np.random.Generator, drawn: Drawn) -> Floats:
+def shares_of(rng: np.random.Generator, drawn: DrawResult) -> Floats:
     """Particles of the share of files that are kept for a value: that of one of those drawn, as far as the files that
     it was asked of tell, and as many more that are as those of all values, as these are alike."""
     kept, asked = np.array(drawn.kept, np.float64), np.array(drawn.asked, np.float64)

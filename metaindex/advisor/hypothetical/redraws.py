@@ -17,8 +17,8 @@ from metaindex.expressions import And, ColumnRef, Comparison, In, Op, Predicate,
 from metaindex.formats import Leaf, Schema, Snapshot, bound
 from metaindex.query import Scan
 
-from .posterior import Drawn
-from .trial import Rows, Standing
+from .posterior import DrawResult
+from .trial import Baseline, Rows
 
 Form = tuple[object, ...]
 
@@ -198,17 +198,19 @@ class Redrawn:
     strange: Matrix | None = None
 
     @property
-    def by_chance(self) -> Drawn | None:
+    def by_chance(self) -> DrawResult | None:
         """Return how many of the files without such a value the candidate keeps all the same: by values that no row
         has, or else by draws, in files where bounds exclude them."""
         if self.strange is not None:
-            return Drawn(tuple(np.count_nonzero(self.strange, axis=1).tolist()), (len(self.rows),) * len(self.strange))
+            return DrawResult(
+                tuple(np.count_nonzero(self.strange, axis=1).tolist()), (len(self.rows),) * len(self.strange)
+            )
         without = self.before & ~self.stands
         trials = np.count_nonzero(without, axis=1)
         kept = np.count_nonzero(self.kept & without, axis=1)
-        return Drawn(tuple(kept.tolist()), tuple(trials.tolist())) if trials.any() else None
+        return DrawResult(tuple(kept.tolist()), tuple(trials.tolist())) if trials.any() else None
 
-    def told(self) -> Drawn | None:
+    def told(self) -> DrawResult | None:
         """Return the results over the files but for those that a draw comes from; None if nothing could be drawn, or
         bounds exclude all other files."""
         at = {row: place for place, row in enumerate(self.rows.tolist())}
@@ -217,7 +219,7 @@ class Redrawn:
             others[number, [at[home] for home in draw.homes if home in at]] = False
         kept = np.count_nonzero(self.kept & others, axis=1)
         asked = np.count_nonzero(others, axis=1)
-        return Drawn(tuple(kept.tolist()), tuple(asked.tolist()), self.values) if asked.any() else None
+        return DrawResult(tuple(kept.tolist()), tuple(asked.tolist()), self.values) if asked.any() else None
 
     def homes(self, many: int) -> list[tuple[Predicate, list[int]]]:
         """Return for some draws the files that their values come from, as far as these are read."""
@@ -239,7 +241,7 @@ class Redraws:
     _kept: dict[tuple[_Key, tuple[str, ...]], Matrix] = field(default_factory=dict)
 
     def asked(
-        self, tree: Predicate, rows: Rows, standing: Standing, places: Standing, more: Standing
+        self, tree: Predicate, rows: Rows, standing: Baseline, places: Baseline, more: Baseline
     ) -> Redrawn | None:
         """Draw for a query. `rows`: the sampled files that `standing` keeps of it; `places`: with bounds of all files;
         `more`: with the candidate. None if there is nothing to draw."""
@@ -274,7 +276,7 @@ class Redraws:
             self._values[key] = values_of(self.scan(row, leaves).to_arrow(), leaves, many)
         return self._values[key]
 
-    def _asked_of(self, standing: Standing, key: _Key, drawn: Sequence[Draw], rows: Rows) -> Matrix:
+    def _asked_of(self, standing: Baseline, key: _Key, drawn: Sequence[Draw], rows: Rows) -> Matrix:
         asked = (key, tuple(index.entry.index_uuid for index in standing.indexes))
         if asked not in self._kept:
             masks = standing.kept_each([draw.tree for draw in drawn])

@@ -11,8 +11,8 @@ from metaindex.query import PruneResult
 
 from .posterior import Estimate, Floats
 from .redraws import Redrawn
-from .sight import Sight
-from .trial import Rows, Standing
+from .sample_context import SampleContext
+from .trial import Baseline, Rows
 
 _GROUPS = 4
 """Of a file that has any, where none that was looked at has."""
@@ -20,18 +20,18 @@ _LOOKED_AT = 8
 """Draws of which the row groups are looked at, where the sample keeps no file of the query itself."""
 
 
-def groups_of(sight: Sight, result: PruneResult, rows: Rows) -> dict[int, int]:
+def groups_of(sight: SampleContext, result: PruneResult, rows: Rows) -> dict[int, int]:
     return {row: sight.groups_of(result, row) for row in rows.tolist()} if sight.grouped else {}
 
 
-def of_rest(sight: Sight, groups: dict[int, int], kept: Mask) -> Estimate | None:
+def of_rest(sight: SampleContext, groups: dict[int, int], kept: Mask) -> Estimate | None:
     """Estimate the row groups of exactly these files."""
     left = np.flatnonzero(kept & ~mask_of(sight.sample, len(kept)))
     return row_groups(sight, groups, np.array([len(left)], np.float64), left, [])
 
 
 def row_groups(
-    sight: Sight, groups: dict[int, int], others: Floats, left: Rows, alike: Sequence[int]
+    sight: SampleContext, groups: dict[int, int], others: Floats, left: Rows, alike: Sequence[int]
 ) -> Estimate | None:
     """Estimate the row groups of the kept files: those that were looked at, and as many others, of the files in the
     rows `left`. Larger files have more, as far as those looked at show. `alike`: row groups of similar files, if none
@@ -64,7 +64,7 @@ def row_groups(
     return Estimate.of(np.maximum(known + np.round(others * means + within), known))
 
 
-def home_groups(sight: Sight, more: Standing, asked: Redrawn | None) -> list[int]:
+def home_groups(sight: SampleContext, more: Baseline, asked: Redrawn | None) -> list[int]:
     """The row groups that are read of files which values that were drawn are of."""
     groups: list[int] = []
     for tree, homes in asked.homes(_LOOKED_AT) if asked is not None else ():

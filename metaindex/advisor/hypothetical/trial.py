@@ -34,7 +34,7 @@ from metaindex.index import (
     record_of,
     with_ids,
 )
-from metaindex.query import Pruner, PruneResult, SnapshotWanted, TableQuestion, each_over_snapshot
+from metaindex.query import NeedsSnapshot, Pruner, PruneResult, TableQuestion, each_over_snapshot
 from metaindex.storage import LocalStorage
 
 Rows = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ _RUN = f"r{'0' * 16}"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Sandbox:
     """The place of trials: the table at a version, and a folder of the process's own."""
 
     ref: TableRef
@@ -70,7 +70,7 @@ class Trial:
 
 
 def tried(
-    bench: Bench,
+    bench: Sandbox,
     name: str,
     kinds: Sequence[Kind],
     rows: Rows,
@@ -110,7 +110,7 @@ def narrowed_to(index: OpenIndex, name: str, stables: Collection[str]) -> OpenIn
     return OpenIndex.of(name, entry, index.storage, index.cache)
 
 
-def _entry(bench: Bench, name: str, specs: Sequence[KindSpec], built: BuiltRun) -> IndexLogEntry:
+def _entry(bench: Sandbox, name: str, specs: Sequence[KindSpec], built: BuiltRun) -> IndexLogEntry:
     """Make the log entry that an index would have. The version is recorded if all of its files were built."""
     snapshot = bench.snapshot
     whole = built.ref.files == len(snapshot.files)
@@ -133,14 +133,14 @@ logger = logging.getLogger("metaindex")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Baseline:
     """The table at a version, and the indexes that a query of it may use."""
 
     snapshot: Snapshot
     indexes: tuple[OpenIndex, ...] = ()
 
-    def with_more(self, *indexes: OpenIndex) -> Standing:
-        return Standing(self.snapshot, (*self.indexes, *indexes))
+    def with_more(self, *indexes: OpenIndex) -> Baseline:
+        return Baseline(self.snapshot, (*self.indexes, *indexes))
 
     def answer(self, tree: Predicate) -> PruneResult:
         """Prune by a bound predicate, as `Table.prune` does."""
@@ -148,7 +148,7 @@ class Standing:
         pruner = Pruner(self.indexes)
         question = TableQuestion(snapshot.table, snapshot.format, snapshot.version, tree)
         answer = pruner.by_record(question)
-        return pruner.by_snapshot(question, snapshot) if isinstance(answer, SnapshotWanted) else answer
+        return pruner.by_snapshot(question, snapshot) if isinstance(answer, NeedsSnapshot) else answer
 
     def kept_each(self, trees: Sequence[Predicate]) -> list[Mask]:
         """Return for each bound predicate a mask of the files that may match, by the table and all indexes."""

@@ -20,9 +20,9 @@ from .candidates import Candidate, following
 from .copy import read_of
 from .effect import Now, with_candidate
 from .redraws import Redraws
+from .sample_context import SampleContext
 from .sampling import FileSample, needs_of, sampled
-from .sight import Sight
-from .trial import Bench, Rows, Standing
+from .trial import Baseline, Rows, Sandbox
 
 _REMEMBERED = 64
 """Sets of columns of which the row groups of sampled files are remembered."""
@@ -61,11 +61,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class AtHand:
+class TableContext:
     """The table as it was opened: what queries may use, how a file is read, how it grows."""
 
     ref: TableRef
-    standing: Standing
+    standing: Baseline
     scan: Callable[[int, Sequence[Leaf]], Scan]
     rate: Callable[[], Rate]
     notes: tuple[str, ...] = ()
@@ -77,16 +77,16 @@ class Weighing:
     predicate, or why it has none; `wanted`: the files that some query reads now."""
 
     asked: Asked
-    hand: AtHand
+    hand: TableContext
     trees: tuple[Predicate | str, ...]
     wanted: Mask
     limit: int
-    sight: Sight
+    sight: SampleContext
     nows: dict[Predicate, Now]
     rate: Rate
 
     @classmethod
-    def of(cls, asked: Asked, hand: AtHand) -> Weighing:
+    def of(cls, asked: Asked, hand: TableContext) -> Weighing:
         """Prepare to weigh. Raises nothing of a query: its problem is reported."""
         snapshot = hand.standing.snapshot
         trees = tuple(_tree(query.condition, snapshot, asked.time_zone) for query in asked.queries)
@@ -98,7 +98,9 @@ class Weighing:
         footers, redraws = FooterGroups(hand.ref.storage, _REMEMBERED), Redraws(snapshot, hand.scan)
         shown = [parts for query in asked.queries for parts in query.needs] if asked.copies else []
         needs = needs_of(list(known), asked.candidates, shown, snapshot.schema)
-        sight = Sight(hand.standing, sampled(snapshot, wanted, limit, needs, footers), footers, hand.scan, redraws)
+        sight = SampleContext(
+            hand.standing, sampled(snapshot, wanted, limit, needs, footers), footers, hand.scan, redraws
+        )
         nows = {tree: Now.of(tree, sight) for tree in known}
         rate = hand.rate() if len(snapshot.files) else Rate(reason="it has no files")
         return cls(asked, hand, trees, wanted, limit, sight, nows, rate)
@@ -110,7 +112,7 @@ class Weighing:
     def built(self, candidate: Candidate, folder: str, *, footers: bool = True) -> Built:
         """Build a candidate; raises nothing of it. `folder`: an own one, in which it stays as long as it is asked;
         `footers`: may those of all files be read?"""
-        bench = Bench(self.hand.ref, self.snapshot, folder)
+        bench = Sandbox(self.hand.ref, self.snapshot, folder)
         known, wanted = list(self.nows), np.flatnonzero(self.wanted)
         return build(bench, self.sight, candidate, known, wanted, self.rate, footers=footers and self.limit > 0)
 
@@ -123,7 +125,7 @@ class Weighing:
         return (*self.hand.notes, *_footers_read(self.sight, built, np.flatnonzero(self.wanted)))
 
 
-def weigh(asked: Asked, hand: AtHand) -> WhatIf:
+def weigh(asked: Asked, hand: TableContext) -> WhatIf:
     """Weigh candidates. Raises nothing of a query or a candidate: its problem is reported, and the others go on."""
     weighing = Weighing.of(asked, hand)
     snapshot = weighing.snapshot
@@ -164,7 +166,7 @@ def _told(snapshot: Snapshot, sampling: FileSample, limit: int) -> Sampled:
     return Sampled(len(sampling.rows), sampling.size_bytes, rows, limit, total)
 
 
-def _footers_read(sight: Sight, built: Sequence[Built], wanted: Rows) -> list[str]:
+def _footers_read(sight: SampleContext, built: Sequence[Built], wanted: Rows) -> list[str]:
     """Return notes on what was read beside the sample."""
     if sight.bounds is None and not any(one.exact for one in built):
         return []
@@ -181,12 +183,12 @@ def _tree(query: object, snapshot: Snapshot, time_zone: str) -> Predicate | str:
         return str(error)
 
 
-def _weighed(sight: Sight, now: Now, query: AskedQuery, built: Sequence[Built]) -> QueryWeighed:
+def _weighed(sight: SampleContext, now: Now, query: AskedQuery, built: Sequence[Built]) -> QueryWeighed:
     effects = tuple(_effect(sight, now, query.needs, candidate) for candidate in built)
     return QueryWeighed(query.text, now.reads, effects, weight=query.seen, stands=query.stands)
 
 
-def _effect(sight: Sight, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:
+def _effect(sight: SampleContext, now: Now, needs: frozenset[tuple[str, ...]], built: Built) -> Effect:
     tried_on = int(np.count_nonzero(now.kept[built.rows]))
     name = built.cost.candidate
     if built.cost.problem:

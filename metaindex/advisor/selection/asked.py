@@ -7,12 +7,12 @@ from typing import Final
 
 from metaindex.advisor.clustering.advised import Advice
 from metaindex.advisor.clustering.sample import Sampled
-from metaindex.advisor.hypothetical.weigh import Asked, AtHand
+from metaindex.advisor.hypothetical.weigh import Asked, TableContext
 from metaindex.core import dataclass
 from metaindex.index import Kind
 
 from .choosing import Some
-from .judging import QuerySpared, TableCase, less
+from .evaluation import QuerySpared, TableEvaluation, less
 
 LEAST: Final = 0.002
 """Of what a workload reads of a table without any index, what an index has to leave out. A share of what it reads now
@@ -27,7 +27,7 @@ class TableAsked:
     columns, and what was read for it; `copies`: may indexes keep rows of the table?"""
 
     asked: Asked
-    hand: AtHand
+    hand: TableContext
     sql_name: str
     taken: frozenset[str]
     sizes: Mapping[str, int]
@@ -46,14 +46,14 @@ class Picked:
     kinds: tuple[Kind, ...]
 
 
-def adds_of(case: TableCase, some: Some, before: Some) -> QuerySpared:
+def adds_of(case: TableEvaluation, some: Some, before: Some) -> QuerySpared:
     """Return what they add over the workload, beside those before."""
     each = each_adds(case, some, before)
     files = [case.now(number).reads.files.expected for number in range(len(each))]
     return QuerySpared(case.total([of.size_bytes for of in each]), case.total([of.files for of in each], files))
 
 
-def each_adds(case: TableCase, some: Some, before: Some) -> list[QuerySpared]:
+def each_adds(case: TableEvaluation, some: Some, before: Some) -> list[QuerySpared]:
     """Return what they add to one run of each query."""
     adds = []
     for number in range(len(case.queries)):

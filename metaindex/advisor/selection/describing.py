@@ -12,7 +12,7 @@ from metaindex.advisor.hypothetical.posterior import Estimate
 
 from .asked import Picked, TableAsked, adds_of, all_of, each_adds
 from .choosing import NONE, Some
-from .judging import TableCase, added
+from .evaluation import TableEvaluation, added
 from .pieces import BreakEven, RecommendedIndex
 from .texts import name_of
 
@@ -22,7 +22,7 @@ _Z: Final = 1.645
 
 def described(
     tables: Sequence[TableAsked],
-    cases: Sequence[TableCase],
+    cases: Sequence[TableEvaluation],
     picked: Sequence[Picked],
     costs: Sequence[Sequence[Cost]],
     days: float | None,
@@ -43,7 +43,7 @@ def described(
 
 def _index(
     table: TableAsked,
-    case: TableCase,
+    case: TableEvaluation,
     picked: Picked,
     costs: Sequence[Cost],
     name: str,
@@ -84,7 +84,7 @@ def _index(
     )
 
 
-def _left_out(case: TableCase, helped: Sequence[int], every: Some) -> Estimate:
+def _left_out(case: TableEvaluation, helped: Sequence[int], every: Some) -> Estimate:
     """Estimate the share of the table's bytes that these queries do not read, on average over how often they are asked.
     Queries that stand for others with other literals widen the bounds."""
     total = float(case.weighing.snapshot.files.size_bytes)

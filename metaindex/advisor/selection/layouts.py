@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 from metaindex.advisor.hypothetical.candidates import asked_columns
-from metaindex.advisor.hypothetical.trial import Standing
+from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.core import numbers
 
-from .judging import TableCase
+from .evaluation import TableEvaluation
 
 _HELPED: Final = 0.5
 """A query that is spared this share of its bytes is helped."""
@@ -18,7 +18,7 @@ _WORTH: Final = 0.1
 _MOST: Final = 2
 
 
-def columns_left(case: TableCase) -> list[str]:
+def columns_left(case: TableEvaluation) -> list[str]:
     """Return the columns by which most is read in spite of all candidates together; none if that is little, or no other
     layout is possible."""
     snapshot = case.weighing.snapshot
@@ -41,12 +41,12 @@ def columns_left(case: TableCase) -> list[str]:
     return sorted(left, key=lambda name: (-left[name], name))[:_MOST]
 
 
-def _helped_already(case: TableCase) -> list[bool]:
+def _helped_already(case: TableEvaluation) -> list[bool]:
     """Return for each query whether existing indexes spare it that much of what it would read without them."""
     standing = case.weighing.hand.standing
     if not standing.indexes:
         return [False] * len(case.queries)
     sizes = numbers(standing.snapshot.files.table.column("size_bytes"))
-    alone = Standing(standing.snapshot).kept_each([query.tree for query in case.queries])
+    alone = Baseline(standing.snapshot).kept_each([query.tree for query in case.queries])
     nows = (case.now(number).reads.size_bytes.expected for number in range(len(case.queries)))
     return [now <= (1 - _HELPED) * float(sizes[mask].sum()) for now, mask in zip(nows, alone, strict=True)]

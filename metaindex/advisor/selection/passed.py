@@ -9,13 +9,13 @@ from metaindex.query import human_bytes
 
 from .asked import LEAST, TableAsked, adds_of
 from .choosing import Budget, Some
-from .judging import TableCase, less
+from .evaluation import TableEvaluation, less
 from .layouts import columns_left
 from .pieces import PassedOver, TableAdvice
 from .unused import unused_of
 
 
-def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> TableAdvice:
+def advice_of(table: TableAsked, case: TableEvaluation, some: Some, left: Budget) -> TableAdvice:
     """`left`: of the budget."""
     weighing = case.weighing
     snapshot = weighing.snapshot
@@ -49,7 +49,7 @@ def advice_of(table: TableAsked, case: TableCase, some: Some, left: Budget) -> T
     )
 
 
-def _why_nothing(case: TableCase, some: Some) -> list[str]:
+def _why_nothing(case: TableEvaluation, some: Some) -> list[str]:
     """Return why there is nothing to choose from."""
     if some or case.candidates:
         return []
@@ -62,7 +62,7 @@ def _why_nothing(case: TableCase, some: Some) -> list[str]:
     return ["nothing is recommended: its queries have no condition that an index could answer"]
 
 
-def _passed(case: TableCase, some: Some, left: Budget) -> list[PassedOver]:
+def _passed(case: TableEvaluation, some: Some, left: Budget) -> list[PassedOver]:
     return [
         PassedOver(candidate.name, _why_not(case, number, some, left))
         for number, candidate in enumerate(case.candidates)
@@ -70,7 +70,7 @@ def _passed(case: TableCase, some: Some, left: Budget) -> list[PassedOver]:
     ]
 
 
-def _why_not(case: TableCase, number: int, some: Some, left: Budget) -> str:
+def _why_not(case: TableEvaluation, number: int, some: Some, left: Budget) -> str:
     cost = case.built[number].cost
     if cost.problem:
         return f"it cannot be built: {cost.problem}"

@@ -13,7 +13,7 @@ from metaindex.index import Kind
 from .asked import LEAST, Picked, TableAsked
 from .choosing import Budget, Choosable, Choosing, Some, Step, chosen
 from .describing import described
-from .judging import TableCase
+from .evaluation import TableEvaluation
 from .passed import advice_of
 from .pieces import RecommendedIndex, TableAdvice
 from .texts import title_of
@@ -41,16 +41,16 @@ def recommended(
     return indexes, tuple(advice)
 
 
-def _case(table: TableAsked, folder: str, progress: Progress | None) -> TableCase:
+def _case(table: TableAsked, folder: str, progress: Progress | None) -> TableEvaluation:
     def told(done: int, total: int) -> None:
         if progress is not None:
             progress(f"weighing indexes of {table.asked.path}", done, total)
 
     weighing = Weighing.of(table.asked, table.hand)
-    return TableCase.of(weighing, table.asked.candidates, folder, told, copies=table.copies)
+    return TableEvaluation.of(weighing, table.asked.candidates, folder, told, copies=table.copies)
 
 
-def _steps(cases: Sequence[TableCase], budget: Budget, days: float | None) -> list[tuple[int, Step]]:
+def _steps(cases: Sequence[TableEvaluation], budget: Budget, days: float | None) -> list[tuple[int, Step]]:
     """Choose steps, each with its table. Candidates and questions are numbered through all tables."""
     starts = _starts([len(case.candidates) for case in cases])
     places = [(at, number) for at, case in enumerate(cases) for number in range(len(case.queries))]
@@ -80,14 +80,14 @@ def _starts(counts: Sequence[int]) -> list[int]:
     return [sum(counts[:at]) for at in range(len(counts))]
 
 
-def _choosable(case: TableCase, number: int, days: float | None) -> Choosable:
+def _choosable(case: TableEvaluation, number: int, days: float | None) -> Choosable:
     cost = case.built[number].cost
     size = float("inf") if cost.size_bytes is None else cost.size_bytes.expected
     upkeep = cost.upkeep.size_bytes * days if cost.upkeep is not None and days is not None else 0.0
     return Choosable(size, cost.build_cpu_seconds or 0.0, upkeep, LEAST * case.unindexed_bytes)
 
 
-def _picked(cases: Sequence[TableCase], steps: Sequence[tuple[int, Step]]) -> list[Picked]:
+def _picked(cases: Sequence[TableEvaluation], steps: Sequence[tuple[int, Step]]) -> list[Picked]:
     """Indexes: candidates of one kind become one, which reads each file once and is asked once."""
     picked: list[Picked] = []
     for at, step in steps:
@@ -109,7 +109,7 @@ def _united(kinds: Sequence[Kind], more: Sequence[Kind]) -> tuple[Kind, ...] | N
     return None if together is None else (together,)
 
 
-def _costs(case: TableCase, picked: Picked, folder: str) -> list[Cost]:
+def _costs(case: TableEvaluation, picked: Picked, folder: str) -> list[Cost]:
     """Return the costs of the index. Candidates that became one, or have fewer columns now, are built once more, as
     shared parts count once."""
     if len(picked.some) > 1 or picked.some & case.narrowed:
@@ -120,7 +120,7 @@ def _costs(case: TableCase, picked: Picked, folder: str) -> list[Cost]:
     return [case.built[number].cost for number in sorted(picked.some)]
 
 
-def _left(cases: Sequence[TableCase], chosen_of: Sequence[Some], budget: Budget) -> Budget:
+def _left(cases: Sequence[TableEvaluation], chosen_of: Sequence[Some], budget: Budget) -> Budget:
     """Return what the chosen ones leave of the budget."""
     costs = [case.built[number].cost for case, some in zip(cases, chosen_of, strict=True) for number in some]
     size = sum(cost.size_bytes.expected for cost in costs if cost.size_bytes is not None)

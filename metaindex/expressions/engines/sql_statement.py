@@ -1,8 +1,8 @@
 """A SQL statement becomes what it reads: tables, and of each what is asked of it.
 
 A name without its table may be of any table in its FROM, or of a query around it: such names, and the conditions on
-them, are kept apart (`Unplaced`) until the columns of a table are known (`placed`). Nothing here is a proof: what
-cannot be told of a table is left out of what is said of it.
+them, are kept apart (`UnresolvedColumns`) until the columns of a table are known (`placed`). Nothing here is a proof:
+what cannot be told of a table is left out of what is said of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from metaindex.expressions.reads import (
     JoinKey,
     StatementReads,
     TableRead,
-    Unplaced,
+    UnresolvedColumns,
     conjoined,
     null_rejecting,
     restricted,
@@ -230,7 +230,7 @@ class _StatementReader:
             unplaced = None
             if not names.alone:
                 loose = _places(names, place, loose=True)
-                unplaced = Unplaced(
+                unplaced = UnresolvedColumns(
                     _conjunction(asked, loose),
                     tuple(_names(columns, loose)),
                     tuple(_names(groups, loose)),

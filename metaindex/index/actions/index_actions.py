@@ -21,13 +21,13 @@ from metaindex.index.store.writer import RunSink, new_run_id
 from metaindex.index.verification.report import Verification
 
 from .action import Outcome, execute
+from .backfill import Backfill
 from .cancel import cancel
 from .clean import RETENTION_SECONDS, clean
 from .create import Create
 from .erase import Erase, all_there, files_there
 from .lifecycle import Delete, Restore, Vacuum, set_enabled
 from .optimize import Optimize
-from .past import Past
 from .refresh import Limit, Mode, Refresh, recorded_already
 from .removal import out_of_reach
 from .repair import Repair, known_kinds, not_understood, nothing_wrong
@@ -59,7 +59,9 @@ class IndexActions:
     def add_past(self, outcome: Outcome, target: Target, builder: Builder, progress: Progress | None) -> Outcome:
         """Index the files of older versions, after `create`."""
         snapshot = target.snapshot()
-        past = Past(self.name, target.format, target.ref, self.log, builder, snapshot, self.cache, progress=progress)
+        past = Backfill(
+            self.name, target.format, target.ref, self.log, builder, snapshot, self.cache, progress=progress
+        )
         notes = past.index()
         merged = upkeep(self.log, self.name, self.log.latest() or outcome.entry, self.cache, builder)
         return replace(outcome, entry=self.log.latest() or outcome.entry, notes=(*outcome.notes, *notes, *merged))

@@ -35,8 +35,8 @@ from metaindex.index.store.reader import StoreCache
 
 from .action import Change, NothingToDo
 from .create import Create, index_all, notes_of
-from .follow import Followed, Seen, Unproved, follow
 from .runs import build_run
+from .snapshot_delta import Seen, SnapshotDelta, UnverifiedFiles, follow
 from .target import Target, racy, retains
 from .written import Written
 
@@ -152,14 +152,14 @@ def _another_table(index: OpenIndex, seen: Seen, target: Target) -> str | None:
     return None if any(retained(record.version) for record in index.entry.content.versions) else another
 
 
-def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, Followed]:
+def seen_from(index: OpenIndex, target: Target, *, listed: bool) -> tuple[Seen, SnapshotDelta]:
     """Return what became of the table's files since a recorded version: from its log if that suffices, else from its
     whole snapshot. `listed`: see `follow`."""
     seen = _seen_by_log(index, target)
     if seen is not None:
         try:
             return seen, follow(index, seen, listed=listed)
-        except Unproved as unproved:
+        except UnverifiedFiles as unproved:
             logger.log(unproved.level, "index %r is compared with the table's whole snapshot: %s", index.name, unproved)
     seen = Seen(newest_complete(index), target.snapshot())
     return seen, follow(index, seen, listed=listed)
@@ -191,7 +191,7 @@ def newest_complete(index: OpenIndex) -> Recorded | None:
     return None
 
 
-def _new_columns(runs: Sequence[RunRef], added: RunRef, seen: Seen, followed: Followed) -> tuple[str, ...]:
+def _new_columns(runs: Sequence[RunRef], added: RunRef, seen: Seen, followed: SnapshotDelta) -> tuple[str, ...]:
     """Columns that the table got since older files were read: what those say of them is not looked for again."""
     missing: dict[str, int] = {}
     new = {

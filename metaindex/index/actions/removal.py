@@ -21,7 +21,7 @@ from metaindex.index.log.operation_log import OperationLog, entry_path
 from metaindex.index.store.layout import run_folder, run_of
 from metaindex.index.store.reader import manifest_path
 from metaindex.index.store.writer import is_run
-from metaindex.storage import KeepsLeftovers, KeepsVersions, ObjectInfo, Storage, meant_by
+from metaindex.storage import KeepsLeftovers, ObjectInfo, Storage, SupportsVersions, meant_by
 
 MANIFESTS, VERSIONS = "_manifests", "_versions"
 GRACE_SECONDS = 3600
@@ -130,7 +130,7 @@ def abandoned(left: Iterable[ObjectInfo], writing: Collection[str], now_ns: int)
 
 def out_of_reach(storage: Storage, entry: int) -> tuple[str, ...]:
     """A line about what a store keeps of removed objects. `entry`: of the log, one that is there."""
-    if not isinstance(storage, KeepsVersions) or not storage.keeps_versions(entry_path(entry)):
+    if not isinstance(storage, SupportsVersions) or not storage.keeps_versions(entry_path(entry)):
         return ()
     return (
         (

@@ -16,7 +16,7 @@ import pyarrow as pa
 from metaindex.core import compute
 
 if TYPE_CHECKING:
-    from .follow import Seen
+    from .snapshot_delta import Seen
 
 
 @dataclass(frozen=True, slots=True)

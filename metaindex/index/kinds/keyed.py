@@ -258,7 +258,7 @@ class KeyReader(Protocol):
 
 
 @runtime_checkable
-class ReadsMany(Protocol):
+class SupportsBatchReads(Protocol):
     """A `KeyReader` that looks many lists of values up together: what it reads it reads once."""
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
@@ -281,7 +281,7 @@ class EqualityReader(ABC):
         """Find where values may be; see `KeyReader`."""
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """Look up one list after the other; see `ReadsMany`."""
+        """Look up one list after the other; see `SupportsBatchReads`."""
         answers = []
         for values in lists:
             look()

@@ -17,7 +17,7 @@ _HOUR: Final = 3600.0
 
 
 @dataclass(slots=True)
-class Purse:
+class TokenBucket:
     """`per_hour`: None for no limit."""
 
     per_hour: float | None
@@ -61,14 +61,14 @@ class UpkeepBudget:
     cpu_seconds_per_hour: float | None = None
     clock: Callable[[], float] = time.monotonic
     cpu_clock: Callable[[], float] = time.process_time
-    bytes: Purse = field(init=False)
-    cpu: Purse = field(init=False)
+    bytes: TokenBucket = field(init=False)
+    cpu: TokenBucket = field(init=False)
     _spent: float = field(init=False, default=0.0)
     _cpu_of_bytes: float = field(init=False, default=0.0)  # seconds a byte, as refreshes have taken
 
     def __post_init__(self) -> None:
-        self.bytes = Purse(self.bytes_per_hour, self.clock)
-        self.cpu = Purse(self.cpu_seconds_per_hour, self.clock)
+        self.bytes = TokenBucket(self.bytes_per_hour, self.clock)
+        self.cpu = TokenBucket(self.cpu_seconds_per_hour, self.clock)
         self._spent = self.cpu_clock()
 
     def wait_seconds(self, cost_bytes: float) -> float:

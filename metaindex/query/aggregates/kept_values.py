@@ -28,7 +28,7 @@ from metaindex.index import (
     type_from_text,
 )
 from metaindex.query.bounds import BoundsOf
-from metaindex.query.pruning.known import unkeyed_files
+from metaindex.query.pruning.run_coverage import unkeyed_files
 
 from .kept import damage_leaves_out
 

@@ -67,7 +67,7 @@ _REST: Final = _Rest()
 os.register_at_fork(after_in_child=_REST.forked)
 
 
-def held_back(method: Callable[Concatenate[S, object, P], R]) -> Callable[Concatenate[S, object, P], R]:
+def gc_paused(method: Callable[Concatenate[S, object, P], R]) -> Callable[Concatenate[S, object, P], R]:
     """Decorate a method, whose first argument is a predicate, to run with the collector paused if that is large."""
 
     @wraps(method)

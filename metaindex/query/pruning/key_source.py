@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from metaindex.core import Mask, Matrix, dataclass, look
-from metaindex.expressions import Asking, ColumnRef, Literal, Question, grouped
-from metaindex.index import CoveredKey, Hits, KeyReader, ReadsMany, ReadsRanges, looked_up_rows, stranger
+from metaindex.expressions import BatchStatistics, ColumnRef, Literal, Question, grouped
+from metaindex.index import CoveredKey, Hits, KeyReader, ReadsRanges, SupportsBatchReads, looked_up_rows, stranger
 from metaindex.index import asked as asked_of_kind
 
 from .combined import Columns, Combination
@@ -70,7 +70,7 @@ class KeyAnswer:
         return np.full(groups, self.files[ordinal], np.bool_) if matching is None else matching
 
 
-class KeySource(Asking):
+class KeySource(BatchStatistics):
     """PruningStatistics[Mask] over the files of one run, from its keys. A column without a key is True throughout.
     `only`: one kind of them."""
 
@@ -229,7 +229,7 @@ def _look_up_many(
     are those of ranges."""
     asked = [_values(question, combinations.get(question.column)) for question in questions]
     listed = [values for values in asked if values is not None]
-    among = iter(reader.among_each(listed)) if len(listed) > 1 and isinstance(reader, ReadsMany) else None
+    among = iter(reader.among_each(listed)) if len(listed) > 1 and isinstance(reader, SupportsBatchReads) else None
     ranges = [question.arguments[0] for question in questions if _is_range(question, combinations)]
     inside = reader.between_each(ranges) if len(ranges) > 1 and isinstance(reader, ReadsRanges) else None
     between = None if inside is None else iter(inside)

@@ -13,8 +13,8 @@ from metaindex.expressions import CompositeStatistics, Predicate, PruningStatist
 from metaindex.formats import Snapshot
 from metaindex.index import FileIdentities, OpenIndex
 
-from .known import BoundPredicate, known_runs, lacking
 from .question import TableQuestion
+from .run_coverage import BoundPredicate, known_runs, lacking
 from .sources import FileSource, JoinedSources, Portion, RunSource, log_source
 from .walk import LOG, Tally, Walked, column_names, guard, leaf_reports, surely, walk, walk_each
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from metaindex.core import BarCell, Element, GridCell, Heading, dataclass, grid
 
-from .told import IndexReport, human_bytes
+from .report import IndexReport, human_bytes
 
 
 @dataclass(frozen=True, slots=True)

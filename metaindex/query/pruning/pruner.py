@@ -25,7 +25,7 @@ from metaindex.formats import Snapshot, Version
 from metaindex.index import FULL_REFRESH, OpenIndex
 
 from .over_snapshot import over_snapshot
-from .question import SnapshotWanted, TableQuestion
+from .question import NeedsSnapshot, TableQuestion
 from .recorded import over_recorded, recorded_at
 from .result import IndexReport, PruneResult
 from .walk import LOG, Failed, Tally, Walked
@@ -55,9 +55,9 @@ class Pruner:
         """Return whether some index knows the version's files, so that no snapshot is needed."""
         return any(recorded_at(index, version) is not None for index in self._indexes)
 
-    def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | SnapshotWanted:
-        """Prune by what the indexes recorded of the version. Returns `SnapshotWanted.NEEDED` if none has recorded it,
-        or those that had turn out to be damaged; `SnapshotWanted.HELPS` if the table itself knows more of the asked
+    def by_record(self, question: TableQuestion, *, alone: bool = False) -> PruneResult | NeedsSnapshot:
+        """Prune by what the indexes recorded of the version. Returns `NeedsSnapshot.NEEDED` if none has recorded it,
+        or those that had turn out to be damaged; `NeedsSnapshot.HELPS` if the table itself knows more of the asked
         columns and the indexes keep many files, unless they have to answer `alone`."""
         started = time.perf_counter()
         version = self._of_this_table(question.version, None)
@@ -67,10 +67,8 @@ class Pruner:
             except Exception as error:  # noqa: BLE001 - raised again where it is no index's fault
                 self._without_the_damaged(error)
             else:
-                return (
-                    answer if isinstance(answer, SnapshotWanted) else self._result(question, version, answer, started)
-                )
-        return SnapshotWanted.NEEDED
+                return answer if isinstance(answer, NeedsSnapshot) else self._result(question, version, answer, started)
+        return NeedsSnapshot.NEEDED
 
     def by_snapshot(self, question: TableQuestion, snapshot: Snapshot) -> PruneResult:
         """Prune by the table's own list of files."""

@@ -44,7 +44,7 @@ class TableQuestion:
         return any(not stable.isdisjoint(covered_columns(run)) for run in runs)
 
 
-class SnapshotWanted(Enum):
+class NeedsSnapshot(Enum):
     """Returned in place of an answer to ask for the table's own snapshot."""
 
     NEEDED = "no index that knows the version is left"

@@ -25,8 +25,8 @@ from metaindex.index import (
     looked_up_rows,
 )
 
-from .known import BoundPredicate, Known, known_runs, lacking
-from .question import SnapshotWanted, TableQuestion
+from .question import NeedsSnapshot, TableQuestion
+from .run_coverage import BoundPredicate, RunCoverage, known_runs, lacking
 from .sources import FileSource, JoinedSources, Portion, RunSource
 from .walk import Sources, Tally, Walked, column_names, guard, leaf_reports, may_match_any, surely, walk
 
@@ -39,7 +39,7 @@ def few(kept: int, total: int) -> bool:
     return kept * 4 <= total and kept <= max(FEW_FILES, total // _ONE_OF)
 
 
-def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | SnapshotWanted:
+def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alone: bool) -> Walked | NeedsSnapshot:
     """Wants.HELPS where the table itself may prove more and the indexes keep many files, unless they are to answer
     `alone`. Some index must have recorded the version."""
     primary, recorded = _primary(question, indexes)
@@ -47,7 +47,7 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
     asked = BoundPredicate.of(question.bound(recorded.schema), recorded.schema, indexes)
     with guard(primary):
         runs = [run for run in primary.entry.content.runs if run.run in recorded.live.dead]
-        segments = [RunSegment(primary, run, recorded.live, Known.of(primary, run, asked), asked) for run in runs]
+        segments = [RunSegment(primary, run, recorded.live, RunCoverage.of(primary, run, asked), asked) for run in runs]
     others = []
     for index in indexes:
         if index is not primary:
@@ -58,7 +58,7 @@ def over_recorded(question: TableQuestion, indexes: Sequence[OpenIndex], *, alon
     kept = sum(piece.count for piece in searched)
     wide = not alone and not few(kept, record.files)
     if wide and (_table_knows_more(asked, indexes) or _log_knows_more(question, asked, searched)):
-        return SnapshotWanted.HELPS
+        return NeedsSnapshot.HELPS
     with guard(primary):
         files = FileTable(_concat([piece.segment.files(piece.kept) for piece in searched]))
     used = {
@@ -162,7 +162,9 @@ def _log_knows_more(question: TableQuestion, asked: BoundPredicate, searched: Se
 class RunSegment:
     """The files of one run of the primary index, as the list to walk over."""
 
-    def __init__(self, index: OpenIndex, run: RunRef, live: LiveFiles, known: Known, asked: BoundPredicate) -> None:
+    def __init__(
+        self, index: OpenIndex, run: RunRef, live: LiveFiles, known: RunCoverage, asked: BoundPredicate
+    ) -> None:
         self.index, self.run, self.known, self.asked = index, run, known, asked
         self.live = live.mask(run)
         self._deletes = live.with_deletes(run)
@@ -212,7 +214,7 @@ class RunSegment:
         return self.index.files_of(self.run, ordinals, self._deletes)
 
 
-_Others = Sequence[tuple[OpenIndex, list[tuple[RunRef, Known]]]]
+_Others = Sequence[tuple[OpenIndex, list[tuple[RunRef, RunCoverage]]]]
 
 
 @dataclass(frozen=True)
@@ -283,13 +285,13 @@ def _search(segment: RunSegment, others: _Others, tallies: dict[str, Tally], ind
     return _Searched(segment, more, own, mask & segment.live, masks)
 
 
-def _aligned(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: RunSegment) -> JoinedSources:
+def _aligned(index: OpenIndex, runs: list[tuple[RunRef, RunCoverage]], segment: RunSegment) -> JoinedSources:
     """Another index's answers for the files of a segment: by equal numbering where the digests agree, else by file
     id."""
     return JoinedSources(segment.run.files, _portions(index, runs, segment))
 
 
-def _portions(index: OpenIndex, runs: list[tuple[RunRef, Known]], segment: RunSegment) -> list[Portion]:
+def _portions(index: OpenIndex, runs: list[tuple[RunRef, RunCoverage]], segment: RunSegment) -> list[Portion]:
     portions = []
     everything = np.arange(segment.run.files)
     for run, known in runs:

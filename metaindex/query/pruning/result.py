@@ -15,9 +15,9 @@ from metaindex.expressions import Opaque, Predicate, PruningStatistics, columns,
 from metaindex.expressions import leaves as leaves_of
 from metaindex.formats import FileTable, Schema, Version
 
+from .report import IndexReport as IndexReport
+from .report import human_bytes as human_bytes
 from .sources import FileSource
-from .told import IndexReport as IndexReport
-from .told import human_bytes as human_bytes
 
 if TYPE_CHECKING:
     from metaindex.core import Element

@@ -12,7 +12,7 @@ import numpy as np
 from metaindex.core import Mask, Matrix, dataclass
 from metaindex.expressions import (
     ArrowStatistics,
-    Asking,
+    BatchStatistics,
     ColumnBounds,
     ColumnRef,
     Comparison,
@@ -29,7 +29,7 @@ from metaindex.formats import Snapshot
 from metaindex.index import FACT_ROWS, OpenIndex, Ordinals, RunRef, columns_of
 
 from .key_source import KeySource, KindSource
-from .known import Known
+from .run_coverage import RunCoverage
 
 logger = logging.getLogger("metaindex")
 
@@ -37,7 +37,7 @@ LEAVES = (Comparison, In)
 """Predicates whose walk asks the same of every file, whatever it is told."""
 
 
-class KnowsRowGroups(Asking):
+class KnowsRowGroups(BatchStatistics):
     """A source that can say more of a file than one truth, and whose answers are of several kinds."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class RunSource(KnowsRowGroups):
     """The files of one run: a partition column is answered by partition, any other column by its keys, and by the
     file's statistics where no exact key has answered."""
 
-    def __init__(self, index: OpenIndex, run: RunRef, known: Known, scope: Mask | None = None) -> None:
+    def __init__(self, index: OpenIndex, run: RunRef, known: RunCoverage, scope: Mask | None = None) -> None:
         super().__init__(run.files)
         self.columns = known.columns
         self._statistics = FACT_ROWS.source(index.reader(run), known.stored, scope)
@@ -196,7 +196,7 @@ def asked_and_answered(source: PruningStatistics[Mask]) -> tuple[int, int]:
             return 0, 0
 
 
-class FileSource(Asking):
+class FileSource(BatchStatistics):
     """PruningStatistics[Mask] over the row groups of one file, from sources that know the file at a position of theirs.
     Whatever goes wrong in one of them proves nothing."""
 

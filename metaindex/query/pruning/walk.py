@@ -16,6 +16,7 @@ import pyarrow as pa
 from metaindex.core import Mask, Matrix, MetaIndexError, dataclass
 from metaindex.expressions import (
     And,
+    BatchEvaluation,
     ColumnRef,
     CompositeStatistics,
     IsNull,
@@ -23,9 +24,8 @@ from metaindex.expressions import (
     Opaque,
     Or,
     Predicate,
+    PredicateProgram,
     PruningStatistics,
-    Steps,
-    Walking,
     answers,
     gathered_form,
     leaves,
@@ -38,7 +38,7 @@ from metaindex.formats import FileTable, Schema
 from metaindex.index import OpenIndex
 
 from .combined import Combination
-from .known import BoundPredicate
+from .run_coverage import BoundPredicate
 from .sources import FileSource, asked_and_answered, by_kind
 
 logger = logging.getLogger("metaindex")
@@ -142,7 +142,7 @@ def walk(
     costs no read)."""
     by_name = {index.name: index for index in indexes}
     if many_leaves(predicate):
-        return _walk_together(Steps.may_match(predicate), sources, alone, by_name, count)
+        return _walk_together(PredicateProgram.may_match(predicate), sources, alone, by_name, count)
     masks = {}
     for name, source in sources.items():
         started = time.perf_counter()
@@ -156,11 +156,11 @@ def walk(
 
 
 def _walk_together(
-    steps: Steps, sources: Sources, alone: dict[str, Tally], indexes: Mapping[str, OpenIndex], count: int
+    steps: PredicateProgram, sources: Sources, alone: dict[str, Tally], indexes: Mapping[str, OpenIndex], count: int
 ) -> tuple[Mask, dict[str, Mask]]:
     """Like `_walk`, for large predicates: each source is asked once for all questions, a piece at a time."""
-    walked = {name: Walking(steps, count) for name in sources}
-    together = Walking(steps, count)
+    walked = {name: BatchEvaluation(steps, count) for name in sources}
+    together = BatchEvaluation(steps, count)
     for piece in pieces(steps.questions, count):
         matrix: Matrix | None = None
         for name, source in sources.items():
@@ -185,8 +185,8 @@ def walk_each(
 ) -> list[Mask]:
     """The files that each may match: every source is asked once for all of them, a piece at a time."""
     by_name = {index.name: index for index in indexes}
-    each = [Steps.may_match(predicate) for predicate in predicates]
-    walked = [Walking(steps, count) for steps in each]
+    each = [PredicateProgram.may_match(predicate) for predicate in predicates]
+    walked = [BatchEvaluation(steps, count) for steps in each]
     places = [place for place, steps in enumerate(each) for _ in steps.questions]
     first = 0
     for piece in pieces([question for steps in each for question in steps.questions], count):
@@ -218,7 +218,11 @@ def many_leaves(predicate: Predicate) -> bool:
 
 def may_match_any(predicate: Predicate, source: PruningStatistics[Mask], count: int) -> Mask:
     """`may_match`, in the way that is sooner done."""
-    return Steps.may_match(predicate).over(source, count) if many_leaves(predicate) else may_match(predicate, source)
+    return (
+        PredicateProgram.may_match(predicate).over(source, count)
+        if many_leaves(predicate)
+        else may_match(predicate, source)
+    )
 
 
 class Failed(Exception):
@@ -248,7 +252,7 @@ def surely(predicate: Predicate, source: PruningStatistics[Mask], count: int) ->
     """Return a mask of the files in which every row matches; all False if an index cannot say."""
     try:
         if many_leaves(predicate):
-            return ~Steps.may_fail(predicate).over(source, count)
+            return ~PredicateProgram.may_fail(predicate).over(source, count)
         return ~may_fail(predicate, source)
     except Exception as error:  # noqa: BLE001 - as in `guard`: an index never gets in the way of an answer
         logger.warning("no file is called certain: %s", error)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from metaindex.core import DamagedIndexError, ForeignIndexError, FormatError, QueryLog, dataclass, first_line
 from metaindex.formats import askable
-from metaindex.storage import ObjectInfo, Storage, TellsApart, is_remote, own_folder
+from metaindex.storage import ObjectInfo, Storage, SupportsIdentity, is_remote, own_folder
 
 from .pages import page_sizes
 from .row import SCHEMA, SUMMED, QueryRow
@@ -66,7 +66,7 @@ class LogPlace:
 
 def listed(storage: Storage) -> tuple[list[ObjectInfo], dict[str, str]]:
     """The files of the log by their names, and so by time; and of what is called so and is no file, why it is none."""
-    if isinstance(storage, TellsApart):
+    if isinstance(storage, SupportsIdentity):
         infos, odd = storage.apart("")
     else:
         infos, odd = list(storage.list("", recursive=False)), {}

@@ -18,7 +18,7 @@ from metaindex.expressions import ColumnRef, JoinKey, StatementReads, TableRead,
 from .enabling import surveyor
 from .reading import read_surveys
 from .reasons import Reason
-from .request import Group, JoinSide, SparkScan, Survey
+from .request import Group, JoinSide, PlanScans, SparkScan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +64,7 @@ def _reads(spark: SparkSession, logical: Any) -> PlanReads:
     return together([_of_survey(survey) for survey in read_surveys(told)])
 
 
-def _of_survey(survey: Survey) -> PlanReads:
+def _of_survey(survey: PlanScans) -> PlanReads:
     if survey.refused is not None:
         return PlanReads(StatementReads(()), (_untold(survey.refused),))
     untold = tuple(_untold(passed.why) for passed in survey.passed if passed.why != Reason.NO_FILTER.name)
@@ -84,7 +84,7 @@ def _table_read(scan: SparkScan) -> TableRead:
     return TableRead(scan.root, predicate, tuple(dict.fromkeys(named)), tuple(dict.fromkeys(groups)), scan.order)
 
 
-def _joins(survey: Survey) -> list[JoinKey]:
+def _joins(survey: PlanScans) -> list[JoinKey]:
     sides: dict[tuple[int, int], tuple[SparkScan, JoinSide]] = {}
     for scan in survey.scans:
         sides |= {(want.join, want.side): (scan, want) for want in scan.wants if isinstance(want, JoinSide)}

@@ -1,5 +1,5 @@
 """Scans that are narrowed once their query runs: files that an index proves to hold no key of a join's other side are
-skipped (`Narrowing.java`). Planning only says for which keys that is worth asking, and within which limits."""
+skipped (`RuntimeFilters.java`). Planning only says for which keys that is worth asking, and within which limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_known(name: str, table: Table, scan: SparkScan, allowed: Sequence[str] |
 
 
 def join_reply(columns: Sequence[str], rule: RuleConfig) -> dict[str, object]:
-    """Return the rule's reply about a scan under joins (`Narrowed.java`)."""
+    """Return the rule's reply about a scan under joins (`RuntimeFilter.java`)."""
     return {
         "columns": list(columns),
         "queries": rule.join_queries,

@@ -35,9 +35,9 @@ from .parsing import ANSWERS, Handed
 from .placing import Placed, is_on_class_path, is_own, made, place, placed_in, take_out, value_of
 from .reading import read_survey
 from .reasons import Reason, Unasked
-from .request import Survey
+from .request import PlanScans
+from .scan_planner import ScanPlanner
 from .settings import ENABLED, HINT, RuleConfig, put_back
-from .skipping import Skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +48,7 @@ _ENABLED: dict[tuple[int, int], Enabled] = {}
 _SWITCHED_OFF: Final[dict[tuple[int, int], str | None]] = {}
 """Sessions that `disable` has told to stay without what Spark's configuration gives them, and the setting that they
 had."""
-_SERVING: Final[list[Skipping]] = []
+_SERVING: Final[list[ScanPlanner]] = []
 """One, in a process that answers for sessions which are not in `_ENABLED`."""
 
 
@@ -71,7 +71,7 @@ class Enabled:
     """The rule in one session, and what answers it."""
 
     placed: Placed
-    skipping: Skipping
+    skipping: ScanPlanner
 
     @property
     def rule(self) -> Any:
@@ -95,7 +95,7 @@ class Enabled:
         told = json.loads(str(self.rule.unasked()))
         return {(each["root"], each["column"]): Unasked[each["why"]] for each in told}
 
-    def survey(self, execution: Any) -> Survey:
+    def survey(self, execution: Any) -> PlanScans:
         """Return what the rule would ask about an optimized plan (`MetaIndexRule.survey`)."""
         return read_survey(str(self.rule.survey(execution.optimizedPlan())))
 
@@ -141,7 +141,7 @@ def enable(
         put_back(spark, ENABLED, _SWITCHED_OFF.pop(_key(spark)))
     ensure_callback_server_started(gateway_of(spark))
     rule = rule or RuleConfig()
-    skipping = Skipping(config, storage_options, rule, cores_of(spark))
+    skipping = ScanPlanner(config, storage_options, rule, cores_of(spark))
     with _LOCK:
         try:
             stated = ANSWERS[0](lambda: spark, config, storage_options)
@@ -153,7 +153,7 @@ def enable(
 
 
 def serve(
-    spark: SparkSession, skipping: Skipping, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
+    spark: SparkSession, skipping: ScanPlanner, asked: Handed, stated: Handed, has_ended: Callable[[Any], bool]
 ) -> None:
     """Enable a session for a process that answers for every session of an application (`sidecar`): nothing of the
     session is held, so that it ends when nobody else holds it. One that somebody has enabled stays as it is; what a

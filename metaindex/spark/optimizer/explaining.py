@@ -19,15 +19,15 @@ from .executed import ScanRead
 from .executed import run as executed
 from .reasons import Reason, Unasked
 from .request import SparkScan
+from .scan_planner import Planned, Taken
 from .settings import DisplayMode, RuleConfig
-from .skipping import Planned, Taken
 from .why_not import IndexVerdict, verdicts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-_NARROWED: Final = re.compile(r"fewer by joins on ([^>]*)>")  # `Narrowed.java`
+_NARROWED: Final = re.compile(r"fewer by joins on ([^>]*)>")  # `RuntimeFilter.java`
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SORTED_BUCKETS: Final = "spark.sql.legacy.bucketedTableScan.outputOrdering"
 """Where it is true and a bucket is one file, Spark does not sort what is sorted: the buckets of an optimized covering
 index are. The session's own setting stands, where it has one; where it has none, other tables are planned as without it
-(`Unsorted.java`)."""
+(`DropSortOrder.java`)."""
 _WITHOUT: Final = {
     "merging": "joins sort the rows of an index again, where they are read beside files that it lacks",
     "grouping": "groups by the keys of an index are hashed",
@@ -40,7 +40,7 @@ _STRATEGIES: Final = {
     "merging": "MergeStrategy",
     "grouping": "GroupStrategy",
     "few": "BucketStrategy",
-    "narrowing": "NarrowStrategy",
+    "narrowing": "RuntimeFilterStrategy",
 }
 logger = logging.getLogger("metaindex")
 

@@ -25,11 +25,11 @@ from .request import (
     JoinSide,
     Need,
     PassedScan,
+    PlanScans,
     Request,
     Session,
     SparkColumns,
     SparkScan,
-    Survey,
 )
 
 _HELD_LENGTH = 8 << 20  # characters of requests
@@ -73,21 +73,21 @@ def read_request(text: str) -> Request:
     return Request(settings, broken, _scans(node), explained, _limit(node), running)
 
 
-def read_survey(text: str) -> Survey:
+def read_survey(text: str) -> PlanScans:
     """Raises ArgumentError for a text that is none."""
     return _survey(_loaded(text))
 
 
-def read_surveys(text: str) -> tuple[Survey, ...]:
+def read_surveys(text: str) -> tuple[PlanScans, ...]:
     """Read the surveys of a query, and of its subqueries. Raises ArgumentError for a text that is none."""
     return _each({"surveys": _loaded(text)}, "surveys", _survey)
 
 
-def _survey(node: Any) -> Survey:
+def _survey(node: Any) -> PlanScans:
     if isinstance(node, dict) and "refused" in node:
-        return Survey(_of(node, "refused", str), (), ())
+        return PlanScans(_of(node, "refused", str), (), ())
     passed = _each(node, "passed", _passed)
-    return Survey(None, _scans(node), passed, _limit(node))
+    return PlanScans(None, _scans(node), passed, _limit(node))
 
 
 def _limit(node: Any) -> int | None:

@@ -255,7 +255,7 @@ class PassedScan:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class PlanScans:
     """The rule's requests about a plan (`MetaIndexRule.survey`, `asked`): scans, and the reasons of those that are
     passed over; or why nothing is asked about the plan at all."""
 

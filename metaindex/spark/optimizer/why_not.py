@@ -13,8 +13,8 @@ from metaindex.table import Table, handle_of, queries_of
 
 from .reasons import Reason
 from .request import SparkScan
+from .scan_planner import Planned, ScanPlanner
 from .settings import RuleConfig
-from .skipping import Planned, Skipping
 from .text_scans import built_apart
 from .types_apart import types_apart
 
@@ -41,7 +41,7 @@ class IndexVerdict:
 
 
 def verdicts(
-    skipping: Skipping, scan: SparkScan, planned: Planned, rule: RuleConfig, joins: tuple[str, ...] = ()
+    skipping: ScanPlanner, scan: SparkScan, planned: Planned, rule: RuleConfig, joins: tuple[str, ...] = ()
 ) -> tuple[IndexVerdict, ...]:
     """Return the verdict on every index of the scan's table, by name. `joins`: columns whose keys in other sides of
     joins may skip files once the query runs."""

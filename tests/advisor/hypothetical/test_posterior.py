@@ -5,48 +5,52 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaindex.advisor.hypothetical.posterior import Drawn, Estimate, Tried
+from metaindex.advisor.hypothetical.posterior import DrawResult, Estimate, TrialCount
 
 
-def estimate(tried: Tried) -> Estimate:
+def estimate(tried: TrialCount) -> Estimate:
     return Estimate.of(tried.others() + tried.kept)
 
 
 def test_where_all_files_were_tried_the_number_stands() -> None:
-    assert estimate(Tried(8, 8, 3)) == Estimate.exactly(3)
-    assert estimate(Tried(8, 8, 3, Drawn((0,), (7,)))) == Estimate.exactly(3)
+    assert estimate(TrialCount(8, 8, 3)) == Estimate.exactly(3)
+    assert estimate(TrialCount(8, 8, 3, DrawResult((0,), (7,)))) == Estimate.exactly(3)
 
 
 def test_equal_questions_have_equal_answers() -> None:
-    tried = Tried(500, 10, 1, Drawn((0, 1, 0, 3), (9, 9, 9, 9)))
+    tried = TrialCount(500, 10, 1, DrawResult((0, 1, 0, 3), (9, 9, 9, 9)))
     assert estimate(tried) == estimate(tried)
 
 
 @pytest.mark.parametrize(("total", "sampled", "kept"), [(500, 10, 0), (500, 10, 10), (500, 10, 4), (3, 1, 1)])
 def test_no_more_is_kept_than_there_is_and_no_less_than_was_seen(total: int, sampled: int, kept: int) -> None:
-    for drawn in (None, Drawn((0,) * 20, (sampled - 1,) * 20), Drawn((sampled - 1,) * 20, (sampled - 1,) * 20)):
-        found = estimate(Tried(total, sampled, kept, drawn))
+    for drawn in (
+        None,
+        DrawResult((0,) * 20, (sampled - 1,) * 20),
+        DrawResult((sampled - 1,) * 20, (sampled - 1,) * 20),
+    ):
+        found = estimate(TrialCount(total, sampled, kept, drawn))
         assert kept <= found.low <= found.expected <= found.high <= total - sampled + kept
 
 
 def test_a_value_that_is_like_those_of_one_file_each_is_expected_in_one_file() -> None:
-    unique = Drawn((0,) * 50, (9,) * 50)
-    absent = estimate(Tried(500, 10, 0, unique))
+    unique = DrawResult((0,) * 50, (9,) * 50)
+    absent = estimate(TrialCount(500, 10, 0, unique))
     assert (absent.low, round(absent.expected, 1)) == (0, 1)
     assert absent.high < 40  # without the draws: 80 and more
-    assert estimate(Tried(500, 10, 0)).high > 70
+    assert estimate(TrialCount(500, 10, 0)).high > 70
 
 
 def test_a_value_that_most_sampled_files_have_is_heavy_whatever_others_are() -> None:
-    unique = Drawn((0,) * 50, (9,) * 50)
-    found = estimate(Tried(500, 10, 9, unique))
+    unique = DrawResult((0,) * 50, (9,) * 50)
+    found = estimate(TrialCount(500, 10, 9, unique))
     assert found.low > 300
 
 
 def test_a_value_has_the_share_of_those_that_are_kept_as_often() -> None:
     rng = np.random.default_rng(1)
     shares = np.where(rng.random(300) < 0.5, 0.02, 0.9)
-    kept = estimate(Tried(1_000, 20, 18, Drawn(tuple(rng.binomial(20, shares).tolist()), (20,) * 300)))
+    kept = estimate(TrialCount(1_000, 20, 18, DrawResult(tuple(rng.binomial(20, shares).tolist()), (20,) * 300)))
     assert 850 < kept.expected < 950
 
 
@@ -60,7 +64,7 @@ def test_the_bounds_hold_the_truth_in_most_samples(share: float) -> None:
         files = rng.random(300) < share
         files[rng.integers(300)] = True
         kept = int(files[rng.choice(300, 12, replace=False)].sum())
-        drawn = Drawn(tuple(rng.binomial(11, share, 48).tolist()), (11,) * 48)
-        found = estimate(Tried(300, 12, kept, drawn))
+        drawn = DrawResult(tuple(rng.binomial(11, share, 48).tolist()), (11,) * 48)
+        found = estimate(TrialCount(300, 12, kept, drawn))
         held += found.low <= files.sum() <= found.high
     assert held >= 51

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import metaindex as mi
-from metaindex.advisor.hypothetical.trial import Bench, Standing, tried
+from metaindex.advisor.hypothetical.trial import Baseline, Sandbox, tried
 from metaindex.formats import At, predicate_of
 from metaindex.index import Kind
 from metaindex.table import handle_of
@@ -43,13 +43,13 @@ def test_predicates_together_are_answered_as_each_alone(tmp_path: Path, format_:
     opened, _ = handle.open_indexes(None)
     trees = [predicate_of(text, snapshot.schema, "UTC") for text in PREDICATES]
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(handle.ref, snapshot, folder)
+        bench = Sandbox(handle.ref, snapshot, folder)
         trial = tried(bench, "candidate", list(CANDIDATES[kinds]), np.array([1, 3, 4]))
         for indexes in ((), tuple(opened), (trial.index,), (*opened, trial.index)):
-            standing = Standing(snapshot, indexes)
+            standing = Baseline(snapshot, indexes)
             alone = [standing.kept(standing.answer(tree)).tolist() for tree in trees]
             assert [mask.tolist() for mask in standing.kept_each(trees)] == alone
-    assert Standing(snapshot).kept_each([]) == []
+    assert Baseline(snapshot).kept_each([]) == []
 
 
 def test_an_index_that_cannot_be_read_is_left_out_of_each(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_an_index_that_cannot_be_read_is_left_out_of_each(tmp_path: Path) -> Non
     for part in (tmp_path / "lake" / "_metaindex").rglob("*.parquet"):
         part.write_bytes(b"no longer")
     trees = [predicate_of(text, snapshot.schema, "UTC") for text in ("id = 77", "cat = 9")]
-    masks = Standing(snapshot, tuple(opened)).kept_each(trees)
-    assert [int(mask.sum()) for mask in masks] == [int(mask.sum()) for mask in Standing(snapshot).kept_each(trees)]
+    masks = Baseline(snapshot, tuple(opened)).kept_each(trees)
+    assert [int(mask.sum()) for mask in masks] == [int(mask.sum()) for mask in Baseline(snapshot).kept_each(trees)]
 
 
 SEVERAL: Sequence[Kind] = [mi.Values("id", "heavy"), mi.Bloom("some"), mi.CoveringRange("near", ["id"])]

@@ -66,7 +66,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a key under another text type",
-        "metaindex/query/pruning/known.py",
+        "metaindex/query/pruning/run_coverage.py",
         "if index.of_text and types != [type_from_text(column.type_text) for column in key.columns]:",
         "if False:",
         ("tests/query/pruning/test_text_types.py",),

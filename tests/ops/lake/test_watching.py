@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import metaindex as mi
 from metaindex.index import State
-from metaindex.ops.lake.budget import Purse, UpkeepBudget
+from metaindex.ops.lake.budget import TokenBucket, UpkeepBudget
 from metaindex.ops.lake.events import Event
 from metaindex.ops.lake.opening import LakeAsked
 from metaindex.ops.lake.watching import Watcher
@@ -141,7 +141,7 @@ def test_over_any_time_a_purse_gives_its_budget_and_one_thing_besides(
     per_hour: float, steps: list[tuple[float, float]]
 ) -> None:
     now = 0.0
-    purse = Purse(per_hour, lambda: now)
+    purse = TokenBucket(per_hour, lambda: now)
     spent = []
     for pause, cost in steps:
         now += pause

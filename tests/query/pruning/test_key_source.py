@@ -20,7 +20,7 @@ from metaindex.expressions import (
     Op,
     Or,
     Predicate,
-    Steps,
+    PredicateProgram,
     col,
     may_match,
 )
@@ -82,14 +82,16 @@ def test_questions_asked_together_are_answered_as_alone(data: st.DataObject) -> 
     keys = keyed(data, schema, groups)
     predicate = Or(tuple(data.draw(st.lists(strategies.predicates(schema), min_size=1, max_size=6))))
     walked, combinations = with_combinations(predicate, {k.columns for k in keys if len(k.columns) > 1})
-    questions = [*Steps.may_match(walked).questions, *Steps.may_fail(walked).questions]
+    questions = [*PredicateProgram.may_match(walked).questions, *PredicateProgram.may_fail(walked).questions]
     sources = [KeySource(len(groups), keys, combinations) for _ in range(3)]
     expected = [question.ask(sources[0]).tolist() for question in questions]
     assert sources[1].many(questions).tolist() == expected  # nothing is kept yet
     assert sources[1].many(questions).tolist() == expected
     every = [data.draw(st.booleans()) and question.ask(sources[2]) is not None for question in questions]
     assert sources[2].many(questions).tolist() == expected, every  # some is kept
-    assert np.array_equal(Steps.may_match(walked).over(sources[2], len(groups)), may_match(walked, sources[0]))
+    assert np.array_equal(
+        PredicateProgram.may_match(walked).over(sources[2], len(groups)), may_match(walked, sources[0])
+    )
 
 
 A, B, C = (ColumnRef((name,)) for name in "abc")

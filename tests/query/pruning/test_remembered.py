@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import metaindex as mi
 from metaindex.core import Config
 from metaindex.expressions import Predicate, col
-from metaindex.query.pruning.remembered import Circumstances, Remembered
+from metaindex.query.pruning.plan_cache import PlanCache, PlanCacheKey
 
 
 def commit(root: Path, *numbers: int, kind: pa.DataType | None = None, mode: str = "append") -> None:
@@ -93,10 +93,10 @@ def test_an_index_that_is_switched_off_is_not_asked_from_memory(tmp_path: Path) 
 def test_so_much_is_remembered_and_no_more(tmp_path: Path) -> None:
     table = indexed(tmp_path / "t")
     result = table.prune(QUESTION)
-    few, none = Remembered(100_000), Remembered(0)
+    few, none = PlanCache(100_000), PlanCache(0)
 
-    def asked(number: int) -> Circumstances:
-        return Circumstances(number, result.version, False, (), (), None)
+    def asked(number: int) -> PlanCacheKey:
+        return PlanCacheKey(number, result.version, False, (), (), None)
 
     for number in range(100):
         few.keep(asked(number), result)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAULT = "tests.fault"
 AT = {
-    "walk": ("Survey", "  private Map collect(LogicalPlan plan, List filters, Set needed) {\n"),
+    "walk": ("PlanScans", "  private Map collect(LogicalPlan plan, List filters, Set needed) {\n"),
     "partitions": ("RelationScan", "  private static boolean ofPartitions(Expression filter, FileIndex list) {\n"),
     "cover": ("Covering", "  LogicalPlan plan(Survey survey, List later) {\n"),
     "substitution": ("Substitution", "  public Object applyOrElse(Object node, scala.Function1 other) {\n"),

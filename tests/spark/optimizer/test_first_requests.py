@@ -15,8 +15,8 @@ import metaindex as mi
 from metaindex.core import Config
 from metaindex.spark.optimizer.reading import read_request
 from metaindex.spark.optimizer.reasons import Reason
+from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from metaindex.spark.optimizer.settings import RuleConfig
-from metaindex.spark.optimizer.skipping import Skipping
 from tests.spark.optimizer.test_requests import asked_of, equal, node
 
 FILES, ROWS = 6, 10
@@ -47,7 +47,7 @@ def request(root: Path, **asked: Any) -> str:
 
 
 def taken(text: str, **settings: Any) -> Any:
-    skipping = Skipping(Config(), {}, RuleConfig(**settings))
+    skipping = ScanPlanner(Config(), {}, RuleConfig(**settings))
     (planned,) = skipping.plan(read_request(text).scans, skipping.rule)
     assert skipping.counts.failed == 0, skipping.counts.last_error
     return planned.taken
@@ -57,7 +57,7 @@ def test_files_behind_the_first_rows_are_told_with_what_proves_it(lake: Path) ->
     found = taken(request(lake, first=LATEST))
     assert (len(found.out), len(found.proof), found.result.kept_files) == (5, 1, 1)
     assert (str(found), found.indexes) == ("the first 3 by k DESC", ("stats",))
-    reply = json.loads(Skipping(Config(), {}, RuleConfig())(request(lake, first=LATEST)))
+    reply = json.loads(ScanPlanner(Config(), {}, RuleConfig())(request(lake, first=LATEST)))
     assert reply["0"]["first"].keys() == {"label", "dropped", "proof"}
     assert "dropped" not in reply["0"]
     wider = taken(request(lake, first=LATEST | {"rows": 25}))

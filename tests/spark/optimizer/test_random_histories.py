@@ -67,7 +67,7 @@ def test_indexes_follow_a_random_history(session: SparkSession, tmp_path: Path, 
     history = (WiderHistory if seed % 2 else History)(session, 5000 + seed, table_format, name)
     history.create()
     root = history.folder(root)
-    followed = Followed(root, table_format, Random(f"indexes {table_format} {seed}"), session, history.statements)
+    followed = SnapshotDelta(root, table_format, Random(f"indexes {table_format} {seed}"), session, history.statements)
     try:
         for _ in range(STEPS):
             history.step()
@@ -85,7 +85,7 @@ def test_indexes_follow_a_random_history(session: SparkSession, tmp_path: Path, 
         session.sql(f"DROP TABLE {name}")
 
 
-class Followed:
+class SnapshotDelta:
     """A table whose indexes are made, refreshed and optimized at random moments."""
 
     def __init__(

@@ -27,8 +27,8 @@ from metaindex.spark.optimizer.request import (
     PassedScan,
     Session,
 )
+from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from metaindex.spark.optimizer.settings import RuleConfig
-from metaindex.spark.optimizer.skipping import Skipping
 from tests.spark.optimizer.test_requests import equal
 
 COLUMNS = {"type": "struct", "fields": [{"name": "k", "type": "long", "nullable": True, "metadata": {"note": 1}}]}
@@ -147,7 +147,7 @@ def test_what_is_no_request_is_refused_and_leaves_the_plan_as_it_was(data: st.Da
         del node[at]
     text = json.dumps(asked)
     if refused(text):
-        skipping = Skipping(Config(), {}, RuleConfig())
+        skipping = ScanPlanner(Config(), {}, RuleConfig())
         assert skipping(text) == ""
         assert skipping.counts.failed == 1
 

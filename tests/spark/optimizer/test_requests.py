@@ -15,8 +15,8 @@ import metaindex as mi
 from metaindex.core import ArgumentError, Config
 from metaindex.spark.optimizer.reading import Requests, read_request
 from metaindex.spark.optimizer.reasons import Reason
+from metaindex.spark.optimizer.scan_planner import ScanPlanner
 from metaindex.spark.optimizer.settings import RuleConfig
-from metaindex.spark.optimizer.skipping import Skipping
 
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 FILES = 6
@@ -76,8 +76,8 @@ def lake(tmp_path: Path) -> Path:
     return root
 
 
-def asking(**settings: Any) -> Skipping:
-    return Skipping(Config(), {}, RuleConfig(**settings))
+def asking(**settings: Any) -> ScanPlanner:
+    return ScanPlanner(Config(), {}, RuleConfig(**settings))
 
 
 def told(reply: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 import metaindex as mi
 from metaindex.index import Kind
 from metaindex.spark.optimizer.reasons import Reason
-from metaindex.spark.optimizer.skipping import Planned
+from metaindex.spark.optimizer.scan_planner import Planned
 from metaindex.spark.optimizer.why_not import _verdict
 from metaindex.table import IndexInfo
 

@@ -158,7 +158,7 @@ class BloomReader(EqualityReader):
         return None if hashes is None else Hits(files=self.holding(np.unique(hashes)))
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """Look up many lists; see `keyed.ReadsMany`."""
+        """Look up many lists; see `keyed.SupportsBatchReads`."""
         hashes, owners, unsaid = hash_each_list(lists, self._types)
         out = np.zeros((len(lists), self._run.run.files), np.bool_)
         order = np.argsort(hashes, kind="stable")

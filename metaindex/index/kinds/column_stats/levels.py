@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from metaindex.core import DamagedIndexError, Mask, Matrix, numbers
-from metaindex.expressions import Asking, ColumnRef, Question, grouped
+from metaindex.expressions import BatchStatistics, ColumnRef, Question, grouped
 from metaindex.index.kinds.described import StoredColumn
 from metaindex.index.store.reader import RunReader
 
@@ -25,7 +25,7 @@ def file_source(run: RunReader, columns: Mapping[ColumnRef, StoredColumn], scope
     return RunStatistics(run, Units("column_stats", "ordinal", run.run.files), columns, scope)
 
 
-class BothLevels(Asking):
+class BothLevels(BatchStatistics):
     """The files of a run: a partition column is answered by partition, any other by the rows of files."""
 
     def __init__(self, run: RunReader, columns: Mapping[ColumnRef, StoredColumn], scope: Mask | None) -> None:

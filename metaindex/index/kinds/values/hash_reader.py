@@ -53,7 +53,7 @@ class HashReader(EqualityReader):
         return self._holding_one(int(hashes[0])) if len(hashes) == 1 else self.holding(hashes)
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """Look up many lists; see `keyed.ReadsMany`."""
+        """Look up many lists; see `keyed.SupportsBatchReads`."""
         hashes, owners, unsaid = hash_each_list(lists, self._types)
         layout = self._layout
         tops, asked = np.unique(hashes >> np.uint64(64 - layout.hash_bits), return_inverse=True)

@@ -67,7 +67,7 @@ class KeyValueReader:
         return None if asked is None else self._hits(self._equal(asked))
 
     def among_each(self, lists: Sequence[Sequence[Sequence[Literal]]]) -> list[Hits | None]:
-        """Look up many lists; see `keyed.ReadsMany`."""
+        """Look up many lists; see `keyed.SupportsBatchReads`."""
         keys, owners, unsaid = encode_each_list(lists, self._stored, self._now)
         asked = in_order(keys, self._keys.type)
         place = {key: at for at, key in enumerate(asked.tolist())}

@@ -11,7 +11,7 @@ import java.util.List;
 class Arrivals {
   private final List brought = new ArrayList(); // WeakReference of Brought: those that the plan and its copies hold
 
-  synchronized void tell(Brought one) {
+  synchronized void tell(BroadcastKeys one) {
     for (int i = brought.size() - 1; i >= 0; i--) {
       Deadline.look();
       if (((WeakReference) brought.get(i)).get() == null) {
@@ -22,12 +22,12 @@ class Arrivals {
   }
 
   /** The values of a key, whatever copy has them; null: none came. */
-  synchronized KeyValues of(Narrowed.Key key, int most) {
+  synchronized KeyValues of(RuntimeFilter.Key key, int most) {
     List every = new ArrayList();
     boolean any = false;
     for (int i = 0; i < brought.size(); i++) {
       Deadline.look();
-      Brought one = (Brought) ((WeakReference) brought.get(i)).get();
+      BroadcastKeys one = (BroadcastKeys) ((WeakReference) brought.get(i)).get();
       Object[] values = one == null || one.key != key ? null : one.values();
       for (int j = 0; values != null && j < values.length; j++) {
         Deadline.look();

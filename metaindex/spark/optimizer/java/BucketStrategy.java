@@ -141,7 +141,7 @@ public class BucketStrategy extends Guarded {
   /** Spark's own plan. */
   private static SparkPlan planned(LogicalPlan plan) {
     SparkPlan taken = taken(plan);
-    return taken == null ? Interpreted.planned(plan) : taken;
+    return taken == null ? UncompiledBuckets.planned(plan) : taken;
   }
 
   /** Returns the plan that shows which buckets are left; null if none does, or somebody has taken it. */
@@ -159,7 +159,7 @@ public class BucketStrategy extends Guarded {
       return files(index).filled(scala.Option.empty());
     }
     if (seen(plan) == null) {
-      SparkPlan planned = Interpreted.planned(plan);
+      SparkPlan planned = UncompiledBuckets.planned(plan);
       FileSourceScanExec scan = scan(planned);
       Set filled = scan == null ? null : files(index).filled(scan.optionalBucketSet());
       plan.setTagValue(SEEN, new Seen(plan, planned, filled));

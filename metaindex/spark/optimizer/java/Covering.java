@@ -43,7 +43,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 class Covering {
   private static final String RUN = "_mi_run", FILE = "_mi_ordinal", ROW = "_mi_row";
   private static final int MERGED = 8; // runs: a row passes each merge above its own
-  private final Found one;
+  private final ScanSite one;
   private final JsonNode reply;
   private final TreeMap out = new TreeMap(); // of a run, the files whose rows are not to be seen
   private final TreeMap in = new TreeMap(); // and those whose rows are, where that is known one by one
@@ -56,7 +56,7 @@ class Covering {
   private final Deleted deleted;
   private final boolean masked; // deleted rows are left out by masks; else by a join
 
-  Covering(Found one, JsonNode reply) {
+  Covering(ScanSite one, JsonNode reply) {
     this.one = one;
     this.reply = reply;
     parts = Reply.unpacked(reply.get("parts"));
@@ -68,7 +68,7 @@ class Covering {
    * The plan in place of the leaf; null where nothing is won. `later`: what has to be done to scans that are changed in
    * place, once the whole plan is made.
    */
-  LogicalPlan plan(Survey survey, List later) {
+  LogicalPlan plan(PlanScans survey, List later) {
     String label = reply.get("label").asText();
     String[] dead = Reply.unpacked(reply.get("dead"));
     for (int i = 0; i + 1 < dead.length; i += 2) {

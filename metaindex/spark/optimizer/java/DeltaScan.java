@@ -83,7 +83,7 @@ class DeltaScan extends RelationScan {
     return kept.isEmpty() ? null : over(kept, label);
   }
 
-  LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
+  LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey) {
     List kept = kept(dropped);
     return kept.size() == adds().size() ? null : over(kept, label);
   }

@@ -108,7 +108,7 @@ class FilesScan extends RelationScan {
     return kept.kept == 0 ? null : over(kept, label + ": " + kept.kept + "/" + kept.total + " files");
   }
 
-  LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
+  LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey) {
     KeptFiles kept = new KeptFiles(files.location(), dropped);
     return over(kept, label + ": " + kept.kept + "/" + kept.total + " files");
   }

@@ -37,7 +37,7 @@ public class GroupStrategy extends Guarded {
   private static final String SPARKS = Partial$.class.getPackage().getName() + "."; // of Spark's own functions
   private final SparkStrategy hashing; // Spark's own
   private final String sortedBuckets; // the setting by which Spark believes in the order of buckets
-  private final Marks joined = new Marks(); // aggregates whose groups a join wants sorted
+  private final WeakIdentitySet joined = new WeakIdentitySet(); // aggregates whose groups a join wants sorted
 
   public GroupStrategy(Limit limit, SparkStrategy hashing, String sortedBuckets) {
     super(limit);

@@ -29,7 +29,7 @@ class Hybrid extends scala.runtime.AbstractPartialFunction {
   private final Map asked = new IdentityHashMap(); // of a plan, the parts of filters that nobody needs above it
 
   /** `plan`: what stands in place of the scan; as an index alone, or as branches that ask all of its filters. */
-  void add(LogicalPlan plan, Found one) {
+  void add(LogicalPlan plan, ScanSite one) {
     List parts = one.pruning();
     if (plan instanceof Union) {
       parts.addAll(one.own());

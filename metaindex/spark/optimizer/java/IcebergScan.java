@@ -15,10 +15,10 @@ class IcebergScan extends Scan {
   private static final String METADATA = "org.apache.iceberg.BaseMetadataTable";
   private final LogicalPlan leaf;
   private final Object scan;
-  private final Marks done;
+  private final WeakIdentitySet done;
 
   /** `done`: the scans that were changed. */
-  IcebergScan(LogicalPlan leaf, Marks done) {
+  IcebergScan(LogicalPlan leaf, WeakIdentitySet done) {
     this.leaf = leaf;
     this.scan = Reflected.call(leaf, "scan");
     this.done = done;
@@ -139,7 +139,7 @@ class IcebergScan extends Scan {
     return once(found, tasks.size());
   }
 
-  boolean canShrink(Found one, Survey survey) {
+  boolean canShrink(ScanSite one, PlanScans survey) {
     return survey.alone(one, true);
   }
 
@@ -156,23 +156,23 @@ class IcebergScan extends Scan {
     return found;
   }
 
-  boolean canBeAnswered(Found one, Survey survey) {
+  boolean canBeAnswered(ScanSite one, PlanScans survey) {
     return !isDone() && survey.only(one);
   }
 
-  LogicalPlan without(Found one, Map dropped, String label, Survey survey) {
+  LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey) {
     if (!isDone() && survey.alone(one, false)) {
       new IcebergTasks(scan, dropped, done, label, dropped.hashCode()).apply();
     }
     return null;
   }
 
-  LogicalPlan answered(Found one, Map dropped, String label, Survey survey, List later) {
+  LogicalPlan answered(ScanSite one, Map dropped, String label, PlanScans survey, List later) {
     later.add(new IcebergTasks(scan, dropped, done, label, dropped.hashCode()));
     return null;
   }
 
-  LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey) {
+  LogicalPlan certainFirst(ScanSite one, Map certain, Map dropped, String label, PlanScans survey) {
     if (!isDone() && survey.only(one)) {
       int sign = dropped.hashCode() * 31 + certain.hashCode();
       IcebergTasks tasks = new IcebergTasks(scan, dropped, done, label, sign);

@@ -11,12 +11,12 @@ class IcebergTasks {
   final List before, kept = new ArrayList();
   private final Object scan;
   private boolean moved;
-  private final Marks done;
+  private final WeakIdentitySet done;
   private final String note, label;
   private final int sign;
 
   /** `label`, `sign`: said in plans of what is left; scans of other files have another sign. */
-  IcebergTasks(Object scan, Map without, Marks done, String label, int sign) {
+  IcebergTasks(Object scan, Map without, WeakIdentitySet done, String label, int sign) {
     this.scan = scan;
     this.done = done;
     this.label = label;

@@ -15,7 +15,7 @@ public class IndexedRelation extends HadoopFsRelation {
 
   private final String label;
   // Where files are left out of it once the query runs: by what, and what it is without.
-  Narrowed narrowed;
+  RuntimeFilter narrowed;
   HadoopFsRelation before;
 
   public IndexedRelation(
@@ -32,7 +32,7 @@ public class IndexedRelation extends HadoopFsRelation {
   }
 
   /** Returns the relation whose files are narrowed once the query runs. */
-  static IndexedRelation narrowed(HadoopFsRelation one, Narrowed by) {
+  static IndexedRelation narrowed(HadoopFsRelation one, RuntimeFilter by) {
     String label = one instanceof IndexedRelation ? ((IndexedRelation) one).label : "";
     IndexedRelation made = over(one, one.location(), label);
     made.narrowed = by;
@@ -41,7 +41,7 @@ public class IndexedRelation extends HadoopFsRelation {
   }
 
   /** Returns what it reads once the query runs. */
-  static IndexedRelation running(HadoopFsRelation one, NarrowedFiles files, IndexedRelation planned) {
+  static IndexedRelation running(HadoopFsRelation one, FilteredFiles files, IndexedRelation planned) {
     return over(one, files, planned.label());
   }
 
@@ -64,7 +64,7 @@ public class IndexedRelation extends HadoopFsRelation {
   }
 
   public boolean canEqual(Object other) {
-    Narrowed theirs = other instanceof IndexedRelation ? ((IndexedRelation) other).narrowed : null;
+    RuntimeFilter theirs = other instanceof IndexedRelation ? ((IndexedRelation) other).narrowed : null;
     return other instanceof HadoopFsRelation && theirs == narrowed;
   }
 

@@ -105,7 +105,7 @@ public class MetaIndexRule extends Rule {
 
   private LogicalPlan unsorted(LogicalPlan plan) {
     try {
-      return (LogicalPlan) plan.transformUp(new Unsorted());
+      return (LogicalPlan) plan.transformUp(new DropSortOrder());
     } catch (Throwable error) {
       left(error);
       return plan;
@@ -139,14 +139,14 @@ public class MetaIndexRule extends Rule {
     return unasked.get() == null ? "[]" : (String) unasked.get();
   }
 
-  private void explained(Narrowing narrowing, Survey survey) {
+  private void explained(RuntimeFilters narrowing, PlanScans survey) {
     if (explained.get() != null) {
       unasked.set(narrowing.unasked(survey.found));
     }
   }
 
   private LogicalPlan rewrite(LogicalPlan plan, Deadline deadline) {
-    Survey survey = new Survey(scans, plan, explained.get() != null);
+    PlanScans survey = new PlanScans(scans, plan, explained.get() != null);
     List found = survey.found;
     if (survey.refused != null || found.isEmpty()) {
       return plan;
@@ -157,7 +157,7 @@ public class MetaIndexRule extends Rule {
     if (explained.get() != null) {
       request.put("explained", true);
     }
-    Narrowing narrowing = new Narrowing(running, scans.done);
+    RuntimeFilters narrowing = new RuntimeFilters(running, scans.done);
     explained(narrowing, survey);
     asked++;
     String text = Json.text(request);
@@ -180,8 +180,8 @@ public class MetaIndexRule extends Rule {
       Deadline.look();
       LogicalPlan leaf = (LogicalPlan) survey.leaves.get(i);
       int number = survey.number(i);
-      Found one = number >= 0 ? (Found) found.get(number) : null;
-      Shrunk shrunk = one == null ? null : new Shrunk(one, answers, number, survey);
+      ScanSite one = number >= 0 ? (ScanSite) found.get(number) : null;
+      ReducedScan shrunk = one == null ? null : new ReducedScan(one, answers, number, survey);
       LogicalPlan other = one == null ? null : instead(one, shrunk, later);
       boolean answered = shrunk != null && shrunk.aggregate != null;
       copies.add(answered ? null : other);
@@ -225,7 +225,7 @@ public class MetaIndexRule extends Rule {
     return after;
   }
 
-  private LogicalPlan narrowed(Narrowing narrowing, LogicalPlan plan) {
+  private LogicalPlan narrowed(RuntimeFilters narrowing, LogicalPlan plan) {
     try {
       return narrowing.plan(plan);
     } catch (RuntimeException error) {
@@ -235,7 +235,7 @@ public class MetaIndexRule extends Rule {
   }
 
   /** Returns what replaces a scan; null: the scan itself, which may have been changed in place. */
-  private LogicalPlan instead(Found one, Shrunk shrunk, List later) {
+  private LogicalPlan instead(ScanSite one, ReducedScan shrunk, List later) {
     JsonNode cover = shrunk.cover();
     if (cover != null) {
       int waiting = later.size();
@@ -275,13 +275,13 @@ public class MetaIndexRule extends Rule {
     ArrayNode asked = request.putArray("scans");
     for (int i = 0; i < found.size(); i++) {
       Deadline.look();
-      asked.add(((Found) found.get(i)).request());
+      asked.add(((ScanSite) found.get(i)).request());
     }
     return request;
   }
 
   private static void limited(LogicalPlan plan, ObjectNode out) {
-    long limit = Survey.limit(plan);
+    long limit = PlanScans.limit(plan);
     if (limit >= 0) {
       out.put("limit", limit);
     }
@@ -324,7 +324,7 @@ public class MetaIndexRule extends Rule {
   private ObjectNode asked(LogicalPlan plan) {
     Deadline deadline = Deadline.in(limit.nanos());
     try {
-      Survey survey = new Survey(scans, plan);
+      PlanScans survey = new PlanScans(scans, plan);
       if (survey.refused != null) {
         return Json.object().put("refused", survey.refused);
       }
@@ -339,7 +339,7 @@ public class MetaIndexRule extends Rule {
     }
   }
 
-  private static void passed(Survey survey, ObjectNode out) {
+  private static void passed(PlanScans survey, ObjectNode out) {
     ArrayNode passed = out.putArray("passed");
     for (int i = 0; i < survey.passed.size(); i++) {
       Deadline.look();
@@ -349,10 +349,10 @@ public class MetaIndexRule extends Rule {
   }
 
   /** Adds how many files are listed, where all are: for people. */
-  private static void listed(Survey survey, ObjectNode out) {
+  private static void listed(PlanScans survey, ObjectNode out) {
     for (int i = 0; i < survey.found.size(); i++) {
       Deadline.look();
-      Scan scan = ((Found) survey.found.get(i)).scan;
+      Scan scan = ((ScanSite) survey.found.get(i)).scan;
       listed(scan.listsAll() ? scan : null, (ObjectNode) out.get("scans").get(i));
     }
     for (int i = 0; i < survey.passed.size(); i++) {
@@ -386,7 +386,7 @@ public class MetaIndexRule extends Rule {
   public String survey(LogicalPlan plan) {
     Deadline deadline = Deadline.in(limit.nanos());
     try {
-      Survey survey = new Survey(scans, plan);
+      PlanScans survey = new PlanScans(scans, plan);
       if (survey.refused != null) {
         return refused(survey.refused);
       }

@@ -15,11 +15,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  */
 class OtherSides extends scala.runtime.AbstractPartialFunction {
   private final Scans scans;
-  private final Survey survey; // of the plan
+  private final PlanScans survey; // of the plan
   private final List instead; // of each of its leaves, what stands in its place, or null
   private final Hybrid hybrid;
 
-  OtherSides(Scans scans, Survey survey, List instead, Hybrid hybrid) {
+  OtherSides(Scans scans, PlanScans survey, List instead, Hybrid hybrid) {
     this.scans = scans;
     this.survey = survey;
     this.instead = instead;
@@ -40,7 +40,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
   }
 
   private LogicalPlan rewritten(LogicalPlan copy) {
-    Survey inside = new Survey(scans, copy);
+    PlanScans inside = new PlanScans(scans, copy);
     Map places = new IdentityHashMap();
     boolean changed = false;
     for (int i = 0; i < inside.leaves.size(); i++) {
@@ -58,7 +58,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
     return (LogicalPlan) after.transformAllExpressions(this); // a side may have been pruned by another
   }
 
-  private Object place(Found one) {
+  private Object place(ScanSite one) {
     for (int i = 0; one != null && i < instead.size(); i++) {
       Deadline.look();
       if (instead.get(i) != null && same(one, survey.at(i))) {
@@ -69,7 +69,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns whether they are one scan under the same filters. */
-  static boolean same(Found one, Found other) {
+  static boolean same(ScanSite one, ScanSite other) {
     if (other == null || one.leaf != other.leaf && !one.leaf.equals(other.leaf)
         || !First.same(one.first, other.first) || one.any != other.any) {
       return false;
@@ -78,7 +78,7 @@ class OtherSides extends scala.runtime.AbstractPartialFunction {
     return within(these, those) && within(those, these);
   }
 
-  private static List parts(Found one) {
+  private static List parts(ScanSite one) {
     List out = new ArrayList();
     for (int i = 0; i < one.filters.size(); i++) {
       Deadline.look();

@@ -35,7 +35,7 @@ class Readers {
    * it is changed in place: under the leaf's own filters they miss none of the files that those prove out. `replaced`:
    * the scan keeps what an index beside it has not, which copies of the other sides of joins are given as well.
    */
-  boolean alone(Found one, boolean replaced) {
+  boolean alone(ScanSite one, boolean replaced) {
     Object key = Scans.shared(one.leaf);
     Integer leaves = (Integer) own.get(key);
     if (refused || leaves == null || leaves.intValue() != 1) {
@@ -46,7 +46,7 @@ class Readers {
       Deadline.look();
       Object[] other = (Object[]) others.get(i);
       boolean copy = Boolean.TRUE.equals(other[1]) || !replaced;
-      if (!(copy && other[0] != null && OtherSides.same((Found) other[0], one))) {
+      if (!(copy && other[0] != null && OtherSides.same((ScanSite) other[0], one))) {
         return false;
       }
     }
@@ -54,7 +54,7 @@ class Readers {
   }
 
   /** Returns whether a leaf is the only reader of its scan, subqueries included. */
-  boolean only(Found one) {
+  boolean only(ScanSite one) {
     Object key = Scans.shared(one.leaf);
     Integer leaves = (Integer) own.get(key);
     return !refused && leaves != null && leaves.intValue() == 1 && !inside.containsKey(key);
@@ -75,7 +75,7 @@ class Readers {
   private void collect(Expression expression) {
     if (expression instanceof SubqueryExpression) {
       LogicalPlan plan = (LogicalPlan) ((SubqueryExpression) expression).plan();
-      Survey survey = new Survey(scans, plan);
+      PlanScans survey = new PlanScans(scans, plan);
       refused = refused || survey.refused != null;
       for (int i = 0; i < survey.leaves.size(); i++) {
         Deadline.look();

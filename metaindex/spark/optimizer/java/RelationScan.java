@@ -112,7 +112,7 @@ abstract class RelationScan extends Scan implements Json.Names {
   /** Returns the attributes over those files alone, in a plan that says so; null: none of them is listed. */
   abstract LogicalPlan only(Map files, String label);
 
-  LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey) {
+  LogicalPlan certainFirst(ScanSite one, Map certain, Map dropped, String label, PlanScans survey) {
     Map other = new HashMap(dropped);
     other.putAll(certain);
     LogicalPlan first = only(certain, label + ", certain ones first"), rest = rest(other, label, new ArrayList());

@@ -26,11 +26,11 @@ public class Running {
   }
 
   /** Asks for the files of a scan that hold no row for these conditions. Null: unknown. */
-  Reply ask(Found one, List conditions, double seconds) {
+  Reply ask(ScanSite one, List conditions, double seconds) {
     ObjectNode request = Json.object();
     request.set("settings", Json.settings(conf, new OurSettings()));
     request.put("running", seconds);
-    Found asked = new Found(one.leaf, one.scan, conditions, new HashSet(), false);
+    ScanSite asked = new ScanSite(one.leaf, one.scan, conditions, new HashSet(), false);
     request.putArray("scans").add(asked.request());
     String reply = Callback.ask(python, token, Json.text(request));
     return reply == null || reply.isEmpty() ? null : new Reply(reply);

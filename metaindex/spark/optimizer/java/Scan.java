@@ -31,7 +31,7 @@ abstract class Scan {
    * The scan without the files; null where it was changed in place, which needs that nobody else in the plan reads by
    * it, or left as it was. `one`: its place.
    */
-  abstract LogicalPlan without(Found one, Map dropped, String label, Survey survey);
+  abstract LogicalPlan without(ScanSite one, Map dropped, String label, PlanScans survey);
 
   /** Returns how many rows of the listed files are deleted, where any may be: by path in normal form; -1: unknown. */
   Map deleted() {
@@ -39,7 +39,7 @@ abstract class Scan {
   }
 
   /** Returns whether files whose rows are answered elsewhere can be left out. Nothing else may read by it. */
-  boolean canBeAnswered(Found one, Survey survey) {
+  boolean canBeAnswered(ScanSite one, PlanScans survey) {
     return true;
   }
 
@@ -47,7 +47,7 @@ abstract class Scan {
    * Returns the scan without files whose rows are answered elsewhere in the plan; what has to be changed in place is
    * put into `later`.
    */
-  LogicalPlan answered(Found one, Map dropped, String label, Survey survey, List later) {
+  LogicalPlan answered(ScanSite one, Map dropped, String label, PlanScans survey, List later) {
     return without(one, dropped, label, survey);
   }
 
@@ -55,7 +55,7 @@ abstract class Scan {
    * Returns the scan with files that are `certain` to give rows first: in the order of its partitions. Each file that
    * is not dropped is read once.
    */
-  abstract LogicalPlan certainFirst(Found one, Map certain, Map dropped, String label, Survey survey);
+  abstract LogicalPlan certainFirst(ScanSite one, Map certain, Map dropped, String label, PlanScans survey);
 
   /**
    * The scan without files that an index serves; null where nothing is left. What has to be changed in place is put
@@ -87,7 +87,7 @@ abstract class Scan {
   }
 
   /** Returns whether files can be left out of it, for an index beside it. */
-  boolean canShrink(Found one, Survey survey) {
+  boolean canShrink(ScanSite one, PlanScans survey) {
     return true;
   }
 

@@ -20,7 +20,7 @@ public class Scans {
   SQLConf conf; // of the session that the rule is of
   volatile boolean narrows; // is there what plans scans that joins narrow?
   private final Set off; // what the session's queries are not answered by, where its settings do not say
-  final Marks done = new Marks(); // Iceberg's scans are changed in place, once
+  final WeakIdentitySet done = new WeakIdentitySet(); // Iceberg's scans are changed in place, once
   private final DeltaLists lists = new DeltaLists();
 
   /** `off`: names of what may be switched (`topK`), with commas between. */

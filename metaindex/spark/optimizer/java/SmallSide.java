@@ -222,7 +222,7 @@ class SmallSide {
       boolean version = DeltaScan.is(files.location()) || delta && files instanceof IndexedRelation;
       return delta ? version && !(pinned && narrowed) : !pinned;
     }
-    return IcebergScan.is(plan) || !pinned && NarrowedScan.is(plan);
+    return IcebergScan.is(plan) || !pinned && FilteredScan.is(plan);
   }
 
   static class IsFilter extends scala.runtime.AbstractFunction1 {

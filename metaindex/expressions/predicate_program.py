@@ -31,7 +31,7 @@ _ASK, _ALL, _ANY, _CONSTANT = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class PredicateProgram:
     """Program of a predicate's walk: the questions in the order in which their answers are needed, and how answers
     combine. `program`: kind and two numbers, of a question or of steps before."""
 
@@ -40,22 +40,22 @@ class Steps:
     uses: tuple[int, ...]  # of each step's answer
 
     @classmethod
-    def may_match(cls, p: Predicate) -> Steps:
+    def may_match(cls, p: Predicate) -> PredicateProgram:
         """Taken once for a tree, which never changes: every run and both ways to the files walk the same one."""
         if not isinstance(p, And | Or | Not):
             return cls._of(may_match, p)
-        kept: Steps | None = vars(p).get("_may_match")
+        kept: PredicateProgram | None = vars(p).get("_may_match")
         if kept is None:
             kept = cls._of(may_match, p)
             object.__setattr__(p, "_may_match", kept)
         return kept
 
     @classmethod
-    def may_fail(cls, p: Predicate) -> Steps:
+    def may_fail(cls, p: Predicate) -> PredicateProgram:
         return cls._of(may_fail, p)
 
     @classmethod
-    def _of(cls, walk: Callable[[Predicate, PruningStatistics[int]], int], p: Predicate) -> Steps:
+    def _of(cls, walk: Callable[[Predicate, PruningStatistics[int]], int], p: Predicate) -> PredicateProgram:
         taken = _Taken()
         root = walk(p, taken)
         needed = [False] * len(taken.program)
@@ -85,16 +85,16 @@ class Steps:
 
     def over(self, source: PruningStatistics[Mask], count: int) -> Mask:
         """Return the walk's answer over a source of so many files."""
-        walked = Walking(self, count)
+        walked = BatchEvaluation(self, count)
         for piece in pieces(self.questions, count):
             walked.take(answers(source, piece))
         return walked.answer()
 
 
-class Walking:
+class BatchEvaluation:
     """The steps, as far as the answers to the questions are there."""
 
-    def __init__(self, steps: Steps, count: int) -> None:
+    def __init__(self, steps: PredicateProgram, count: int) -> None:
         self._steps, self._count = steps, count
         self._uses = list(steps.uses)
         self._found: list[Mask | None] = [None] * len(steps.program)

@@ -77,7 +77,7 @@ class BoundPredicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RunCoverage:
     """The columns and keys of one run that a predicate can use. `key_columns`: those of its keys that are asked."""
 
     stored: dict[ColumnRef, StoredColumn]
@@ -96,16 +96,16 @@ class Known:
         return asked.only_equal & self.keys.exact_columns
 
     @classmethod
-    def of(cls, index: OpenIndex, run: RunRef, asked: BoundPredicate) -> Known:
+    def of(cls, index: OpenIndex, run: RunRef, asked: BoundPredicate) -> RunCoverage:
         stored = index.stored_columns(run, asked.columns, asked.schema) if run.columns else {}
         keys = _asked_keys(index, run, asked) if looked_up(run) else []
         named = frozenset(column for key in keys for column in key.columns)
         return cls(stored, KeySource(run.files, keys, asked.combinations), named)
 
 
-def known_runs(index: OpenIndex, asked: BoundPredicate) -> list[tuple[RunRef, Known]]:
+def known_runs(index: OpenIndex, asked: BoundPredicate) -> list[tuple[RunRef, RunCoverage]]:
     """The runs that know something of what is asked."""
-    pairs = ((run, Known.of(index, run, asked)) for run in index.entry.content.runs)
+    pairs = ((run, RunCoverage.of(index, run, asked)) for run in index.entry.content.runs)
     return [(run, known) for run, known in pairs if known]
 
 

@@ -24,13 +24,13 @@ import org.apache.spark.sql.types.StructType;
  * An Iceberg scan, of which Spark is told keys of a join when it runs, as it is told those of partitions: tasks of
  * files that hold none of them are left out of the scan inside. All else is that scan's.
  */
-public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportStatistics {
+public class FilteredScan implements SupportsRuntimeV2Filtering, SupportsReportStatistics {
   private final Scan scan;
   private final SupportsRuntimeV2Filtering filtered;
-  private final Narrowed narrowed;
-  private final Marks done;
+  private final RuntimeFilter narrowed;
+  private final WeakIdentitySet done;
 
-  NarrowedScan(Object scan, Narrowed narrowed, Marks done) {
+  FilteredScan(Object scan, RuntimeFilter narrowed, WeakIdentitySet done) {
     this.scan = (Scan) scan;
     this.filtered = (SupportsRuntimeV2Filtering) scan;
     this.narrowed = narrowed;
@@ -38,12 +38,12 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
   }
 
   static boolean is(LogicalPlan leaf) {
-    return IcebergScan.isV2(leaf) && Reflected.call(leaf, "scan") instanceof NarrowedScan;
+    return IcebergScan.isV2(leaf) && Reflected.call(leaf, "scan") instanceof FilteredScan;
   }
 
   /** Returns what narrows it; null: nothing. */
-  static Narrowed of(LogicalPlan leaf) {
-    return is(leaf) ? ((NarrowedScan) Reflected.call(leaf, "scan")).narrowed : null;
+  static RuntimeFilter of(LogicalPlan leaf) {
+    return is(leaf) ? ((FilteredScan) Reflected.call(leaf, "scan")).narrowed : null;
   }
 
   /**
@@ -56,12 +56,12 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
         && !((scala.Option) Reflected.call(leaf, "keyGroupedPartitioning")).isEmpty();
   }
 
-  static LogicalPlan over(LogicalPlan leaf, Narrowed narrowed, Marks done) {
+  static LogicalPlan over(LogicalPlan leaf, RuntimeFilter narrowed, WeakIdentitySet done) {
     Object scan = Reflected.call(leaf, "scan");
     Object[] parts = new Object[leaf.productArity()];
     for (int i = 0; i < parts.length; i++) {
       Deadline.look();
-      parts[i] = leaf.productElement(i) == scan ? new NarrowedScan(scan, narrowed, done) : leaf.productElement(i);
+      parts[i] = leaf.productElement(i) == scan ? new FilteredScan(scan, narrowed, done) : leaf.productElement(i);
     }
     return (LogicalPlan) ((TreeNode) leaf).makeCopy(parts);
   }
@@ -84,7 +84,7 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
         if (key < 0) {
           theirs.add(predicates[i]);
         } else {
-          values.set(key, values(predicates[i], (Narrowed.Key) narrowed.keys.get(key)));
+          values.set(key, values(predicates[i], (RuntimeFilter.Key) narrowed.keys.get(key)));
         }
       }
       if (isWorthAsking()) {
@@ -129,14 +129,14 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
     String[] name = ((NamedReference) parts[0]).fieldNames();
     for (int i = 0; name.length == 1 && i < narrowed.keys.size(); i++) {
       Deadline.look();
-      if (((Narrowed.Key) narrowed.keys.get(i)).column.name().equals(name[0])) {
+      if (((RuntimeFilter.Key) narrowed.keys.get(i)).column.name().equals(name[0])) {
         return i;
       }
     }
     return -1;
   }
 
-  private KeyValues values(Predicate one, Narrowed.Key key) {
+  private KeyValues values(Predicate one, RuntimeFilter.Key key) {
     Expression[] parts = one.children();
     Object[] found = new Object[parts.length - 1];
     for (int i = 0; i < found.length; i++) {
@@ -175,8 +175,8 @@ public class NarrowedScan implements SupportsRuntimeV2Filtering, SupportsReportS
   }
 
   public boolean equals(Object other) {
-    return other instanceof NarrowedScan && ((NarrowedScan) other).narrowed == narrowed
-        && ((NarrowedScan) other).scan.equals(scan);
+    return other instanceof FilteredScan && ((FilteredScan) other).narrowed == narrowed
+        && ((FilteredScan) other).scan.equals(scan);
   }
 
   public int hashCode() {

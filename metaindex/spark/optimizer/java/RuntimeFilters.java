@@ -29,15 +29,15 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * stands; one that stands in a copy of a join's side, or that another scan of the plan is like, stays as it is: Spark
  * reads such once for all of them.
  */
-class Narrowing {
+class RuntimeFilters {
   private final Running running;
-  private final Marks done;
+  private final WeakIdentitySet done;
   private final Map places = new IdentityHashMap(); // of a leaf {its Found, what was said of it, its Narrowed or null}
   private final Map frozen = new IdentityHashMap(); // leaves that stand in a copy of a side
   private int narrowed;
   private final List unasked = new ArrayList(); // {Found, column, why its keys leave nothing out}: for people
 
-  Narrowing(Running running, Marks done) {
+  RuntimeFilters(Running running, WeakIdentitySet done) {
     this.running = running;
     this.done = done;
   }
@@ -47,12 +47,12 @@ class Narrowing {
   }
 
   /** `leaf`: what stands in the plan for a scan. `joins`: what metaindex said of its keys. */
-  void add(LogicalPlan leaf, Found one, JsonNode joins, Survey survey) {
+  void add(LogicalPlan leaf, ScanSite one, JsonNode joins, PlanScans survey) {
     boolean files = leaf instanceof LogicalRelation && ((LogicalRelation) leaf).relation() instanceof HadoopFsRelation
         && !(((HadoopFsRelation) ((LogicalRelation) leaf).relation()).location() instanceof CoveringFiles)
         && ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).bucketSpec().isEmpty();
     boolean tasks = IcebergScan.is(leaf) && survey.only(one) // they are changed in place
-        && !NarrowedScan.areGroupsCounted(leaf);
+        && !FilteredScan.areGroupsCounted(leaf);
     if (files || tasks) {
       places.put(leaf, new Object[] {one, joins, null});
     }
@@ -63,21 +63,21 @@ class Narrowing {
     ArrayNode all = Json.object().putArray("unasked");
     for (int i = 0; i < found.size(); i++) {
       Deadline.look();
-      for (Iterator each = ((Found) found.get(i)).unjoined.entrySet().iterator(); each.hasNext(); ) {
+      for (Iterator each = ((ScanSite) found.get(i)).unjoined.entrySet().iterator(); each.hasNext(); ) {
         Deadline.look();
         Map.Entry one = (Map.Entry) each.next();
-        unasked((Found) found.get(i), one.getKey(), one.getValue(), all);
+        unasked((ScanSite) found.get(i), one.getKey(), one.getValue(), all);
       }
     }
     for (int i = 0; i < unasked.size(); i++) {
       Deadline.look();
       Object[] one = (Object[]) unasked.get(i);
-      unasked((Found) one[0], one[1], one[2], all);
+      unasked((ScanSite) one[0], one[1], one[2], all);
     }
     return Json.text(all);
   }
 
-  private static void unasked(Found one, Object column, Object why, ArrayNode all) {
+  private static void unasked(ScanSite one, Object column, Object why, ArrayNode all) {
     ObjectNode asked = Json.object();
     one.scan.request(asked);
     all.addObject().put("root", asked.get("root").asText()).put("column", (String) column).put("why", (String) why);
@@ -107,7 +107,7 @@ class Narrowing {
         Deadline.look();
         Object[] place = (Object[]) from.get(j);
         int at = only(leaves, place[0]);
-        Found one = at < 0 ? null : (Found) found.get(at);
+        ScanSite one = at < 0 ? null : (ScanSite) found.get(at);
         String name = ((Attribute) place[1]).name();
         if (one != null && can(one, (Attribute) place[1]) && !small) {
           one.unjoined.put(name, SmallSide.tooLarge(sides));
@@ -134,8 +134,8 @@ class Narrowing {
     return at;
   }
 
-  private static boolean can(Found one, Attribute key) {
-    if (Found.altered(key)) {
+  private static boolean can(ScanSite one, Attribute key) {
+    if (ScanSite.altered(key)) {
       return false;
     }
     List pruning = one.pruning();
@@ -155,14 +155,14 @@ class Narrowing {
     for (int i = 0; i < leaves.size(); i++) {
       Deadline.look();
       if (i != at && found.get(i) != null
-          && filtered((Found) found.get(i)).sameResult(filtered((Found) found.get(at)))) {
+          && filtered((ScanSite) found.get(i)).sameResult(filtered((ScanSite) found.get(at)))) {
         return true;
       }
     }
     return false;
   }
 
-  private static LogicalPlan filtered(Found one) {
+  private static LogicalPlan filtered(ScanSite one) {
     List own = one.own();
     Expression all = null;
     for (int i = 0; i < own.size(); i++) {
@@ -243,8 +243,8 @@ class Narrowing {
         LogicalPlan leaf = (LogicalPlan) ((Object[]) from.get(j))[0];
         Attribute key = (Attribute) ((Object[]) from.get(j))[1];
         Object[] place = frozen.containsKey(leaf) ? null : (Object[]) places.get(leaf);
-        if (place == null || !named((JsonNode) place[1], key) || !can((Found) place[0], key)
-            || place[2] != null && ((Narrowed) place[2]).names(key)) {
+        if (place == null || !named((JsonNode) place[1], key) || !can((ScanSite) place[0], key)
+            || place[2] != null && ((RuntimeFilter) place[2]).names(key)) {
           continue;
         }
         String why = unasked(sides, shared, leaf, place);
@@ -255,10 +255,10 @@ class Narrowing {
         LogicalPlan after = instead.containsKey(leaf) ? (LogicalPlan) instead.get(leaf) : ours(leaf, place);
         if (shared) {
           ExprId id = NamedExpression$.MODULE$.newExprId();
-          ((Narrowed) place[2]).add(key, id, null);
+          ((RuntimeFilter) place[2]).add(key, id, null);
           after = new Filter(Versions.pruning(key, sides.other(), sides.others, i, id), after);
         } else {
-          ((Narrowed) place[2]).add(key, null, query(leaf, sides.other(), (Expression) sides.others.apply(i)));
+          ((RuntimeFilter) place[2]).add(key, null, query(leaf, sides.other(), (Expression) sides.others.apply(i)));
         }
         instead.put(leaf, after);
         narrowed++;
@@ -278,7 +278,7 @@ class Narrowing {
   /** Returns why keys are not available, or not worth it (`Unasked` of reasons.py); null: they are asked for. */
   private static String unasked(JoinSides sides, boolean shared, LogicalPlan leaf, Object[] place) {
     JsonNode joins = (JsonNode) place[1];
-    Found one = (Found) place[0];
+    ScanSite one = (ScanSite) place[0];
     if (!isSmall(sides, joins)) {
       return SmallSide.tooLarge(sides);
     }
@@ -309,7 +309,7 @@ class Narrowing {
   }
 
   /** Returns whether a query may bring the keys, and is little beside the scan. */
-  private static boolean isCheap(JoinSides sides, Found one, JsonNode joins) {
+  private static boolean isCheap(JoinSides sides, ScanSite one, JsonNode joins) {
     return joins.get("queries").asBoolean() && one.scan.bytes(one.own()) >= joins.get("scan_bytes").asLong()
         && SmallSide.isSame(sides.other());
   }
@@ -319,12 +319,12 @@ class Narrowing {
     if (place[2] != null) {
       return leaf;
     }
-    Narrowed made = new Narrowed((Found) place[0], running, (JsonNode) place[1]);
+    RuntimeFilter made = new RuntimeFilter((ScanSite) place[0], running, (JsonNode) place[1]);
     place[2] = made;
     LogicalPlan after = leaf instanceof LogicalRelation
         ? Nodes.over((LogicalRelation) leaf,
             IndexedRelation.narrowed((HadoopFsRelation) ((LogicalRelation) leaf).relation(), made))
-        : NarrowedScan.over(leaf, made, done);
+        : FilteredScan.over(leaf, made, done);
     places.put(after, place);
     return after;
   }

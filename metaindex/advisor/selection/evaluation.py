@@ -15,7 +15,7 @@ from metaindex.advisor.hypothetical.copy import CopyRead, read_of
 from metaindex.advisor.hypothetical.effect import Now
 from metaindex.advisor.hypothetical.posterior import Estimate
 from metaindex.advisor.hypothetical.spread import Spread, most_read
-from metaindex.advisor.hypothetical.trial import Standing
+from metaindex.advisor.hypothetical.trial import Baseline
 from metaindex.advisor.hypothetical.weigh import Weighing
 from metaindex.core import MetaIndexError, dataclass, numbers
 from metaindex.expressions import ColumnRef, Or, columns, conjuncts
@@ -40,7 +40,7 @@ class QuerySpared:
 
 
 @dataclass(slots=True)
-class TableCase:
+class TableEvaluation:
     """`queries`: those that can be answered and read something now; `spread`: of them, and behind them of those that
     read nothing. `given`: the candidates of the caller, none for those that follow from the queries. `unindexed_bytes`:
     what the workload would read of the table without any index."""
@@ -66,7 +66,7 @@ class TableCase:
         progress: Callable[[int, int], None],
         *,
         copies: bool,
-    ) -> TableCase:
+    ) -> TableEvaluation:
         """Build the candidates in a folder of its own. Raises nothing of a candidate or a query. `copies`: may
         candidates that follow from the queries keep rows of the table?"""
         answered = list(_queries(weighing))
@@ -272,7 +272,7 @@ def _without_indexes(weighing: Weighing, queries: Sequence[QueryAsked]) -> float
         return now
     sizes = numbers(standing.snapshot.files.table.column("size_bytes"))
     trees = list(weighing.nows)
-    kept = dict(zip(trees, Standing(standing.snapshot).kept_each(trees), strict=True))
+    kept = dict(zip(trees, Baseline(standing.snapshot).kept_each(trees), strict=True))
     return max(now, sum(float(query.asked.seen * sizes[kept[query.tree]].sum()) for query in queries))
 
 

@@ -10,11 +10,11 @@ import org.apache.spark.sql.internal.SQLConf;
  * writes the source of a class for it, and looks whether it has compiled the like before: half a millisecond a value,
  * each time that the scan is planned, where the question itself takes microseconds.
  */
-class Interpreted extends scala.runtime.AbstractFunction0 {
+class UncompiledBuckets extends scala.runtime.AbstractFunction0 {
   private static final String MODE = "spark.sql.codegen.factoryMode";
   private final LogicalPlan plan;
 
-  private Interpreted(LogicalPlan plan) {
+  private UncompiledBuckets(LogicalPlan plan) {
     this.plan = plan;
   }
 
@@ -22,7 +22,7 @@ class Interpreted extends scala.runtime.AbstractFunction0 {
   static SparkPlan planned(LogicalPlan plan) {
     SQLConf conf = SQLConf.get().clone();
     conf.setConfString(MODE, "NO_CODEGEN");
-    return (SparkPlan) SQLConf.withExistingConf(conf, new Interpreted(plan));
+    return (SparkPlan) SQLConf.withExistingConf(conf, new UncompiledBuckets(plan));
   }
 
   public Object apply() {

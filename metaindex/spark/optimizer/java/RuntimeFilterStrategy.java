@@ -21,8 +21,8 @@ import org.apache.spark.sql.internal.SQLConf;
  * and then gives it the list that leaves files out, and the expressions that bring keys. Those would else be asked of
  * each row, which the join does anyway.
  */
-public class NarrowStrategy extends Guarded {
-  public NarrowStrategy(Limit limit, MetaIndexRule rule) {
+public class RuntimeFilterStrategy extends Guarded {
+  public RuntimeFilterStrategy(Limit limit, MetaIndexRule rule) {
     super(limit);
     rule.narrows();
   }
@@ -64,10 +64,10 @@ public class NarrowStrategy extends Guarded {
     for (int i = 0; i < parts.size(); i++) {
       Deadline.look();
       Expression part = (Expression) parts.get(i);
-      Narrowed.Key key = part instanceof DynamicPruningSubquery
+      RuntimeFilter.Key key = part instanceof DynamicPruningSubquery
           ? relation.narrowed.key(((DynamicPruningSubquery) part).exprId()) : null;
       if (key != null) {
-        bring.add(new Brought(part, key, arrivals));
+        bring.add(new BroadcastKeys(part, key, arrivals));
       } else {
         left = left == null ? part : new And(left, part);
       }
@@ -81,7 +81,7 @@ public class NarrowStrategy extends Guarded {
     while (strategies.hasNext()) {
       Deadline.look();
       SparkStrategy one = (SparkStrategy) strategies.next();
-      scala.collection.Seq plans = one instanceof NarrowStrategy ? Scala.none() : one.apply(plan);
+      scala.collection.Seq plans = one instanceof RuntimeFilterStrategy ? Scala.none() : one.apply(plan);
       if (!plans.isEmpty()) {
         return (SparkPlan) plans.head();
       }
@@ -93,7 +93,7 @@ public class NarrowStrategy extends Guarded {
   private static SparkPlan narrowed(SparkPlan plan, IndexedRelation relation, Arrivals arrivals, List bring) {
     if (plan instanceof FileSourceScanExec) {
       FileSourceScanExec scan = (FileSourceScanExec) plan;
-      NarrowedFiles files = new NarrowedFiles(scan.relation().location(), relation.narrowed, arrivals);
+      FilteredFiles files = new FilteredFiles(scan.relation().location(), relation.narrowed, arrivals);
       List filters = Scala.list(scan.dataFilters());
       filters.addAll(bring);
       return PhysicalVersions.over(scan, IndexedRelation.running(scan.relation(), files, relation),

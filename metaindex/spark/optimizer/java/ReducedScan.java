@@ -11,16 +11,16 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  * rows of an order; those whose rows are answered elsewhere. The latter two rest on rows of other files, so Spark's own
  * list must have those files as the answer knows them, with as many rows deleted.
  */
-class Shrunk {
-  private final Found one;
+class ReducedScan {
+  private final ScanSite one;
   private final Reply answers;
   private final int number;
-  final Survey survey;
+  final PlanScans survey;
   boolean changed; // is it other than it was, be it in place?
   boolean covered; // does an index stand in its place?
   LogicalPlan aggregate; // that stands in place of the one above; null where that stays
 
-  Shrunk(Found one, Reply answers, int number, Survey survey) {
+  ReducedScan(ScanSite one, Reply answers, int number, PlanScans survey) {
     this.one = one;
     this.answers = answers;
     this.number = number;

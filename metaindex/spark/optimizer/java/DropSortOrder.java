@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * is a setting of the whole session; metaindex sets it for its own indexes, and another table's rows are what they were
  * without it, sorted or not.
  */
-class Unsorted extends scala.runtime.AbstractPartialFunction {
+class DropSortOrder extends scala.runtime.AbstractPartialFunction {
   public boolean isDefinedAt(Object node) {
     return node instanceof LogicalRelation && sorted((LogicalRelation) node) != null;
   }

@@ -13,9 +13,9 @@ import org.apache.spark.sql.internal.SQLConf;
  * A scan that leaves files out once the query runs: those that an index proves to hold none of the keys of other sides
  * of joins. If anything goes wrong, or takes too long, it leaves none out.
  */
-public class Narrowed {
+public class RuntimeFilter {
   private static final int SHOWN = 3, TWICE = 2;
-  final Found one; // whose own filters were asked when the query was planned
+  final ScanSite one; // whose own filters were asked when the query was planned
   final List keys = new ArrayList(); // Key
   private final Running running;
   final int mostKeys;
@@ -24,7 +24,7 @@ public class Narrowed {
   private volatile String told = "", by = ""; // what happened last, and which indexes did it, for people
   private volatile int files = -1, left = -1; // that were listed, and left out; -1: that is not known
 
-  Narrowed(Found one, Running running, JsonNode said) {
+  RuntimeFilter(ScanSite one, Running running, JsonNode said) {
     this.one = one;
     this.running = running;
     mostKeys = said.get("keys").asInt();

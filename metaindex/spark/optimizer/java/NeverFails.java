@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
  * is not known never to fail is taken to fail. A filter of partitions that Spark adds for a join (dynamic pruning) asks
  * an index's rows one by one.
  */
-class Harmless {
+class NeverFails {
   private static final Set NEVER_FAIL = new HashSet(Arrays.asList((
       "AttributeReference Literal EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan "
       + "GreaterThanOrEqual In InSet IsNull IsNotNull IsNaN And Or Not StartsWith EndsWith Contains Like "

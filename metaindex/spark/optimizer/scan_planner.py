@@ -92,7 +92,7 @@ class Planned:
 
 
 @dataclass(slots=True)
-class Skipping:
+class ScanPlanner:
     """Answers requests; the reply is empty if nothing is known. Never raises. Several threads of Spark may ask at
     once."""
 

@@ -21,12 +21,12 @@ import org.apache.spark.sql.types.DataTypes;
  *
  * Executors never see this class: it is written to them as the literal TRUE.
  */
-public class Brought extends Expression implements Serializable {
+public class BroadcastKeys extends Expression implements Serializable {
   private final Expression child;
-  final transient Narrowed.Key key;
+  final transient RuntimeFilter.Key key;
   private final transient Arrivals arrivals; // of the scan whose filter it is
 
-  public Brought(Expression child, Narrowed.Key key, Arrivals arrivals) {
+  public BroadcastKeys(Expression child, RuntimeFilter.Key key, Arrivals arrivals) {
     this.child = child;
     this.key = key;
     this.arrivals = arrivals;
@@ -48,7 +48,7 @@ public class Brought extends Expression implements Serializable {
   }
 
   public TreeNode withNewChildrenInternal(scala.collection.immutable.IndexedSeq children) {
-    return new Brought((Expression) children.apply(0), key, arrivals);
+    return new BroadcastKeys((Expression) children.apply(0), key, arrivals);
   }
 
   public boolean nullable() {
@@ -80,11 +80,13 @@ public class Brought extends Expression implements Serializable {
   }
 
   public boolean canEqual(Object other) {
-    return other instanceof Brought;
+    return other instanceof BroadcastKeys;
   }
 
   public boolean equals(Object other) {
-    return other instanceof Brought && ((Brought) other).key == key && ((Brought) other).child.equals(child);
+    return other instanceof BroadcastKeys
+        && ((BroadcastKeys) other).key == key
+        && ((BroadcastKeys) other).child.equals(child);
   }
 
   public int hashCode() {

@@ -23,7 +23,7 @@ logger = logging.getLogger("metaindex")
 
 
 @dataclass(slots=True)
-class Suspects:
+class QuarantinedIndexes:
     """Entries that contradict the table, by index name, with what they record."""
 
     _held: dict[str, tuple[IndexLogEntry, str]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import java.util.Set;
  * A set of objects by identity, for as long as somebody else holds them: what equals another, or is changed later, is
  * still itself. For threads.
  */
-public class Marks {
+public class WeakIdentitySet {
   private final Set held = new HashSet();
   private final ReferenceQueue gone = new ReferenceQueue();
 

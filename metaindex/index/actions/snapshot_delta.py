@@ -50,7 +50,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Followed:
+class SnapshotDelta:
     """Changes of the files since the base. `fresh`: rows of the snapshot that no run knows. `removed` and
     `restored`: ordinals, by run."""
 
@@ -86,7 +86,7 @@ class Followed:
         )
 
 
-class Unproved(Exception):
+class UnverifiedFiles(Exception):
     """Raised if the log contradicts the files of the base. `level`: the log level of the message."""
 
     def __init__(self, why: str, level: int = logging.WARNING) -> None:
@@ -94,7 +94,7 @@ class Unproved(Exception):
         self.level = level
 
 
-def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
+def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> SnapshotDelta:
     """Compare the files. `listed`: runs without statistics (of a quick refresh) count as knowing their files. Raises
     Unproved, DamagedIndexError."""
     runs = [run for run in index.entry.content.runs if listed or not run.listed_only]
@@ -110,7 +110,7 @@ def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
         rows = known[better]
         home[rows], place[rows], was[rows] = number, at[rows], now[better]
     attached = _attached(snapshot)
-    out = Followed(np.flatnonzero(home < 0), {}, {}, {}, {}, 0, 0, 0)
+    out = SnapshotDelta(np.flatnonzero(home < 0), {}, {}, {}, {}, 0, 0, 0)
     for number, run in enumerate(runs):
         mine = np.flatnonzero(home == number)
         if len(mine):
@@ -129,11 +129,13 @@ def follow(index: OpenIndex, seen: Seen, *, listed: bool) -> Followed:
         out.files = seen.base.record.files + len(entering) - len(left)
         out.size_bytes = seen.base.record.size_bytes + int(entering.sum()) - int(left.sum())
         if seen.files is not None and seen.files != out.files:
-            raise Unproved(f"the log counts {seen.files} files, its changes make {out.files}")
+            raise UnverifiedFiles(f"the log counts {seen.files} files, its changes make {out.files}")
     return out
 
 
-def _left_snapshot(out: Followed, runs: Sequence[RunRef], live: LiveFiles, home: Ordinals, place: Ordinals) -> None:
+def _left_snapshot(
+    out: SnapshotDelta, runs: Sequence[RunRef], live: LiveFiles, home: Ordinals, place: Ordinals
+) -> None:
     for number, run in enumerate(runs):
         if run.run in live.dead:
             before = BitMap(range(run.files)) - live.dead[run.run]
@@ -142,7 +144,7 @@ def _left_snapshot(out: Followed, runs: Sequence[RunRef], live: LiveFiles, home:
 
 
 def _left_log(
-    out: Followed, index: OpenIndex, seen: Seen, touched: FileIdentities, stay: Mapping[str, Ordinals]
+    out: SnapshotDelta, index: OpenIndex, seen: Seen, touched: FileIdentities, stay: Mapping[str, Ordinals]
 ) -> npt.NDArray[np.int64]:
     """The sizes of the files that left: of each path that the log names, what was live at the base, but for the touched
     files that `stay` as they are (ordinals, by run). A file that the log takes out with deletes and that had none at
@@ -164,7 +166,7 @@ def _left_log(
             mine = rows < len(gone)
             if (_holds(seen.live.deletes, run, at[mine]) != attached[rows[mine]]).any():
                 # As of a file that lost some rows first, and was rewritten then: nothing is wrong with the log.
-                raise Unproved("the log takes a file out with other deletes than it had", logging.INFO)
+                raise UnverifiedFiles("the log takes a file out with other deletes than it had", logging.INFO)
         left = np.unique(at)
         _put(out.removed, run, left)
         sizes.append(numbers(index.rows(run, "files", left, ["size_bytes"]).column("size_bytes")))

@@ -12,10 +12,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
 /** Resolves attributes to what they are below. */
-class Meant extends scala.runtime.AbstractPartialFunction {
+class AliasResolver extends scala.runtime.AbstractPartialFunction {
   private final Map known; // id to Expression
 
-  Meant(Map known) {
+  AliasResolver(Map known) {
     this.known = known;
   }
 
@@ -42,7 +42,7 @@ class Meant extends scala.runtime.AbstractPartialFunction {
         if (SubqueryExpression$.MODULE$.hasSubquery(from)) {
           continue;
         }
-        above.put(Long.valueOf(one.exprId().id()), from.transformUp(new Meant(known)));
+        above.put(Long.valueOf(one.exprId().id()), from.transformUp(new AliasResolver(known)));
       }
       known = above;
     }

@@ -63,7 +63,7 @@ import org.apache.spark.sql.types.Metadata;
  *       Project [day, n, m]
  *         LocalRelation
  */
-class Counted {
+class MetadataAggregate {
   private static final String COUNT = "count", MIN = "min", MAX = "max", SUM = "sum", DIFFERENT = "count_distinct";
   final LogicalPlan leaf;
   private final Aggregate plan;
@@ -73,13 +73,13 @@ class Counted {
   private final List measures = new ArrayList(); // AggregateExpression, each once
   private final List asked = new ArrayList(); // of each {its name, Attribute of the leaf or null: rows}
 
-  private Counted(Aggregate plan, LogicalPlan leaf) {
+  private MetadataAggregate(Aggregate plan, LogicalPlan leaf) {
     this.plan = plan;
     this.leaf = leaf;
   }
 
   /** Returns the aggregate; null if it has other functions, or something else stands between. */
-  static Counted of(Aggregate plan) {
+  static MetadataAggregate of(Aggregate plan) {
     List projects = new ArrayList();
     LogicalPlan node = plan.child();
     while (node instanceof Filter || node instanceof Project) {
@@ -92,8 +92,8 @@ class Counted {
     if (!node.children().isEmpty()) {
       return null;
     }
-    Counted out = new Counted(plan, node);
-    Map meanings = Meant.above(node, projects);
+    MetadataAggregate out = new MetadataAggregate(plan, node);
+    Map meanings = AliasResolver.above(node, projects);
     return out.groups(meanings) && out.measures(meanings) ? out : null;
   }
 
@@ -298,7 +298,7 @@ class Counted {
     List told = new ArrayList(); // the same of what is known
     for (int i = 0; i < groups.size(); i++) {
       Deadline.look();
-      Expression group = (Expression) ((Expression) made.get(i)).transformUp(new Meant(known));
+      Expression group = (Expression) ((Expression) made.get(i)).transformUp(new AliasResolver(known));
       told.add(alias(group, ((Attribute) groups.get(i)).name()));
     }
     for (int i = 0; i < asked.size(); i++) {

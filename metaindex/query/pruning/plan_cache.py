@@ -19,14 +19,14 @@ from metaindex.formats import Snapshot, Version
 from metaindex.index import IndexLogEntry, OpenIndex
 
 from .key_source import KEPT_BYTES
-from .question import SnapshotWanted
+from .question import NeedsSnapshot
 from .result import IndexReport, PruneResult
 
 _MOST = 256
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class PlanCacheKey:
     """Everything that determines an answer. `predicate`: what was asked, with all that decides what it means."""
 
     predicate: Hashable
@@ -46,7 +46,7 @@ class Circumstances:
         snapshot: Snapshot | None,
         *,
         alone: bool,
-    ) -> Circumstances:
+    ) -> PlanCacheKey:
         return cls(predicate, version, alone, tuple(index.entry for index in indexes), tuple(refused), snapshot)
 
     @property
@@ -55,21 +55,21 @@ class Circumstances:
         return self.predicate, self.version, self.alone, entries, self.refused, id(self.snapshot)
 
 
-Outcome = PruneResult | SnapshotWanted
+Outcome = PruneResult | NeedsSnapshot
 """An answer; or that the table's own snapshot is to be asked, too."""
 
 
-class Remembered:
+class PlanCache:
     """The last answers of a handle, up to so many bytes of them, about."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         # With its circumstances, which hold the objects whose ids are in the key.
-        self._found: OrderedDict[Hashable, tuple[Circumstances, Outcome, int]] = OrderedDict()
+        self._found: OrderedDict[Hashable, tuple[PlanCacheKey, Outcome, int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def find(self, asked: Circumstances) -> Outcome | None:
+    def find(self, asked: PlanCacheKey) -> Outcome | None:
         """Return the answer given under the same circumstances, if any. It costs no read."""
         key = asked.key
         with self._lock:
@@ -83,7 +83,7 @@ class Remembered:
         free = tuple(replace(report, reads=0, bytes_read=0, seconds=0.0) for report in outcome.indexes)
         return replace(outcome, indexes=free)
 
-    def keep(self, asked: Circumstances, outcome: Outcome) -> None:
+    def keep(self, asked: PlanCacheKey, outcome: Outcome) -> None:
         size = _size(outcome)
         if size > self._limit // 2:
             return

@@ -12,7 +12,7 @@ from metaindex.storage import is_remote
 _LOGS = ("_delta_log", "_change_data")
 
 
-def check_apart(place: str, root: str, what: str) -> None:
+def check_outside(place: str, root: str, what: str) -> None:
     """Raise ArgumentError if a place lies in the table's folder and readers do not skip it. `what` is to be there."""
     below = _below(place, root)
     if below is not None and not _is_hidden(below):

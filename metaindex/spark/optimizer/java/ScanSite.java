@@ -18,7 +18,7 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 
 /** A place of a scan in a plan, with what stands above it. */
-public class Found {
+public class ScanSite {
   final LogicalPlan leaf;
   final Scan scan; // that the leaf is
   final List filters; // right above it
@@ -27,13 +27,13 @@ public class Found {
   final List wants = new ArrayList(); // ObjectNode: joins and groups that want its rows partitioned by their keys
   final List order = new ArrayList(); // String: columns by which the plan above sorts all rows, " DESC" behind some
   First first; // of its rows, filtered, what the plan above takes; null: all of them
-  Counted counted; // the aggregate right above its filters, where what is known of whole files may answer it
+  MetadataAggregate counted; // the aggregate right above its filters, where what is known of whole files may answer it
   boolean any; // the plan takes some of its rows, filtered, whichever come first
   final List joined = new ArrayList(); // String: columns that are keys of joins, by which files may be left out
   final Map unjoined = new LinkedHashMap(); // String to String: those that leave none out, and why
   Fields fields; // which fields of structs the plan above names
 
-  Found(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
+  ScanSite(LogicalPlan leaf, Scan scan, List filters, Set needed, boolean gathered) {
     this.leaf = leaf;
     this.scan = scan;
     this.filters = filters;
@@ -139,7 +139,7 @@ public class Found {
         && !older("spark.sql.parquet.int96RebaseModeInRead");
     for (int i = 0; i < filters.size(); i++) {
       Deadline.look();
-      found = found && Harmless.of((Expression) filters.get(i));
+      found = found && NeverFails.of((Expression) filters.get(i));
     }
     return found;
   }

@@ -18,16 +18,16 @@ from metaindex.query import FooterGroups, PruneResult, Scan
 from .posterior import Floats
 from .redraws import Redraws
 from .sampling import FileSample
-from .trial import Rows, Standing, narrowed_to
+from .trial import Baseline, Rows, narrowed_to
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Sight:
+class SampleContext:
     """The context in which candidates are weighed: the table, the rows of its sampled files, and readers of both."""
 
-    standing: Standing
+    standing: Baseline
     sampling: FileSample
     groups: FooterGroups
     scan: Callable[[int, Sequence[Leaf]], Scan]
@@ -60,7 +60,7 @@ class Sight:
         """True if the files have row groups."""
         return self.snapshot.details.read_options().get("file_format", "parquet") == "parquet"
 
-    def places(self, standing: Standing, candidate: Sequence[OpenIndex]) -> Standing:
+    def places(self, standing: Baseline, candidate: Sequence[OpenIndex]) -> Baseline:
         """Add the footers' bounds of the columns that the candidate knows: they exclude files in which no row has an
         asked value."""
         if self.bounds is None:

@@ -28,15 +28,15 @@ from metaindex.index.store.writer import RunSink, new_run_id
 
 from .action import execute
 from .erase import files_there
-from .follow import Seen, follow
 from .refresh import Limit, Refresh, newest_complete
+from .snapshot_delta import Seen, follow
 from .target import Target, racy
 
 logger = logging.getLogger("metaindex")
 
 
 @dataclass(slots=True)
-class Past:
+class Backfill:
     """Indexes the files of older versions by an index that is there. `of`: the snapshot that it was created of."""
 
     name: str

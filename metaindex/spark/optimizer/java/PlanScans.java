@@ -53,7 +53,7 @@ import org.apache.spark.sql.types.StructType;
  * monotonically_increasing_id and spark_partition_id (they number partitions), input_file_name (an index has other
  * files), functions of users (nobody knows what they do).
  */
-class Survey {
+class PlanScans {
   private static final Set BLIND = new HashSet();
   private static final Set SETTLED = new HashSet(Arrays.asList((
       "Alias Cast Add Subtract Multiply Divide Remainder Floor Ceil Round Concat If CaseWhen EqualTo "
@@ -90,14 +90,14 @@ class Survey {
   private Object[] sorted; // of the limit above, the sort of which it takes the first rows, and how many
   private final LogicalPlan any; // of whose rows the whole plan takes some; null: there is none
   private boolean some; // does it of those of the next node?
-  private Counted counted; // the aggregate above, with nothing between but what it knows
+  private MetadataAggregate counted; // the aggregate above, with nothing between but what it knows
 
-  Survey(Scans scans, LogicalPlan plan) {
+  PlanScans(Scans scans, LogicalPlan plan) {
     this(scans, plan, false);
   }
 
   /** `explained`: also notes what is told to people alone. */
-  Survey(Scans scans, LogicalPlan plan, boolean explained) {
+  PlanScans(Scans scans, LogicalPlan plan, boolean explained) {
     this.scans = scans;
     this.plan = plan;
     target = Writes.target(plan);
@@ -114,12 +114,12 @@ class Survey {
     }
     // The joins of a subquery are optimized again with the plan around it.
     if (joined && refused == null && !(plan instanceof Subquery) && scans.narrows && scans.allows("joins")) {
-      Narrowing.mark(plan, leaves, places, explained);
+      RuntimeFilters.mark(plan, leaves, places, explained);
     }
     Fields fields = structs && refused == null ? new Fields(plan) : null;
     for (int i = 0; i < places.size() && refused == null; i++) {
       Deadline.look();
-      Found one = (Found) places.get(i);
+      ScanSite one = (ScanSite) places.get(i);
       if (one != null) {
         one.fields = fields;
       }
@@ -140,8 +140,8 @@ class Survey {
   }
 
   /** Returns what stands above the n-th leaf; null if its table could not have an index. */
-  Found at(int leaf) {
-    return (Found) every.get(leaf);
+  ScanSite at(int leaf) {
+    return (ScanSite) every.get(leaf);
   }
 
   /** Returns those of tables that could have an index, whether they are asked about or not. */
@@ -157,12 +157,12 @@ class Survey {
   }
 
   /** Returns whether nothing else in the plan reads by the same scan. `replaced`: an index is to stand beside it. */
-  boolean alone(Found one, boolean replaced) {
+  boolean alone(ScanSite one, boolean replaced) {
     return readers().alone(one, replaced);
   }
 
   /** Returns whether nothing else in the plan, its subqueries included, reads by the same scan. */
-  boolean only(Found one) {
+  boolean only(ScanSite one) {
     return readers().only(one);
   }
 
@@ -185,7 +185,7 @@ class Survey {
       return new HashMap();
     }
     First taken = first;
-    Counted within = counted;
+    MetadataAggregate within = counted;
     boolean these = some || plan == any;
     first = null;
     counted = null;
@@ -212,7 +212,7 @@ class Survey {
     if (plan instanceof Aggregate) {
       boolean before = gathered;
       gathered = blind((Aggregate) plan);
-      counted = aggregates ? Counted.of((Aggregate) plan) : null;
+      counted = aggregates ? MetadataAggregate.of((Aggregate) plan) : null;
       Map below = collect(child(plan, 0), new ArrayList(), with(new HashSet(), plan));
       gathered = before;
       want(below, ((Aggregate) plan).groupingExpressions(), false);
@@ -286,10 +286,11 @@ class Survey {
     return true;
   }
 
-  private Map leaf(LogicalPlan plan, List filters, Set needed, First taken, Counted within,
+  private Map leaf(LogicalPlan plan, List filters, Set needed, First taken, MetadataAggregate within,
       boolean these) {
     Scan scan = scans.of(plan);
-    Found one = scan == null || Nodes.asksForFiles(plan) ? null : new Found(plan, scan, filters, needed, gathered);
+    boolean skipped = scan == null || Nodes.asksForFiles(plan);
+    ScanSite one = skipped ? null : new ScanSite(plan, scan, filters, needed, gathered);
     if (one != null) {
       one.first = taken == null || taken.request(plan) == null ? null : taken;
       one.counted = within != null && within.leaf == plan ? within : null;
@@ -363,7 +364,7 @@ class Survey {
     }
     for (Iterator all = names.keySet().iterator(); all.hasNext(); ) {
       Deadline.look();
-      Found one = (Found) all.next();
+      ScanSite one = (ScanSite) all.next();
       ObjectNode want = Json.object().put("whole", whole);
       ArrayNode group = want.putArray("group");
       for (Iterator keysOf = ((List) names.get(one)).iterator(); keysOf.hasNext(); ) {
@@ -379,7 +380,7 @@ class Survey {
    * left out.
    */
   private static void order(Map below, scala.collection.immutable.Seq keys) {
-    Found of = null;
+    ScanSite of = null;
     for (int i = 0; i < keys.size(); i++) {
       Deadline.look();
       SortOrder key = (SortOrder) keys.apply(i);
@@ -388,7 +389,7 @@ class Survey {
         return;
       }
       if (of == null) {
-        of = (Found) known[0];
+        of = (ScanSite) known[0];
         of.order.clear();
       }
       of.order.add(known[1] + (key.direction() instanceof Descending$ ? " DESC" : ""));
@@ -425,7 +426,7 @@ class Survey {
         || pairs.isEmpty()) {
       return;
     }
-    Found[] scan = new Found[2];
+    ScanSite[] scan = new ScanSite[2];
     ObjectNode[] wants = new ObjectNode[] {Json.object(), Json.object()};
     ArrayNode[] names = new ArrayNode[] {wants[0].putArray("keys"), wants[1].putArray("keys")};
     for (int i = 0; i < pairs.size(); i++) {
@@ -436,7 +437,7 @@ class Survey {
         if (pair[side] == null || (scan[side] != null && scan[side] != pair[side][0])) {
           return;
         }
-        scan[side] = (Found) pair[side][0];
+        scan[side] = (ScanSite) pair[side][0];
         names[side].add((String) pair[side][1]);
       }
     }

@@ -10,14 +10,14 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Another list of files, without those that hold none of a join's keys. It is asked when the scan runs, once
- * Spark has waited for the keys that a broadcast brings (`Brought`, among the scan's filters).
+ * Spark has waited for the keys that a broadcast brings (`BroadcastKeys`, among the scan's filters).
  */
-public class NarrowedFiles implements FileIndex {
+public class FilteredFiles implements FileIndex {
   public final FileIndex base;
-  public final Narrowed narrowed;
+  public final RuntimeFilter narrowed;
   private final Arrivals arrivals;
 
-  NarrowedFiles(FileIndex base, Narrowed narrowed, Arrivals arrivals) {
+  FilteredFiles(FileIndex base, RuntimeFilter narrowed, Arrivals arrivals) {
     this.base = base;
     this.narrowed = narrowed;
     this.arrivals = arrivals;
@@ -63,7 +63,7 @@ public class NarrowedFiles implements FileIndex {
     List found = Scala.list(filters);
     for (int i = found.size() - 1; i >= 0; i--) {
       Deadline.look();
-      if (found.get(i) instanceof Brought) {
+      if (found.get(i) instanceof BroadcastKeys) {
         found.remove(i);
       }
     }
@@ -75,7 +75,7 @@ public class NarrowedFiles implements FileIndex {
     List found = new ArrayList();
     for (int i = 0; i < narrowed.keys.size(); i++) {
       Deadline.look();
-      Narrowed.Key key = (Narrowed.Key) narrowed.keys.get(i);
+      RuntimeFilter.Key key = (RuntimeFilter.Key) narrowed.keys.get(i);
       found.add(key.query != null ? key.query.values(narrowed.mostKeys, narrowed.seconds)
           : arrivals.of(key, narrowed.mostKeys));
     }
@@ -135,8 +135,8 @@ public class NarrowedFiles implements FileIndex {
 
   /** Scans that are narrowed by other joins read other files. */
   public boolean equals(Object other) {
-    return other instanceof NarrowedFiles && ((NarrowedFiles) other).base.equals(base)
-        && ((NarrowedFiles) other).narrowed == narrowed;
+    return other instanceof FilteredFiles && ((FilteredFiles) other).base.equals(base)
+        && ((FilteredFiles) other).narrowed == narrowed;
   }
 
   public int hashCode() {
