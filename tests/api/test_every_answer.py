@@ -75,7 +75,7 @@ OF_SPARK = {"QueryExplanation"}  # shown in tests/spark/optimizer/test_explain.p
 
 
 def test_whatever_is_given_is_an_answer_that_shows_itself() -> None:
-    from metaindex.spark import optimizer as rule  # noqa: F401 - has answers, too
+    from metaindex.spark import QueryExplanation  # noqa: F401 - an answer, too
 
     known = {kind.__name__ for kind in kinds(Shown)} | ASKING.keys()
     given_ = dict(given())
