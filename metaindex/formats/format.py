@@ -12,7 +12,6 @@ from typing import ClassVar
 from metaindex.core import dataclass
 from metaindex.storage import Confines, Storage
 
-from .diff import of_changes
 from .model import Base, Changes, Diff, FileTable, Snapshot, Version
 
 
@@ -120,6 +119,8 @@ class Format(ABC):
     def diff(self, ref: TableRef, base: Snapshot, target: At) -> Diff | None:
         """Return what the log says changed, at the cost of the commits since `base`. None if it cannot serve the range,
         such as backwards in time: the caller compares two snapshots."""
+        from .diff import of_changes  # which a snapshot does without
+
         return of_changes(self.changes(ref, [Base(base.version, base.schema, base.partition_columns)], target), base)
 
     def resolved(self, ref: TableRef, at: At) -> Resolved:

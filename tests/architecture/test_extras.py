@@ -102,7 +102,7 @@ def test_the_core_works_alone_and_says_which_extra_is_missing(tmp_path: Path) ->
 @pytest.mark.slow
 def test_spark_needs_no_other_extra(tmp_path: Path) -> None:
     """What is imported where Spark builds, reads and asks: pyspark alone is there."""
-    modules = ("build.spark", "readers.spark", "readers.spark_iceberg", "rule.enabling", "hooks.spark")
+    modules = ("index.build.spark", "spark.readers.spark", "spark.optimizer.enabling", "ops.hooks.spark")
     imports = "; ".join(f"import metaindex.{module}" for module in modules)
     start = WITHOUT.split("import json\n")[0].replace("'pyspark', 'py4j', ", "")
     assert "pyspark" not in start

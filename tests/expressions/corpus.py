@@ -12,13 +12,23 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from metaindex import expressions
+from metaindex.expressions import (
+    arrow_statistics,
+    evaluate,
+    literals,
+    normal_form,
+    physical,
+    skipping,
+    statistics,
+    tree,
+)
 
 NAN, INF = math.nan, math.inf
 FAR = 2**53
@@ -36,6 +46,10 @@ POOLS: list[tuple[pa.DataType, list[Any], list[Any]]] = [
     (pa.timestamp("us", tz="UTC"), [None, MOMENT.replace(tzinfo=ZONE)], []),
 ]
 """Few values of every encoding, NULL among them, and literals between and beyond them."""
+
+_INSIDE = (tree, literals, physical, statistics, arrow_statistics, evaluate, normal_form, skipping)
+expressions = SimpleNamespace(**{name: value for module in _INSIDE for name, value in vars(module).items()})
+"""What the room has, by name: a copy with a mistake in it is made of this."""
 
 
 class Corpus:

@@ -14,25 +14,25 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from metaindex import expressions
+from metaindex.expressions import skipping
 
-from .corpus import Corpus
+from .corpus import Corpus, expressions
 
-HOME = Path(expressions.__file__).parent
+HOME = Path(skipping.__file__).parent
 
 MUTATIONS: list[tuple[str, str, str]] = [
     # normalize: three values
-    ("normalize.py", "some_null = some_null or part.value is None", "pass"),
-    ("normalize.py", "Op.LT: Op.GE", "Op.LT: Op.GT"),
-    ("normalize.py", "Op.GT: Op.LE", "Op.GT: Op.LT"),
-    ("normalize.py", "Op.NE: Op.EQ", "Op.NE: Op.NE"),
-    ("normalize.py", "return Constant(None if leaf.value is None else leaf.value != negated)",
+    ("normal_form.py", "some_null = some_null or part.value is None", "pass"),
+    ("normal_form.py", "Op.LT: Op.GE", "Op.LT: Op.GT"),
+    ("normal_form.py", "Op.GT: Op.LE", "Op.GT: Op.LT"),
+    ("normal_form.py", "Op.NE: Op.EQ", "Op.NE: Op.NE"),
+    ("normal_form.py", "return Constant(None if leaf.value is None else leaf.value != negated)",
         "return Constant(bool(leaf.value) != negated)"),
-    ("normalize.py", "conjunctive = isinstance(node, And) != sign", "conjunctive = isinstance(node, And)"),
-    ("normalize.py", "todo.append((node.child, not sign))", "todo.append((node.child, sign))"),
-    ("normalize.py", "return (part.column, (part.value,)) if part.op is (Op.NE if negated else Op.EQ) else None",
+    ("normal_form.py", "conjunctive = isinstance(node, And) != sign", "conjunctive = isinstance(node, And)"),
+    ("normal_form.py", "todo.append((node.child, not sign))", "todo.append((node.child, sign))"),
+    ("normal_form.py", "return (part.column, (part.value,)) if part.op is (Op.NE if negated else Op.EQ) else None",
         "return (part.column, (part.value,))"),
-    ("normalize.py", "return _normal_leaf(leaf, True) if leaf.value.is_null else Not(leaf)",
+    ("normal_form.py", "return _normal_leaf(leaf, True) if leaf.value.is_null else Not(leaf)",
         "return _normal_leaf(leaf, True)"),
     # skipping: what else may make a leaf TRUE, FALSE or NULL
     ("skipping.py", "_walk(p, statistics, negated=True, null_too=True)",
@@ -142,7 +142,7 @@ MUTATIONS: list[tuple[str, str, str]] = [
 DEPENDENTS = {
     "physical": ("physical", "places", "arrow_statistics", "skipping"),
     "places": ("places", "arrow_statistics", "skipping"),
-    "normalize": ("normalize", "skipping"),
+    "normal_form": ("normal_form", "skipping"),
     "arrow_statistics": ("arrow_statistics",),
     "skipping": ("skipping",),
 }

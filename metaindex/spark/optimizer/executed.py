@@ -134,7 +134,11 @@ def _by_joins(leaf: Any) -> str:
     if name not in ("FileSourceScanExec", "BatchScanExec"):
         return ""
     held = leaf.relation().location() if name == "FileSourceScanExec" else leaf.scan()
-    return str(held.said()) if str(held.getClass().getName()).startswith("metaindex.RuntimeFilter") else ""
+    return (
+        str(held.said())
+        if str(held.getClass().getName()).startswith(("metaindex.RuntimeFilter", "metaindex.Filtered"))
+        else ""
+    )
 
 
 def _first_words(leaf: Any) -> str:

@@ -19,7 +19,7 @@ from tests.tables import settle
 _SCRIPT = """
 import json, logging, os, sys
 import metaindex as mi
-from metaindex.errors import WorkerError
+from metaindex.core import WorkerError
 from metaindex.spark.quiet import quiet_session
 
 said = []

@@ -61,7 +61,7 @@ def test_a_damaged_latest_entry_is_an_error_and_not_the_one_before(tmp_path: Pat
 RACER = """
 import sys
 from metaindex.storage.local import LocalStorage
-from metaindex.errors import ConcurrentWriteError
+from metaindex.core import ConcurrentWriteError
 from metaindex.index.log.entry import IndexLogEntry, TableInfo
 from metaindex.index.log.operation_log import OperationLog
 from metaindex.index.log.sealed import MAX_BYTES

@@ -24,7 +24,7 @@ FAULT = "tests.fault"
 AT = {
     "walk": ("PlanScans", "  private Map collect(LogicalPlan plan, List filters, Set needed) {\n"),
     "partitions": ("RelationScan", "  private static boolean ofPartitions(Expression filter, FileIndex list) {\n"),
-    "cover": ("Covering", "  LogicalPlan plan(Survey survey, List later) {\n"),
+    "cover": ("Covering", "  LogicalPlan plan(PlanScans survey, List later) {\n"),
     "substitution": ("Substitution", "  public Object applyOrElse(Object node, scala.Function1 other) {\n"),
     "group": ("GroupStrategy", "  SparkPlan physical(LogicalPlan plan) {\n"),
     "bucket": ("BucketStrategy", "  SparkPlan physical(LogicalPlan plan) {\n"),
