@@ -75,7 +75,7 @@ def test_words_of_our_own_become_fewer(word: str) -> None:
 def test_lines_are_read_without_scrolling() -> None:
     long = [
         f"{page.name}:{number}"
-        for page in PAGES
+        for page in {*PAGES, *(ROOT / "docs").rglob("*.md")}
         for number, line in enumerate(page.read_text().splitlines(), 1)
         if len(line) > 200 and not line.lstrip().startswith(("|", ">>>"))
     ]
