@@ -21,21 +21,17 @@ if TYPE_CHECKING:
     from .files.globs import escape as escape
     from .files.only_spark import unread_file as unread_file
     from .files.only_spark import without_only_spark as without_only_spark
-    from .files.options import FilesOptions as FilesOptions
     from .files.place import above as above
     from .files.place import name_of as name_of
     from .files.read_options import ReadOptions as ReadOptions
     from .files.read_options import options_in_words as options_in_words
     from .files.read_options import said_once as said_once
     from .files.schema import needs_header as needs_header
-    from .files.schema import plain_type as plain_type
-    from .files.schema_said import schema_said as schema_said
     from .files.spelling import READER as READER
     from .files.spelling import is_known as is_known
     from .files.spelling import meant as meant
     from .files.spelling import spelled as spelled
     from .files.table import FilesFormat as FilesFormat
-    from .files.table import is_named as is_named
     from .format import At as At
     from .format import Format as Format
     from .format import Resolved as Resolved
@@ -118,13 +114,11 @@ else:
             "files.compressed": "not_unpacked",
             "files.globs": "escape",
             "files.only_spark": "unread_file without_only_spark",
-            "files.options": "FilesOptions",
             "files.place": "above name_of",
             "files.read_options": "ReadOptions options_in_words said_once",
-            "files.schema": "needs_header plain_type",
-            "files.schema_said": "schema_said",
+            "files.schema": "needs_header",
             "files.spelling": "READER is_known meant spelled",
-            "files.table": "FilesFormat is_named",
+            "files.table": "FilesFormat",
             "iceberg.configured": "check_configured configured_catalog identifier_of said_name",
             "iceberg.manifests": "EQUALITY_DELETES",
             "iceberg.snapshot": "IcebergDetails",

@@ -131,6 +131,10 @@ class Format(ABC):
         """Return the version that would have this id; None if the table has to be asked."""
         return None
 
+    def is_named(self, ref: TableRef, version: Version) -> bool:
+        """Return whether this is the version with its id. Raises what `version_named` raises."""
+        return self.version_named(ref, version.id) == version
+
     def read_options(self, ref: TableRef) -> Mapping[str, object] | None:
         """Return `SnapshotDetails.read_options` of every version; None if that takes a snapshot."""
         return None

@@ -1,7 +1,7 @@
 """Reader options: what makes rows of the files of a CSV or JSON table, beside their bytes.
 
-A table that is opened without options is read with those of its index by the verbs that keep the index; who asks for
-rows says how to read them. Opened with options, they mean what the index's do, or that index is not used."""
+A table that is opened without options is read with those of its indexes. Opened with options, they mean what the
+index's do, or that index is not used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,36 @@ _Plain: TypeAlias = str | int | float | bool
 _TEXTS: Final = frozenset({"csv", "json"})
 _FOLDERS: Final = frozenset({"recursivefilelookup", "basepath"})
 """Of Parquet files those count that say which columns folders have: a file may hold another value of such a column."""
-_ANY_CASE: Final = frozenset({"recursivefilelookup", "header"})
+_OTHER_NAMES: Final = {"delimiter": "sep", "charset": "encoding", "wholefile": "multiline", "preferdate": "prefersdate"}
+_ANY_CASE: Final = frozenset(
+    {
+        *("recursivefilelookup", "header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "enforceschema"),
+        *("multiline", "mode", "encoding", "prefersdate", "primitivesasstring"),
+    }
+)
+_OF_OTHERS: Final = frozenset(
+    {
+        *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter", "glob"),
+        *("modifiedbefore", "modifiedafter", "mergeschema", "schema", "inferschema", "samplingratio"),
+        *("infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
+        *("ignorecorruptfiles", "ignoremissingfiles"),
+    }
+)  # fmt: skip
+"""Options that choose files, or columns and types, which are compared as such; `zone` is asked for where it matters."""
+_DEFAULTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "csv": {
+        "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "",
+        "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
+        "nanvalue": "NaN", "positiveinf": "Inf", "negativeinf": "-Inf",
+        "enforceschema": "true", "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+    },
+    "json": {
+        "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
+        "primitivesasstring": "false",
+    },
+}  # fmt: skip
+"""Spark's."""
+_ZULU: Final = frozenset({"utc", "z", "gmt", "etc/utc", "+00:00"})
 _MOST_SCHEMA: Final = 100
 
 
@@ -38,6 +67,39 @@ class ReadOptions:
         if (schema := options.get("schema")) is not None:
             said["schema"] = _schema(schema)
         return cls(str(options.get("file_format") or options.get("format") or ""), said)
+
+    @classmethod
+    def of_spark(cls, file_format: str, options: Mapping[str, object]) -> ReadOptions:
+        """Take them from a scan of Spark's, which reads no header unless an option says that there is one."""
+        header = {"header": "false"} if file_format == "csv" else {}
+        return cls.of({**header, **options, "file_format": file_format})
+
+    @property
+    def rows(self) -> Mapping[str, str]:
+        """Return those that have a say in the rows of CSV and JSON files, without Spark's defaults: readers of the same
+        ones, with the same columns and time zone, show the same rows."""
+        defaults = _DEFAULTS.get(self.file_format, {})
+        rows = {"header": "true"} if self.file_format == "csv" else {}
+        rows |= {key: text for key, text in map(_as_read, self.said.items()) if key not in _OF_OTHERS}
+        return {key: text for key, text in rows.items() if defaults.get(key) != text}
+
+    @property
+    def telling(self) -> frozenset[str]:
+        """Return the names of those that are not Spark's defaults, or have another default here."""
+        defaults = dict(_DEFAULTS.get(self.file_format, {}), header=None, sep=None)
+        read = {name: _as_read((name, value)) for name, value in self.said.items()}
+        return frozenset(name for name, (key, text) in read.items() if defaults.get(key) != text)
+
+    def zone(self, default: str) -> str:
+        """Return the time zone in which texts without one are read."""
+        named = [str(value) for name, value in self.said.items() if name.lower() == "timezone"]
+        zone = named[-1] if named else default
+        return "UTC" if zone.lower() in _ZULU else zone
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a text that is equal for options that mean the same."""
+        return "\0".join([self.file_format, *(f"{name}={text}" for name, text in sorted(self.meant.items()))])
 
     @property
     def in_text(self) -> Mapping[str, _Plain]:
@@ -122,6 +184,12 @@ def _argument(name: str, value: object) -> str:
         return "the schema of the index"
     flag = isinstance(value, bool) or (name in FLAGS and text.lower() in ("true", "false"))
     return f"{name}={text.capitalize() if flag else repr(text)}"
+
+
+def _as_read(option: tuple[str, _Plain]) -> tuple[str, str]:
+    name, value = option
+    key = _OTHER_NAMES.get(name.lower(), name.lower())
+    return key, str(value).lower() if key in _ANY_CASE or isinstance(value, bool) else str(value)
 
 
 def _name(option: str) -> str:

@@ -116,6 +116,13 @@ class FilesFormat(Format):
     def version_named(self, ref: TableRef, id_: str) -> Version:
         return version_named(ref, id_)
 
+    def is_named(self, ref: TableRef, version: Version) -> bool:
+        """Return whether this is the version with its id. An older index may have another id for it: one made with an
+        explicit default header, or with `inferSchema` beside a schema."""
+        options = _options(ref)
+        readers = (options.telling, options.with_inferred, options.reader)
+        return version in (_named(options.schema, reader, version.id) for reader in readers)
+
     def root(self, ref: TableRef) -> str:
         return ref.storage.root
 
@@ -199,14 +206,6 @@ def version_named(ref: TableRef, id_: str) -> Version:
     options is another version; an explicit default header makes none."""
     options = _options(ref)
     return _named(options.schema, options.telling, id_)
-
-
-def is_named(ref: TableRef, version: Version) -> bool:
-    """Return whether this is the version with its id. An older index may have another id for it: one made with an
-    explicit default header, or with `inferSchema` beside a schema."""
-    options = _options(ref)
-    readers = (options.telling, options.with_inferred, options.reader)
-    return version in (_named(options.schema, reader, version.id) for reader in readers)
 
 
 def _named(schema: pa.Schema | None, reader: Mapping[str, str], id_: str) -> Version:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,14 +22,10 @@ import pyarrow.compute as pc
 from metaindex.core import MetaIndexError, UnsupportedFeatureError, between_quotes
 from metaindex.formats import (
     At,
-    FilesOptions,
     ReadOptions,
     Schema,
     TextReader,
-    is_named,
     options_in_words,
-    plain_type,
-    schema_said,
     without_only_spark,
 )
 from metaindex.index import IndexLogEntry
@@ -39,36 +36,6 @@ from metaindex.table import Table, handle_of
 from .request import Files, Session, SparkColumns, SparkScan
 
 logger = logging.getLogger("metaindex")
-_NO_SAY: Final = frozenset(
-    {
-        *("path", "paths", "basepath", "serialization.format", "recursivefilelookup", "pathglobfilter"),
-        *("modifiedbefore", "modifiedafter", "mergeschema", "file_format", "schema", "inferschema", "samplingratio"),
-        *("infertimestampntz", "prefersdecimal", "dropfieldifallnull", "compression", "columnpruning", "timezone"),
-        *("ignorecorruptfiles", "ignoremissingfiles"),
-    }
-)  # fmt: skip
-"""Options that choose files, or columns and types that are compared as such; the time zone is asked for where it
-matters."""
-_DEFAULTS: Final = {
-    "csv": {
-        "header": "false", "sep": ",", "quote": '"', "escape": "\\", "comment": "", "nullvalue": "", "emptyvalue": "",
-        "ignoreleadingwhitespace": "false", "ignoretrailingwhitespace": "false",
-        "nanvalue": "NaN", "positiveinf": "Inf", "negativeinf": "-Inf",
-        "enforceschema": "true", "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
-    },
-    "json": {
-        "multiline": "false", "mode": "permissive", "encoding": "utf-8", "prefersdate": "true",
-        "primitivesasstring": "false",
-    },
-}  # fmt: skip
-_ANY_CASE: Final = frozenset(
-    {
-        *("header", "ignoreleadingwhitespace", "ignoretrailingwhitespace", "enforceschema", "multiline", "mode"),
-        *("encoding", "prefersdate", "primitivesasstring"),
-    }
-)
-_OTHER_NAMES: Final = {"delimiter": "sep", "charset": "encoding", "wholefile": "multiline", "preferdate": "prefersdate"}
-_ZULU: Final = frozenset({"utc", "z", "gmt", "etc/utc", "+00:00"})
 _HARMLESS: Final = re.compile(
     r"spark\.sql\.((csv|json)\.filterPushdown\.enabled|csv\.parser\.columnPruning\.enabled)", re.IGNORECASE
 )
@@ -78,27 +45,6 @@ _EXPECTED: Final = {
 }
 _OF_TYPES: Final = ("schema", "inferschema")
 _CORRUPT: Final = "_corrupt_record"
-
-
-def meaning(file_format: str, options: Mapping[str, object]) -> dict[str, str]:
-    """The options that have a say in what is read, without those that are Spark's defaults."""
-    meanings = {}
-    for key, value in options.items():
-        name = _OTHER_NAMES.get(key.lower(), key.lower())
-        if name in _NO_SAY or value is None:
-            continue
-        text = str(value).lower() if name in _ANY_CASE or isinstance(value, bool) else str(value)
-        if _DEFAULTS[file_format].get(name) != text:
-            meanings[name] = text
-    return meanings
-
-
-def zone_of(options: Mapping[str, object], default: str) -> str:
-    """The time zone that texts without one are read in."""
-    for name, value in options.items():
-        if name.lower() == "timezone":
-            default = str(value)
-    return "UTC" if default.lower() in _ZULU else default
 
 
 def usual_session(session: Session | None) -> bool:
@@ -122,18 +68,13 @@ def as_spark_reads(table: Table, file_format: str, scan: Files) -> Table | None:
 
     `table` is the same as it is opened without any option.
     """
-    asked = meaning(file_format, scan.options)
+    asked = ReadOptions.of_spark(file_format, scan.options)
     first: Table | None = None
     for entry in handle_of(table).entries():
-        stored = entry.table.options
-        if not entry.readable or stored.get("file_format") != file_format:
-            continue
-        left_out = {"file_format"} | ({"schema"} if str(stored.get("schema", "")).startswith("?") else set())
-        given = {name: value for name, value in stored.items() if name not in left_out}
-        options = FilesOptions.of(given).read_options(file_format)
-        if meaning(file_format, options) == asked:
-            opened = _opened(table, entry, file_format, given)
-            if opened is None or not _is_read_alike(file_format, options, opened):
+        built = ReadOptions.of(entry.table.options)
+        if entry.readable and built.file_format == file_format and built.rows == asked.rows:
+            opened = _opened(table, entry, built)
+            if opened is None or not _is_read_alike(built, opened):
                 continue
             if all(same_columns(schema, file_format, scan) for _, schema in handle_of(opened).recorded()):
                 return opened
@@ -153,10 +94,12 @@ def as_indexed(table: Table, relation: Any) -> Table:
     try:
         indexed = as_spark_reads(Table(handle.with_options(file_format, {}, trust_index=False)), file_format, scan)
         if indexed is not None and _is_of_scan(indexed, file_format, scan):
-            return _with_header(indexed, file_format) if "header" in meaning(file_format, scan.options) else indexed
+            header = "header" in ReadOptions.of_spark(file_format, scan.options).rows
+            return _with_header(indexed, file_format) if header else indexed
     except MetaIndexError as error:
         logger.warning("statements tell of no index of %s what queries find: %s", table.path, error)
-    options = {name: value for name, value in handle.ref.options.items() if _tells(file_format, name, value)}
+    telling = handle.read.telling
+    options = {name: value for name, value in handle.ref.options.items() if name in telling}
     return Table(handle.with_options(file_format, options, trust_index=False))
 
 
@@ -196,7 +139,7 @@ def check_refreshed(table: Table, name: str, relation: Any) -> None:
 
 def type_said(type_: pa.DataType) -> str:
     """Return the type's name in SQL."""
-    return schema_said(pa.schema([("t", type_)])).removeprefix("? ").removeprefix("`t` ").upper()
+    return as_compared(type_, None).removeprefix("? ").removeprefix("`t` ").upper()
 
 
 def _with_header(table: Table, file_format: str) -> Table:
@@ -223,30 +166,20 @@ def _is_of_scan(table: Table, file_format: str, scan: Files) -> bool:
     return alike and tabs_are_told(table, (handle.snapshot(At()).files.paths,))
 
 
-def _tells(file_format: str, name: str, value: object) -> bool:
-    """Return whether an option of a relation differs from Spark's default, or has another default here."""
-    if name.lower() == "format":
-        return False  # said apart
-    known = _OTHER_NAMES.get(name.lower(), name.lower())
-    return known in _NO_SAY or known in ("header", "sep") or bool(meaning(file_format, {name: value}))
-
-
 def built_apart(table: Table, entry: IndexLogEntry, scan: SparkScan, *, none_fits: bool) -> str:
     """Describe how an index was built with other reader options than a scan has, and the cure; empty if options do not
     differ. `table` is as it is opened for the scan: with `none_fits` without any option, as no index was built with
     those of the scan."""
-    stored, opened = entry.table.options, handle_of(table).read
-    apart, source = ReadOptions.of(stored), scan.source
-    if not isinstance(source, Files) or source.text is None or stored.get("file_format") != source.text:
-        return _in_words(*apart.apart(opened))
-    built = FilesOptions.of({name: value for name, value in stored.items() if name not in ("file_format", "schema")})
-    ours, theirs = meaning(source.text, built.read_options(source.text)), meaning(source.text, source.options)
+    built, opened, source = ReadOptions.of(entry.table.options), handle_of(table).read, scan.source
+    if not isinstance(source, Files) or source.text is None or built.file_format != source.text:
+        return _in_words(*built.apart(opened))
+    ours, theirs = built.rows, ReadOptions.of_spark(source.text, source.options).rows
     differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
-    other_schema = not none_fits and "schema" in apart.differing(opened)
+    other_schema = not none_fits and "schema" in built.differing(opened)
     schema = ["another schema"] if other_schema else []
     with_ = [f"{name}={between_quotes(ours[name])}" for name in sorted(differing & ours.keys())]
     told = _in_words([*with_, *schema], sorted(differing - ours.keys()))
-    return told if told or none_fits else _in_words(*apart.apart(opened))
+    return told if told or none_fits else _in_words(*built.apart(opened))
 
 
 def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:
@@ -254,7 +187,7 @@ def _in_words(with_: Sequence[str], without: Sequence[str]) -> str:
     return f"built {built}; read the files so, or create another index" if built else ""
 
 
-def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping[str, object]) -> Table | None:
+def _opened(table: Table, entry: IndexLogEntry, built: ReadOptions) -> Table | None:
     """Open the table with the schema that was given to the index, if that was no text: the one of its newest record."""
     record = entry.content.versions[-1] if entry.content.versions else None
     if record is None:
@@ -262,18 +195,19 @@ def _opened(table: Table, entry: IndexLogEntry, file_format: str, given: Mapping
     schema = entry.content.schemas[record.schema]
     handle = handle_of(table)
     for more in ({}, {"schema": pa.schema([(f.name, f.type) for f in schema if not f.partition])}):
-        opened = Table(handle.with_options(file_format, {**given, **more}, trust_index=handle.trust_index))
-        if is_named(handle_of(opened).ref, record.version):
-            return opened
+        options = {**built.in_text, **more}
+        opened = handle.with_options(built.file_format, options, trust_index=handle.trust_index)
+        if opened.table_format.is_named(opened.ref, record.version):
+            return Table(opened)
     return None
 
 
-def _is_read_alike(file_format: str, options: Mapping[str, object], table: Table) -> bool:
+def _is_read_alike(built: ReadOptions, table: Table) -> bool:
     """Return whether the reader that makes the index's rows reads alike: an option that it refuses is read otherwise,
     or not known to be read alike. Files that only Spark reads are of an index that it built."""
     try:
         for _, schema in handle_of(table).recorded():
-            TextReader(file_format, without_only_spark(options), schema)
+            TextReader(built.file_format, without_only_spark(built.rows), schema)
     except MetaIndexError:
         return False
     return True
@@ -291,7 +225,7 @@ def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
     ours = [(f.name, as_compared(f.type, file_format)) for f in schema if not f.partition]
     asked = [(f.name, as_compared(f.type, file_format)) for f in theirs]
     if file_format == "json":
-        ours, asked = sorted(ours, key=_by_name), sorted(asked, key=_by_name)
+        ours, asked = sorted(ours), sorted(asked)
     return (
         ours == asked
         and {f.name for f in schema if f.partition} == set(partitions.names)
@@ -299,19 +233,16 @@ def same_columns(schema: Schema, file_format: str, scan: Files) -> bool:
     )
 
 
-def _by_name(column: tuple[str, pa.DataType]) -> str:
-    return column[0]
-
-
-def as_compared(type_: pa.DataType, file_format: str | None) -> pa.DataType:
-    """A type that is another's where both read the same values: fields of JSON are in any order (Spark infers them by
-    name, other readers as they come)."""
-    return _by_names(plain_type(type_)) if file_format == "json" else plain_type(type_)
+def as_compared(type_: pa.DataType, file_format: str | None) -> str:
+    """A text of the type that is another's where both read the same values: fields of JSON are in any order (Spark
+    infers them by name, other readers as they come)."""
+    columns = pa.schema([("t", _by_names(type_) if file_format == "json" else type_)])
+    return str(ReadOptions.of({"schema": columns}).said["schema"])
 
 
 def _by_names(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(type_):
-        return pa.struct(sorted(((f.name, _by_names(f.type)) for f in type_), key=_by_name))
+        return pa.struct(sorted(((f.name, _by_names(f.type)) for f in type_), key=itemgetter(0)))
     if pa.types.is_map(type_):
         return pa.map_(_by_names(type_.key_type), _by_names(type_.item_type))
     return pa.list_(_by_names(type_.value_type)) if pa.types.is_list(type_) else type_
@@ -326,8 +257,8 @@ def same_zone(table: Table, scan: Files) -> bool:
 def zones(table: Table, scan: Files) -> tuple[str, str]:
     """Return the zones in which texts without one are read: by an index, which takes UTC unless its options name one,
     and by a scan; that of another session is not known."""
-    ours = zone_of(FilesOptions.of(handle_of(table).ref.options).reader, "UTC")
-    return ours, "" if scan.session is None else zone_of(scan.options, scan.session.zone)
+    asked = ReadOptions.of_spark(scan.text or "", scan.options)
+    return handle_of(table).read.zone("UTC"), "" if scan.session is None else asked.zone(scan.session.zone)
 
 
 def has_instants(type_: pa.DataType) -> bool:
@@ -337,7 +268,6 @@ def has_instants(type_: pa.DataType) -> bool:
 
 def tabs_are_told(table: Table, lists: Sequence[pa.ChunkedArray]) -> bool:
     """Return whether Spark reads tabs, too: without a separator the index does so if all files are called .tsv."""
-    said = FilesOptions.of(handle_of(table).ref.options).reader
-    return "sep" in said or not any(
+    return "sep" in handle_of(table).read.meant or not any(
         pc.any(pc.match_substring(paths, ".tsv", ignore_case=True)).as_py() for paths in lists if len(paths)
     )

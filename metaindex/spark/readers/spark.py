@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from metaindex.core import ScanError, check_running, dataclass, is_here, jvm_of, spark_schema
 from metaindex.expressions import And, Opaque, Predicate, check_as_written, columns, conjuncts, leaves, to_spark
-from metaindex.formats import DeltaFormat, FilesFormat, Format, IcebergFormat, Snapshot, format_named
+from metaindex.formats import DeltaFormat, FilesFormat, Format, IcebergFormat, ReadOptions, Snapshot, format_named
 from metaindex.query import ScanPlan, refuse_replaced
 
 from .jvm import java_list
@@ -79,9 +79,7 @@ def data_frame(scan: ScanPlan, spark: SparkSession) -> DataFrame:
 def _known_to_spark(scan: ScanPlan) -> ScanPlan:
     """Return the scan with all file facts that Spark needs. For plain files without reader options the index has
     them."""
-    from metaindex.formats import FilesOptions
-
-    plain = not format_named(scan.snapshot.format).has_log and not FilesOptions.of(scan.ref.options).reader
+    plain = not format_named(scan.snapshot.format).has_log and not ReadOptions.of(scan.ref.options).said
     return scan if plain else scan.whole()
 
 

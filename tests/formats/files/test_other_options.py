@@ -22,7 +22,7 @@ from metaindex.core import IndexExistsError, UnsupportedFeatureError
 from metaindex.formats.files.options import FilesOptions
 from metaindex.formats.files.schema_said import schema_said
 from metaindex.formats.files.schema_text import parse_ddl
-from metaindex.formats.files.table import is_named
+from metaindex.formats.files.table import FilesFormat
 from metaindex.formats.format import TableRef
 from metaindex.formats.model import Version
 from metaindex.table import handle_of
@@ -304,8 +304,8 @@ def test_an_index_of_a_said_header_that_is_older_is_stale_once(
     assert made.entry.table.options["header"] is True
     (record,) = made.entry.content.versions
     table = mi.open_table(root, header=True, **more)
-    assert is_named(handle_of(table).ref, record.version)
-    assert not is_named(handle_of(mi.open_table(root, header=False, **more)).ref, record.version)
+    assert FilesFormat().is_named(handle_of(table).ref, record.version)
+    assert not FilesFormat().is_named(handle_of(mi.open_table(root, header=False, **more)).ref, record.version)
     (info,) = table.indexes()
     assert (info.other_options, info.fresh, info.new_files) == ((), False, 0)
     assert table.prune("b = 7").kept_files == 1

@@ -12,9 +12,10 @@ import pytest
 
 import metaindex as mi
 from metaindex.core import ScanError, UnsupportedFeatureError
+from metaindex.formats import ReadOptions
 from metaindex.spark import optimizer as rule
 from metaindex.spark.optimizer.request import Session
-from metaindex.spark.optimizer.text_scans import meaning, usual_session, zone_of
+from metaindex.spark.optimizer.text_scans import usual_session
 from tests.query.readers import test_only_spark as only_spark
 
 if TYPE_CHECKING:
@@ -41,7 +42,16 @@ SCHEMA = "id BIGINT, k INT, name STRING, at TIMESTAMP, day DATE"
     ],
 )
 def test_options_are_compared_by_what_they_say(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
-    assert (meaning("csv", one) == meaning("csv", other)) is same
+    assert (ReadOptions.of_spark("csv", one).rows == ReadOptions.of_spark("csv", other).rows) is same
+    ours = ReadOptions.of({"header": False, "file_format": "csv", **one})
+    assert (ours.rows == ReadOptions.of_spark("csv", other).rows) is same
+
+
+def test_a_header_is_meant_here_where_spark_has_none() -> None:
+    ours = ReadOptions.of({"file_format": "csv"}).rows
+    assert ours != ReadOptions.of_spark("csv", {}).rows
+    assert ours == ReadOptions.of_spark("csv", {"header": "TRUE"}).rows
+    assert ReadOptions.of({"file_format": "json"}).rows == ReadOptions.of_spark("json", {}).rows == {}
 
 
 def test_a_session_that_reads_otherwise_is_seen() -> None:
@@ -55,7 +65,8 @@ def test_a_session_that_reads_otherwise_is_seen() -> None:
     assert not usual(**{"legacy.timeParserPolicy": "LEGACY"})
     assert not usual(columnNameOfCorruptRecord="bad")
     assert not usual(**{"json.enablePartialResults": "false"})
-    assert (zone_of({"timeZone": "GMT"}, "Asia/Tokyo"), zone_of({}, "Asia/Tokyo")) == ("UTC", "Asia/Tokyo")
+    zones = [ReadOptions.of(options).zone("Asia/Tokyo") for options in ({"timeZone": "GMT"}, {})]
+    assert zones == ["UTC", "Asia/Tokyo"]
 
 
 def values(number: int) -> list[tuple[Any, ...]]:
